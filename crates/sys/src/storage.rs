@@ -71,6 +71,16 @@ pub fn is_on_block_device(file: impl AsFd) -> io::Result<bool> {
     Ok(major(fstat(file)?.st_dev) != 0)
 }
 
+/// Returns whether the space of a file is freed by the process that closes it last after its name was
+/// removed: it is in memory or on one block device, and not on a network or on several devices. In a
+/// simulated world that takes no time.
+///
+/// # Errors
+/// When the file or its file system cannot be asked.
+pub fn frees_itself(file: impl AsFd) -> io::Result<bool> {
+    Ok(!world::inside() && (is_on_block_device(&file)? || is_in_memory(&file)?))
+}
+
 /// Returns whether what is synced on the file system of an open file survives a loss of power. In a
 /// simulated world all file systems stand for disks.
 pub fn outlives_power(file: impl AsFd) -> bool {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use garland_testkit::{Scratch, Wire, random_bytes, random_file, until};
 
@@ -97,6 +98,32 @@ fn a_disk_that_is_full_fails_its_node_alone() {
         assert_eq!(verdict(&result, node), ("ok", ""));
         assert_equal(&scratch.path("t"), &scratch.root(node).join("t"));
     }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn the_space_of_replaced_files_is_used_for_the_next_ones() {
+    const LENGTH: u64 = 12 << 20;
+    let scratch = Scratch::new("tree-freed");
+    let (root, image) = (scratch.root("local1"), scratch.path("image"));
+    fs::create_dir_all(&root).expect("it can be made");
+    fs::create_dir(scratch.path("t")).expect("it can be made");
+    // Room for all five files, what the file system needs, and one file more.
+    let disk = fs::File::create(&image).expect("it can be made");
+    disk.set_len(6 * LENGTH + (16 << 20)).expect("it may be so long");
+    let made = Command::new("mkfs.ext4").args(["-q", "-F", "-m0"]).arg(&image).status();
+    assert!(made.expect("mkfs.ext4 is installed").success());
+    for number in 0..5 {
+        random_file(&scratch.path(&format!("t/{number}")), LENGTH, number);
+    }
+    let at = root.display();
+    let mount = format!("mount -o loop '{}' '{at}' && mkdir '{at}/t'", image.display());
+    let fill = format!(
+        "for number in 0 1 2 3 4; do head -c {LENGTH} /dev/zero > '{at}/t/'$number; done; sync"
+    );
+    let garland = garland(&scratch).over(Wire::quick().and(&mount).and(&fill));
+    let result = garland.cp(&["--json", "-r", "t", "local1:/"]).with_code(0).json();
+    assert_eq!(verdict(&result, "local1"), ("ok", ""));
     scratch.assert_nothing_left();
 }
 

@@ -14,25 +14,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_core::trace::Stage;
 use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
-use garland_sys::{process, storage};
-use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, Mode, Timespec, Timestamps, fallocate, fchmod, fstat,
-    fstatvfs, futimens, statat,
-};
+use garland_sys::storage;
+use rustix::fs::{AtFlags, FallocateFlags, FileType, fallocate, fstat, fstatvfs, statat};
 use rustix::io::Errno;
 
 use super::left::{self, Left, partial_name, remove_stale};
 use super::replaced::Replaced;
-use super::{Store, StoreError};
+use super::unset::Unset;
+use super::{Store, StoreError, access, freeing, times};
 use crate::page_cache::{DirectFile, WriteBack};
 use crate::recorder::Collector;
 use crate::source::is_hole;
 
 /// The bits of a mode that a single file may keep.
 const KEPT_BITS: u32 = 0o1777;
-
-/// The maximum number of nanoseconds in a time.
-const NANOS_MAX: u32 = 999_999_999;
 
 /// The length of a file, and the disk space that it needs.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +60,8 @@ impl Size {
 pub struct FileStore {
     folder: OwnedFd,
     file: File,
+    /// The device number of the file's disk.
+    disk: u64,
     partial: OsString,
     name: OsString,
     path: PathBuf,
@@ -80,6 +77,8 @@ pub struct FileStore {
     failed: AtomicBool,
     /// Whether the metadata is set, and the file is stable if that was requested.
     prepared: AtomicBool,
+    /// What of the metadata could not be set.
+    unset: OnceLock<Unset>,
     /// The file that had the name before the commit.
     replaced: OnceLock<Replaced>,
     /// The directories in which new directories were created for the file.
@@ -94,32 +93,30 @@ pub struct Metadata {
     pub mode: u32,
     /// The modification time, as seconds and nanoseconds since 1970. If given, the access time is
     /// set to the same value, and the umask does not restrict the mode. If none, the times are not
-    /// set, and the umask restricts the mode.
+    /// set, and the mode is what cp(1) would leave: that of the existing file, or as far as the
+    /// directory's default access control list or the umask allow it.
     pub times: Option<(i64, u32)>,
     /// Whether the file is made stable before it is renamed.
     pub fsync: bool,
 }
 
 impl Metadata {
-    /// Sets the mode and, if given, the times of an open file, unless it has them already.
-    pub fn apply_to(&self, file: &File) -> io::Result<()> {
-        let stat = fstat(file)?;
-        let mode = match self.times {
-            Some((seconds, nanos)) => {
-                // Larger numbers of a peer would mean the present time, or none (utimensat(2)).
-                let nanos = nanos.min(NANOS_MAX);
-                if (stat.st_mtime, stat.st_mtime_nsec) != (seconds, nanos.into()) {
-                    let time = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
-                    futimens(file, &Timestamps { last_access: time, last_modification: time })?;
-                }
-                self.mode & KEPT_BITS
+    /// Sets mode and times of an open file that is, or is to be, called `name` in `folder`, unless it
+    /// has them already. Returns what was asked for and could not be set.
+    ///
+    /// # Errors
+    /// When the disk is broken or full.
+    pub fn apply_to(&self, file: &File, folder: &OwnedFd, name: &OsStr) -> io::Result<Unset> {
+        let mut unset = Unset::default();
+        match self.times {
+            Some(modified) => {
+                unset.note("time", times::set_both(file, modified))?;
+                unset.note("mode", access::set(file, self.mode & KEPT_BITS))?;
             }
-            None => self.mode & 0o777 & !process::umask(),
-        };
-        if stat.st_mode & 0o7777 == mode {
-            return Ok(());
+            // Nobody asked for a mode: where all files have the same one, that is no fault.
+            None => Unset::default().note("mode", access::give(file, folder, name, self.mode))?,
         }
-        Ok(fchmod(file, Mode::from_raw_mode(mode))?)
+        Ok(unset)
     }
 }
 
@@ -209,8 +206,9 @@ impl FileStore {
         let there = left.as_ref().map_or(0, Left::allocated);
         Self::check_space(&folder, &folder_path, size.room.saturating_sub(there))?;
         let partial = partial_name(&name, tag);
+        let disk = fstat(&folder).map_err(|errno| error(errno.into()))?.st_dev;
         let file = match left {
-            None => left::create(&folder, &partial),
+            None => freeing::with_room(disk, || left::create(&folder, &partial)),
             Some(left) => {
                 let renamed = storage::rename(&folder, &left.name, &partial);
                 renamed.map(|()| left.file).map_err(io::Error::from)
@@ -224,6 +222,7 @@ impl FileStore {
         let store = Self {
             folder,
             file,
+            disk,
             partial,
             name,
             path: path.clone(),
@@ -235,10 +234,11 @@ impl FileStore {
             settled,
             failed,
             prepared,
+            unset: OnceLock::new(),
             replaced: OnceLock::new(),
         };
         // From here on an error drops `store`, which removes the file.
-        size.give(&store.file).map_err(error)?;
+        freeing::with_room(disk, || size.give(&store.file)).map_err(error)?;
         Ok(store)
     }
 
@@ -276,8 +276,10 @@ impl FileStore {
             let stat = fstatvfs(folder).ok().filter(|stat| stat.f_blocks > 0);
             stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
         };
-        if free() < needed {
-            Replaced::await_space();
+        let disk = fstat(folder).map_or(0, |stat| stat.st_dev);
+        let mut closed = freeing::closed(disk);
+        while free() < needed && freeing::await_more(disk, closed) {
+            closed = freeing::closed(disk);
         }
         let free = free();
         if free < needed {
@@ -295,7 +297,9 @@ impl FileStore {
         if self.prepared.load(Ordering::Acquire) {
             return Ok(());
         }
-        trace.time(Stage::Commit, || self.metadata.apply_to(&self.file))?;
+        let apply = || self.metadata.apply_to(&self.file, &self.folder, &self.name);
+        let unset = trace.time(Stage::Commit, apply)?;
+        let _ = self.unset.set(unset);
         if self.metadata.fsync {
             trace.time(Stage::Fsync, || storage::sync(&self.file))?;
         }
@@ -304,6 +308,10 @@ impl FileStore {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        freeing::with_room(self.disk, || self.try_write(offset, bytes))
+    }
+
+    fn try_write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let taken = match &self.direct {
             Some(direct) => direct.write(bytes, offset)?,
             None => 0,
@@ -355,7 +363,9 @@ impl Store for FileStore {
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        self.finish(trace).map_err(|error| self.unfinished(&error))
+        self.finish(trace).map_err(|error| self.unfinished(&error))?;
+        let unset = self.unset.get().map_or(Ok(()), Unset::none);
+        unset.map_err(|told| StoreError::path("set all attributes of", self.name(), &told))
     }
 
     fn takes_several(&self) -> bool {
@@ -442,7 +452,8 @@ pub fn reserve(file: &File, length: u64) -> io::Result<()> {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::empty(), 0, length) {
-        Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
+        Err(Errno::NOSPC | Errno::FBIG) => Err(Errno::NOSPC.into()),
+        Err(Errno::DQUOT) => Err(Errno::DQUOT.into()),
         // Not all file systems support this; a full disk is then detected during the copy.
         _ => Ok(()),
     }
@@ -529,8 +540,10 @@ mod tests {
             file.commit(&untraced()).unwrap();
             assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
             assert_eq!(is_open(), stays);
+            let disk = fstat(File::open(&*dir).unwrap()).unwrap().st_dev;
             drop(file);
-            Replaced::await_space();
+            // Other tests may have files on this disk.
+            while is_open() && freeing::await_more(disk, freeing::closed(disk)) {}
             assert!(!is_open());
         }
     }

@@ -11,6 +11,7 @@ use garland_sys::storage;
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::file::Metadata;
+use super::unset::Unset;
 use super::{Store, StoreError};
 use crate::block_index::holding::Holding;
 use crate::block_index::{Existing, stamp};
@@ -29,7 +30,7 @@ impl KeptStore {
         Self { old, metadata }
     }
 
-    fn finish(&self, trace: &Collector) -> io::Result<()> {
+    fn finish(&self, trace: &Collector) -> io::Result<Unset> {
         let Existing { folder, name, holding: Holding { file, stamp: before, .. }, .. } = &self.old;
         let named = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let own = fstat(file)?;
@@ -37,12 +38,12 @@ impl KeptStore {
         if !same || stamp(file)? != *before {
             return Err(io::Error::other("it changed while it was compared"));
         }
-        trace.time(Stage::Commit, || self.metadata.apply_to(file))?;
+        let unset = trace.time(Stage::Commit, || self.metadata.apply_to(file, folder, name))?;
         if self.metadata.fsync {
             trace.time(Stage::Fsync, || storage::sync(file))?;
             trace.time(Stage::Fsync, || storage::sync(folder))?;
         }
-        Ok(())
+        Ok(unset)
     }
 }
 
@@ -60,7 +61,10 @@ impl Store for KeptStore {
     }
 
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
-        self.finish(trace).map_err(|error| StoreError::path("keep", self.name(), &error))
+        let unset = self.finish(trace);
+        let unset = unset.map_err(|error| StoreError::path("keep", self.name(), &error))?;
+        let all = unset.none();
+        all.map_err(|told| StoreError::path("set all attributes of", self.name(), &told))
     }
 
     fn path(&self) -> Vec<u8> {

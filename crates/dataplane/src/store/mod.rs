@@ -1,5 +1,6 @@
 //! Destinations of a copy: files, stripes, trees, devices, pipes, commands.
 
+mod access;
 mod command;
 mod device;
 mod disk;
@@ -8,6 +9,7 @@ mod fifo;
 mod file;
 mod files;
 mod forget;
+mod freeing;
 mod interface;
 mod kept;
 pub mod left;
@@ -19,7 +21,9 @@ mod scratch;
 mod special;
 mod stripe;
 mod stripe_files;
+mod times;
 mod tree;
+mod unset;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

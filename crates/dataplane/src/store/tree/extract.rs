@@ -23,6 +23,7 @@ use super::proofs::Proofs;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use super::waiting::Waiting;
+use crate::store::freeing;
 use crate::store::left::remove_all_stale;
 use crate::tree::{WrittenFile, open_directory};
 
@@ -79,6 +80,7 @@ impl TreeExtractor {
         let placer = Placer {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
             top: Arc::new(Directory::new(top, &stat, b"", None)),
+            syncs: waiting.is_some(),
             sweeper: None,
             proofs,
             troubles: Troubles::default(),
@@ -168,15 +170,11 @@ impl TreeExtractor {
             Record::File { name, meta, linked, .. } if self.keeps(&name, &meta, linked) => {}
             Record::File { name, meta, length, sparse, linked } => {
                 self.make_way(&name)?;
-                let create = |extractor: &Self| {
+                let create = |extractor: &mut Self| {
                     let (entry, meta) = (extractor.entry(&name), meta.clone());
                     PartialFile::create(&entry, &name, meta, length, (sparse, linked))
                 };
-                let mut created = create(self);
-                if self.makes_room(created.as_ref().err()) {
-                    created = create(self);
-                }
-                match created {
+                match self.with_room(create) {
                     Ok(partial) => {
                         let partial = partial.digested(self.placer.proofs.is_some());
                         self.partial = Some(partial.synced(self.waiting.is_some()));
@@ -280,13 +278,17 @@ impl TreeExtractor {
         if waits { self.settle() } else { Ok(()) }
     }
 
-    /// Puts what waits in place if the disk is full or too many files are open: that removes the
-    /// files that it replaces, and closes its own. Returns whether there may be room now.
-    fn makes_room(&mut self, error: Option<&io::Error>) -> bool {
-        const FULL: [Errno; 3] = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE];
-        let full = error.and_then(Errno::from_io_error).is_some_and(|errno| FULL.contains(&errno));
+    /// Does `work` again if the disk is full or too many files are open, as long as that may change: what
+    /// waits is put in place, which removes the files that it replaces and closes its own, and what
+    /// was removed is awaited.
+    fn with_room<T>(&mut self, mut work: impl FnMut(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        let (disk, _) = self.current().id;
+        let done = freeing::with_room(disk, || work(self));
         let waits = self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty());
-        full && waits && self.settle().is_ok()
+        if done.as_ref().is_err_and(freeing::is_full) && waits && self.settle().is_ok() {
+            return freeing::with_room(disk, || work(self));
+        }
+        done
     }
 
     /// Decides whether the file of the current record is in place already and is kept. Returns true
@@ -308,17 +310,32 @@ impl TreeExtractor {
     /// # Errors
     /// When an error occurs that affects the rest of the tree, too, such as a full disk.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(partial) = &mut self.partial else { return Ok(()) };
-        let mut written = partial.write(bytes);
-        if self.makes_room(written.as_ref().err())
-            && let Some(partial) = &mut self.partial
-        {
-            written = partial.write(bytes);
-        }
+        let written = self.with_room(|extractor| match &mut extractor.partial {
+            Some(partial) => partial.write(bytes),
+            None => Ok(()),
+        });
         let (Some(partial), Err(error)) = (&self.partial, written) else { return Ok(()) };
         let (name, linked) = (partial.name.clone(), partial.linked);
         self.drop_partial();
         self.give_up(&name, linked, &error)
+    }
+
+    /// Writes the next `length` bytes of the current file, which are zeros.
+    ///
+    /// # Errors
+    /// Those of [`Self::write`].
+    pub fn write_zeros(&mut self, length: u64) -> io::Result<()> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        if self.partial.as_mut().is_some_and(|partial| partial.skip_zeros(length)) {
+            return Ok(());
+        }
+        let mut left = length;
+        while left > 0 {
+            let step = left.min(ZEROS.len() as u64);
+            self.write(&ZEROS[..step as usize])?;
+            left -= step;
+        }
+        Ok(())
     }
 
     /// Ends the current file. Gives it its metadata and, as soon as it is stable, its final name if
@@ -332,7 +349,7 @@ impl TreeExtractor {
         }
         if let Some(kept) = self.kept.take() {
             let applied = kept.apply_metadata();
-            return self.placer.note_if(&Arc::clone(self.current()), &kept.name, applied);
+            return self.placer.note_unset(&Arc::clone(self.current()), &kept.name, applied);
         }
         let Some(partial) = self.partial.take() else { return Ok(()) };
         if let Err(error) = partial.end() {
@@ -412,13 +429,15 @@ impl TreeExtractor {
     fn enter(&mut self, name: &[u8]) -> io::Result<Arc<Directory>> {
         let entry = self.entry(name);
         let above = entry.folder();
-        let is_new = match mkdirat(above, name, Mode::from_raw_mode(OWNER)) {
+        let (disk, _) = self.current().id;
+        let make = || Ok(mkdirat(above, name, Mode::from_raw_mode(OWNER))?);
+        let is_new = match freeing::with_room(disk, make) {
             Ok(()) => true,
-            Err(Errno::EXIST) => {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 entry.refuse_folded()?;
                 false
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let folder = match open_directory(above, name) {
             Ok(folder) => folder,

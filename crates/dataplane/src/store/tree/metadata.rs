@@ -1,5 +1,7 @@
 //! Sets owner, extended attributes, mode and time of the files of a tree.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,27 +9,35 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use garland_core::tree::Meta;
 use rustix::fs::{
     AtFlags, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid, chownat, fchmod, fchown,
-    fstat, futimens, utimensat,
+    fstat, utimensat,
 };
 use rustix::io::Errno;
 
 use garland_sys::process;
 
 use crate::attributes;
+use crate::store::times::{self, TimeUnit};
+use crate::store::unset::Unset;
 
 const SET_USER: u32 = 0o4000;
 const SET_GROUP: u32 = 0o2000;
+
+/// The maximum number of file systems whose units of times are remembered.
+const FILE_SYSTEMS_MAX: usize = 64;
 
 /// The user and groups that this process has. They determine which owners it can give to files.
 pub struct Identity {
     user: u32,
     groups: Vec<u32>,
+    /// The units of the times of file systems, by device number, as far as they are known.
+    units: RefCell<BTreeMap<u64, TimeUnit>>,
 }
 
 impl Identity {
     /// Returns those of this process.
     pub fn own() -> Self {
-        Self { user: process::user_id(), groups: process::group_ids() }
+        let units = RefCell::default();
+        Self { user: process::user_id(), groups: process::group_ids(), units }
     }
 
     /// Returns whether a file or directory with the status `stat` has what [`apply`] would give it
@@ -45,7 +55,30 @@ impl Identity {
         let ((user, group), is_root) = (meta.owner, self.user == 0);
         let owned = stat.st_uid == user || !is_root && stat.st_uid == self.user;
         let grouped = stat.st_gid == group || !is_root && !self.groups.contains(&group);
-        owned && grouped && attributes::modified(stat) == meta.modified
+        owned && grouped && self.has_given_time(stat, meta)
+    }
+
+    /// Notes what is known of the times of the file system of an open directory, whose status is `stat`.
+    pub fn learn(&self, folder: impl AsFd, stat: &Stat) {
+        let mut units = self.units.borrow_mut();
+        if units.len() < FILE_SYSTEMS_MAX && !units.contains_key(&stat.st_dev) {
+            let unit = TimeUnit::of_file_system(folder).and(TimeUnit::from_stat(stat));
+            units.insert(stat.st_dev, unit);
+        }
+    }
+
+    /// Returns whether the modification time is what the file system keeps of that in `meta`.
+    fn has_given_time(&self, stat: &Stat, meta: &Meta) -> bool {
+        let mut units = self.units.borrow_mut();
+        let own = TimeUnit::from_stat(stat);
+        let unit = match units.get_mut(&stat.st_dev) {
+            Some(unit) => {
+                *unit = unit.and(own);
+                *unit
+            }
+            None => own,
+        };
+        unit.keeps(attributes::modified(stat), meta.modified)
     }
 }
 
@@ -53,24 +86,24 @@ impl Identity {
 /// keeps the agent's user as its owner, and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
-/// When some of the metadata cannot be set. If only an extended attribute cannot be set, the mode
-/// and the time are set nevertheless.
+/// When some of the metadata cannot be set; the others are set nevertheless, unless the disk is broken
+/// or full.
 pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
     // The order matters: chown(2) clears capabilities and bits of the mode.
     let allowed = set_owner(fd, meta.owner)?;
     let attributed = attributes::write(fd, &meta.attributes);
-    fchmod(fd, Mode::from_raw_mode(meta.mode & 0o7777 & allowed))?;
-    futimens(fd, &times(meta))?;
-    attributed
+    let mut unset = Unset::default();
+    unset.note("mode", set_mode(fd, meta.mode & 0o7777 & allowed))?;
+    unset.note("time", apply_time(fd, meta))?;
+    attributed.and(unset.none())
 }
 
 /// Applies `meta` to a file that was in place before. Sets only what differs, so that an unchanged
 /// file keeps its change time.
 ///
 /// # Errors
-/// When some of the metadata cannot be set. If only an extended attribute cannot be set, the mode
-/// and the time are set nevertheless.
+/// Those of [`apply`].
 pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
     let allowed = set_owner(fd, meta.owner)?;
@@ -80,14 +113,25 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     } else {
         attributes::write(fd, &meta.attributes)
     };
-    let (now, mode) = (fstat(fd)?, meta.mode & 0o7777 & allowed);
+    let now = fstat(fd)?;
+    let mode = meta.mode & 0o7777 & allowed;
+    let mut unset = Unset::default();
     if now.st_mode & 0o7777 != mode {
-        fchmod(fd, Mode::from_raw_mode(mode))?;
+        unset.note("mode", set_mode(fd, mode))?;
     }
-    if attributes::modified(&now) != meta.modified {
-        futimens(fd, &times(meta))?;
+    if !TimeUnit::from_stat(&now).keeps(attributes::modified(&now), meta.modified) {
+        unset.note("time", apply_time(fd, meta))?;
     }
-    attributed
+    attributed.and(unset.none())
+}
+
+/// Sets the mode of an open file or directory. A file system that has the same one for all files refuses
+/// also that.
+fn set_mode(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
+    match fchmod(fd, Mode::from_raw_mode(mode)) {
+        Err(_) if fstat(fd).is_ok_and(|now| now.st_mode & 0o7777 == mode) => Ok(()),
+        set => Ok(set?),
+    }
 }
 
 /// Returns whether two lists of extended attributes contain the same ones, in any order.
@@ -101,7 +145,7 @@ pub fn same(one: &[(Vec<u8>, Vec<u8>)], other: &[(Vec<u8>, Vec<u8>)]) -> bool {
 /// # Errors
 /// When the time cannot be set.
 pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
-    Ok(futimens(fd, &times(meta))?)
+    times::set_modified(fd, meta.modified)
 }
 
 /// Applies owner and modification time, as far as permitted and supported, to a symbolic link. A
@@ -113,7 +157,7 @@ pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<
         Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP) => {}
         Err(error) => return Err(error.into()),
     }
-    match utimensat(folder, name, &times(meta), itself) {
+    match utimensat(folder, name, &times_of(meta), itself) {
         // Not every file system supports times of links.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(error) => Err(error.into()),
@@ -145,7 +189,7 @@ fn ids((user, group): (u32, u32)) -> (Uid, Gid) {
     (Uid::from_raw(user), Gid::from_raw(group))
 }
 
-fn times(meta: &Meta) -> Timestamps {
+fn times_of(meta: &Meta) -> Timestamps {
     let (tv_sec, nanos) = meta.modified;
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },

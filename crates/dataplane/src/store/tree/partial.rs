@@ -131,6 +131,14 @@ impl PartialFile {
         Ok(())
     }
 
+    /// Leaves a hole of `length` bytes, if the file is sparse and its digest does not need the zeros.
+    /// Returns whether it did.
+    pub fn skip_zeros(&mut self, length: u64) -> bool {
+        let skips = self.sparse && self.summing.is_none();
+        self.written += if skips { length } else { 0 };
+        skips
+    }
+
     /// Sets the length of a sparse file after the last write, since it may end in a hole.
     pub fn end(&self) -> io::Result<()> {
         if self.sparse { self.file.set_len(self.length) } else { Ok(()) }

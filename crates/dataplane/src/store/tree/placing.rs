@@ -1,19 +1,26 @@
 //! Puts the entries of a tree in place, one after the other in the order of the stream.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use garland_core::tree::Meta;
-use rustix::fs::{AtFlags, linkat, symlinkat};
+use garland_sys::storage;
+use rustix::fs::{AtFlags, fstat, linkat, symlinkat};
+use rustix::io::Errno;
 
 use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, Directory};
-use super::metadata::{apply_changes, apply_to_link};
+use super::metadata::{apply, apply_changes, apply_to_link};
 use super::partial::PartialFile;
 use super::proofs::Proofs;
 use super::sweep::{Sweeper, Swept};
 use super::trouble::Troubles;
+use crate::attributes;
+use crate::store::{freeing, left};
+use crate::tree::open_file;
 
 /// The maximum number of failed files with further hard links. If there are more, the copy fails.
 const FAILED: usize = 10_000;
@@ -39,10 +46,26 @@ pub enum Act {
     Leave(Meta),
 }
 
+/// What became of a further name of a file.
+enum Named {
+    /// A hard link.
+    Linked,
+    /// A copy of the file, and whether it got all metadata.
+    Copied(io::Result<()>),
+}
+
+/// A copy of a file under a hidden name, which is locked as long as it is open.
+struct Copied {
+    _file: File,
+    applied: io::Result<()>,
+}
+
 /// Puts entries in place, and collects errors that affect only one entry.
 pub struct Placer {
     pub maker: Maker,
     pub top: Arc<Directory>,
+    /// Whether a file is made stable before it gets its name.
+    pub syncs: bool,
     /// Removes files that are not in the tree, if that was requested.
     pub sweeper: Option<Sweeper>,
     /// The digests of all files, if they are to be read back.
@@ -73,19 +96,29 @@ impl Placer {
         match act {
             Act::Show { partial, applied, .. } => self.show(&directory, partial, applied),
             Act::Link { name, meta, target } => {
-                let linked = self.link(&directory, &name, &meta, &target);
+                let (disk, _) = directory.id;
+                let link = || self.link(&directory, &name, &meta, &target);
+                let linked = freeing::with_room(disk, link);
                 self.note_if(&directory, &name, linked)
             }
             Act::Name { name, first } => {
-                let named = match self.name(&directory, &name, &first) {
+                let (disk, _) = directory.id;
+                let hard_link = || self.name(&directory, &name, &first);
+                let named = match freeing::with_room(disk, hard_link) {
                     // The hidden name is not locked: another copy into the same directory may have
                     // removed it as that of a killed agent.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        self.name(&directory, &name, &first)
-                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => hard_link(),
                     named => named,
                 };
-                self.note_if(&directory, &name, named)
+                match named {
+                    Ok(Named::Linked) => Ok(()),
+                    Ok(Named::Copied(applied)) => {
+                        let told = "it is a copy, since the file system refuses a hard link";
+                        self.note_unset(&directory, &name, Err(io::Error::other(told)))?;
+                        self.note_unset(&directory, &name, applied)
+                    }
+                    Err(error) => self.note(&directory, &name, &error),
+                }
             }
             Act::Sweep(swept) => {
                 let Some(sweeper) = &mut self.sweeper else { return Ok(()) };
@@ -95,8 +128,8 @@ impl Placer {
             Act::Leave(meta) => {
                 let applied = apply_changes(&directory.folder, &meta);
                 match &directory.above {
-                    Some(above) => self.note_if(above, &directory.name, applied),
-                    None => self.note_if(&directory, b".", applied),
+                    Some(above) => self.note_unset(above, &directory.name, applied),
+                    None => self.note_unset(&directory, b".", applied),
                 }
             }
         }
@@ -128,8 +161,7 @@ impl Placer {
         if let (Some(proofs), Some((length, digest))) = (&mut self.proofs, partial.digest()) {
             proofs.note(&directory.path_of(&partial.name), length, digest)?;
         }
-        // A file without all of its metadata is put in place, and reported.
-        self.note_if(directory, &partial.name, applied)
+        self.note_unset(directory, &partial.name, applied)
     }
 
     fn link(&self, within: &Directory, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
@@ -144,7 +176,7 @@ impl Placer {
         shown.and(applied)
     }
 
-    fn name(&self, within: &Directory, name: &[u8], first: &[Vec<u8>]) -> io::Result<()> {
+    fn name(&self, within: &Directory, name: &[u8], first: &[Vec<u8>]) -> io::Result<Named> {
         let (Some((last, above)), false) =
             (first.split_last(), self.failed.contains(&first.join(&b'/')))
         else {
@@ -153,11 +185,22 @@ impl Placer {
         let folder = directory::descend(&self.top.folder, above.iter().map(Vec::as_slice))?;
         let entry = self.entry(within, name);
         entry.check()?;
-        linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty())?;
-        let shown = entry.show();
+        let linked =
+            linkat(&folder, last.as_slice(), entry.folder(), entry.hidden(), AtFlags::empty());
+        let named = match linked {
+            Ok(()) => entry.show().map(|()| Named::Linked),
+            // What file systems say that have no hard links, or of a file that has too many.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
+                copy(&folder, last, &entry, self.syncs).and_then(|copied| {
+                    entry.show()?;
+                    Ok(Named::Copied(copied.applied))
+                })
+            }
+            Err(error) => Err(error.into()),
+        };
         // rename(2) leaves the hidden name in place if both names are links to one file already.
         entry.remove();
-        shown
+        named
     }
 
     /// Records that the file `name` cannot be put in place. If it is `linked`, neither can its hard
@@ -192,6 +235,19 @@ impl Placer {
         done.or_else(|error| self.note(directory, name, &error))
     }
 
+    /// Records that the entry `name` is in place without all of its metadata, if `applied` is an error.
+    ///
+    /// # Errors
+    /// When the error affects the rest of the tree, too.
+    pub fn note_unset(
+        &mut self,
+        directory: &Directory,
+        name: &[u8],
+        applied: io::Result<()>,
+    ) -> io::Result<()> {
+        applied.or_else(|error| self.troubles.note(&directory.path_of(name), &error))
+    }
+
     /// Records an error of the entry `name`, so that nothing is removed from its directory.
     ///
     /// # Errors
@@ -204,5 +260,33 @@ impl Placer {
     ) -> io::Result<()> {
         directory.set_stays();
         self.troubles.note(&directory.path_of(name), error)
+    }
+}
+
+/// Copies the file `name` in `folder`, with its metadata, to the hidden name of `entry`, and makes the copy
+/// stable if it `syncs`.
+fn copy(folder: &OwnedFd, name: &[u8], entry: &DirEntry<'_>, syncs: bool) -> io::Result<Copied> {
+    let mut from = open_file(folder, name)?;
+    let stat = fstat(&from)?;
+    let meta = Meta {
+        mode: stat.st_mode & 0o7777,
+        owner: (stat.st_uid, stat.st_gid),
+        modified: attributes::modified(&stat),
+        attributes: attributes::read(&from)?,
+    };
+    let mut file = left::create(entry.folder(), entry.hidden())?;
+    let copied = io::copy(&mut from, &mut file).and_then(|_| {
+        let applied = apply(&file, &meta);
+        if syncs {
+            storage::sync(&file)?;
+        }
+        Ok(applied)
+    });
+    match copied {
+        Ok(applied) => Ok(Copied { _file: file, applied }),
+        Err(error) => {
+            entry.remove();
+            Err(error)
+        }
     }
 }

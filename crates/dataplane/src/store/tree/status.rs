@@ -77,12 +77,16 @@ impl StatusCheck {
     /// Returns a check of the directory `top`. `attributes` tells whether extended attributes are
     /// compared, and `names` whether what the copy would remove is named.
     pub fn new(top: OwnedFd, outline: &TreeOutline, (attributes, names): (bool, bool)) -> Self {
+        let identity = Identity::own();
+        if let Ok(stat) = fstat(&top) {
+            identity.learn(&top, &stat);
+        }
         let level = Level { folder: top, saved: SavedAttributes::default() };
         let walk = Walk {
             levels: vec![Some(level)],
             path: Vec::new(),
             linked: HashMap::new(),
-            identity: Identity::own(),
+            identity,
             attributes,
             names,
             sweeper: None,
@@ -133,6 +137,7 @@ impl Walk {
         let compared = match record {
             Record::Enter { name, meta } => {
                 let entered = self.enter(name);
+                entered.iter().for_each(|(level, stat)| self.identity.learn(&level.folder, stat));
                 let is_same = entered.as_ref().map(|(level, stat)| {
                     self.identity.has_given(stat, meta)
                         && (!self.attributes || has(attributes::read(&level.folder), meta))
@@ -261,9 +266,10 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
     use std::process::Command;
-    use std::time::SystemTime;
+    use std::time::{Duration, SystemTime};
 
     use garland_sys::confine::Root;
+    use garland_testkit::{HangingDisk, Oddities};
 
     use super::*;
     use crate::tests::Scratch;
@@ -327,6 +333,34 @@ mod tests {
             change(&top.join("to/from"));
             assert_eq!(changed(&top), Some(count), "{name}");
         }
+    }
+
+    #[test]
+    fn what_a_file_system_keeps_of_a_time_is_unchanged() {
+        let top = Scratch::new("status-coarse");
+        fs::create_dir_all(top.join("from/d")).unwrap();
+        fs::create_dir(top.join("to")).unwrap();
+        let time = |nanos| SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, nanos);
+        let unit = Oddities { time_unit_ns: 1_000_000_000, ..Oddities::default() };
+        let disk = HangingDisk::mount_odd(&top.join("to"), unit);
+        for (name, nanos) in [("from/d/a", 123_456_789), ("from/b", 999_999_999)] {
+            fs::write(top.join(name), name).unwrap();
+            set_time_to(&top.join(name), time(nanos));
+        }
+        for folder in ["from/d", "from"] {
+            File::open(top.join(folder)).unwrap().set_modified(time(5)).unwrap();
+        }
+        let copy = Command::new("cp").arg("-a").args([top.join("from"), top.join("to")]).status();
+        assert!(copy.unwrap().success());
+        assert_eq!(changed(&top), Some(0));
+        // Another second is another time.
+        set_time_to(&top.join("from/b"), time(1_000_000_000));
+        assert_eq!(changed(&top), Some(1));
+        drop(disk);
+    }
+
+    fn set_time_to(path: &Path, time: SystemTime) {
+        File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
     }
 
     fn set_mode(path: &Path, mode: u32) {

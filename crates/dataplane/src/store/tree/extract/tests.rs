@@ -97,6 +97,55 @@ fn names_that_differ_in_case_are_two_where_names_are_numbered() {
 }
 
 #[test]
+fn files_arrive_without_what_a_file_system_refuses_to_set_and_that_is_named() {
+    let dir = Scratch::new("tree-unset");
+    let disk =
+        HangingDisk::mount_odd(&dir, Oddities { refuses_modes: true, ..Oddities::default() });
+    fs::create_dir(dir.join("d")).unwrap();
+    fs::write(dir.join("d/old"), b"old").unwrap();
+    let mut extractor = extractor(&dir);
+    apply_all(&mut extractor, [Record::Spare(Vec::new()), enter(b"d")]);
+    bring_bytes(&mut extractor, b"f", b"new");
+    apply_all(&mut extractor, [Record::Sweep, Record::Leave]);
+    let wanted = "copied everything except 1 entry: d/f: it is there, but its mode cannot be set: \
+                  operation not permitted";
+    assert_eq!(extractor.troubles(), Err(wanted.to_owned()));
+    assert_eq!(fs::read(dir.join("d/f")).unwrap(), b"new");
+    let stat = fs::metadata(dir.join("d/f")).unwrap();
+    assert_eq!(
+        (stat.mtime(), stat.mtime_nsec()),
+        (1_000_000_000, 5),
+        "the time is set nevertheless"
+    );
+    assert!(!dir.join("d/old").exists(), "the directory is complete, and swept");
+    drop(disk);
+}
+
+#[test]
+fn hard_links_become_copies_where_there_are_none() {
+    for waits in [false, true] {
+        let dir = Scratch::new("tree-unlinked");
+        let disk = HangingDisk::mount_odd(&dir, Oddities::default());
+        let mut extractor = if waits { waiting(&dir, 9) } else { extractor(&dir) };
+        apply_all(&mut extractor, [enter(b"d")]);
+        bring(&mut extractor, b"f", true);
+        apply_all(&mut extractor, [Record::Leave, hard_link(b"h", &[b"d", b"f"])]);
+        extractor.settle().unwrap();
+        let wanted = "copied everything except 1 entry: h: it is a copy, since the file system \
+                      refuses a hard link";
+        assert_eq!(extractor.troubles(), Err(wanted.to_owned()));
+        assert_eq!(fs::read(dir.join("h")).unwrap(), b"new");
+        let stat = fs::metadata(dir.join("h")).unwrap();
+        assert_eq!(
+            (stat.mode() & 0o7777, stat.mtime(), stat.mtime_nsec()),
+            (0o640, 1_000_000_000, 5)
+        );
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "something hidden is left");
+        drop(disk);
+    }
+}
+
+#[test]
 fn a_file_appears_when_it_is_whole_and_only_then() {
     let dir = Scratch::new("tree-whole");
     fs::write(dir.join("f"), b"old").unwrap();

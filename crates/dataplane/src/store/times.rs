@@ -1,0 +1,176 @@
+//! Times of files as file systems keep them: some only to the second, and some not at all although
+//! they say so.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{Stat, Timespec, Timestamps, UTIME_OMIT, fstat, fstatfs, futimens};
+
+use crate::attributes;
+
+/// The units in nanoseconds in which file systems keep times: all of Linux, NTFS, protocols of servers,
+/// exFAT, and ext3.
+const UNITS_NS: [u32; 6] = [1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000];
+
+/// The magic number of a FAT, which keeps even seconds.
+const FAT: i64 = 0x4d44;
+
+/// The unit of a file system's times, as far as it is known from the times of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeUnit {
+    ns: u32,
+    has_even_seconds: bool,
+}
+
+impl TimeUnit {
+    /// Returns the coarsest unit of which both times of a file are multiples. The kernel sets the
+    /// change time, in the unit of the file system: where that is a nanosecond, one in a thousand
+    /// million is a multiple of a second.
+    pub fn from_stat(stat: &Stat) -> Self {
+        let nanos = [stat.st_mtime_nsec, stat.st_ctime_nsec];
+        let nanos = nanos.map(|nanos| u32::try_from(nanos).unwrap_or(1));
+        let is_unit = |ns: &&u32| nanos.iter().all(|time| time.is_multiple_of(**ns));
+        Self { ns: *UNITS_NS.iter().rev().find(is_unit).unwrap_or(&1), has_even_seconds: false }
+    }
+
+    /// Returns the unit of the file system of an open file, as far as its type tells it.
+    pub fn of_file_system(file: impl AsFd) -> Self {
+        let has_even_seconds = fstatfs(file).is_ok_and(|system| system.f_type == FAT);
+        Self { ns: 1_000_000_000, has_even_seconds }
+    }
+
+    /// Returns the finer one of two units of one file system.
+    pub fn and(self, other: Self) -> Self {
+        let has_even_seconds = self.has_even_seconds || other.has_even_seconds;
+        Self { ns: self.ns.min(other.ns), has_even_seconds }
+    }
+
+    /// Returns whether the time `found`, in seconds and nanoseconds, is what the file system keeps of
+    /// `wanted`.
+    pub fn keeps(self, found: (i64, u32), wanted: (i64, u32)) -> bool {
+        let (mut seconds, mut nanos) = wanted;
+        if found == wanted {
+            return true;
+        }
+        nanos -= nanos % self.ns;
+        if self.has_even_seconds {
+            seconds &= !1;
+            nanos = 0;
+        }
+        found == (seconds, nanos)
+    }
+}
+
+/// The maximum number of nanoseconds in a time. Larger numbers of a peer would mean the present time, or
+/// none (utimensat(2)).
+const NANOS_MAX: u32 = 999_999_999;
+
+/// Sets the modification time of an open file, in seconds and nanoseconds, and looks whether it has it
+/// then. The access time stays, unless the file system ignores such a call, as libfuse 2 does: then it
+/// is set to the value that it has.
+///
+/// # Errors
+/// When the time cannot be set.
+pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
+    let wanted = (modified.0, modified.1.min(NANOS_MAX));
+    set(&file, Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, wanted)?;
+    let stat = fstat(&file)?;
+    if has(&stat, &file, wanted) {
+        return Ok(());
+    }
+    let accessed =
+        Timespec { tv_sec: stat.st_atime, tv_nsec: i64::try_from(stat.st_atime_nsec).unwrap_or(0) };
+    set(&file, accessed, wanted)?;
+    look(file, wanted)
+}
+
+/// Sets modification and access time of an open file to the same value, unless it has that already.
+///
+/// # Errors
+/// When they cannot be set.
+pub fn set_both(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
+    let wanted = (modified.0, modified.1.min(NANOS_MAX));
+    if attributes::modified(&fstat(&file)?) == wanted {
+        return Ok(());
+    }
+    set(&file, timespec(wanted), wanted)?;
+    look(file, wanted)
+}
+
+fn set(file: impl AsFd, last_access: Timespec, modified: (i64, u32)) -> io::Result<()> {
+    let last_modification = timespec(modified);
+    Ok(futimens(file, &Timestamps { last_access, last_modification })?)
+}
+
+fn timespec(time: (i64, u32)) -> Timespec {
+    Timespec { tv_sec: time.0, tv_nsec: time.1.into() }
+}
+
+/// Fails if a file does not have the time that was set.
+fn look(file: impl AsFd, wanted: (i64, u32)) -> io::Result<()> {
+    match has(&fstat(&file)?, &file, wanted) {
+        true => Ok(()),
+        false => Err(io::Error::other("the file system does not keep it")),
+    }
+}
+
+fn has(stat: &Stat, file: impl AsFd, wanted: (i64, u32)) -> bool {
+    let found = attributes::modified(stat);
+    let unit = || TimeUnit::from_stat(stat).and(TimeUnit::of_file_system(&file));
+    found == wanted || unit().keeps(found, wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use garland_testkit::{HangingDisk, Oddities};
+
+    use super::*;
+    use crate::tests::Scratch;
+
+    #[test]
+    fn a_unit_is_learned_from_times_and_keeps_what_it_cuts_off() {
+        let dir = Scratch::new("times-unit");
+        let mut stat = fstat(File::open(&dir).unwrap()).unwrap();
+        let mut unit = |modified: u32, changed: u32| {
+            stat.st_mtime_nsec = modified.into();
+            stat.st_ctime_nsec = changed.into();
+            TimeUnit::from_stat(&stat)
+        };
+        for (modified, changed, ns) in [
+            (0, 0, 1_000_000_000),
+            (0, 123_456_789, 1),
+            (123_456_700, 100, 100),
+            (120_000_000, 0, 10_000_000),
+            (1_000_000, 0, 1_000_000),
+        ] {
+            assert_eq!(unit(modified, changed).ns, ns, "{modified} {changed}");
+        }
+        let second = unit(0, 0);
+        assert!(second.keeps((5, 0), (5, 999_999_999)) && second.keeps((-5, 0), (-5, 1)));
+        assert!(!second.keeps((5, 0), (6, 0)) && !second.keeps((5, 0), (4, 999_999_999)));
+        let finer = second.and(unit(0, 10_000_000));
+        assert!(!finer.keeps((5, 0), (5, 20_000_000)) && finer.keeps((5, 0), (5, 9_999_999)));
+        let fat = TimeUnit { has_even_seconds: true, ..second };
+        assert!(
+            fat.keeps((4, 0), (5, 7)) && !fat.keeps((4, 0), (6, 0)) && fat.keeps((5, 0), (5, 0))
+        );
+    }
+
+    #[test]
+    fn a_time_is_looked_at_after_it_was_set() {
+        let dir = Scratch::new("times-lie");
+        let oddities = Oddities {
+            ignores_single_times: true,
+            time_unit_ns: 10_000_000,
+            ..Oddities::default()
+        };
+        let disk = HangingDisk::mount_odd(&dir, oddities);
+        let file = File::create(dir.join("f")).unwrap();
+        set_modified(&file, (1_000_000_000, 123_456_789)).unwrap();
+        let stat = fstat(&file).unwrap();
+        assert_eq!(attributes::modified(&stat), (1_000_000_000, 120_000_000));
+        drop((file, disk));
+    }
+}

@@ -1,0 +1,49 @@
+//! What a file system refuses to set although the file is there: modes on a FAT, times where a server
+//! decides them.
+
+use std::fmt;
+use std::io;
+
+use garland_sys::error::reason;
+use rustix::io::Errno;
+
+/// The attributes that could not be set, each with the reason.
+#[derive(Debug, Default)]
+pub struct Unset(Vec<String>);
+
+impl Unset {
+    /// Notes that `what` could not be set, if `done` is a refusal.
+    ///
+    /// # Errors
+    /// That of `done` if it affects more than the attribute, such as a full or broken disk.
+    pub fn note(&mut self, what: &str, done: io::Result<()>) -> io::Result<()> {
+        match done {
+            Err(error) if is_refusal(&error) => {
+                self.0.push(format!("its {what} cannot be set: {}", reason(&error)));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Succeeds if everything was set.
+    ///
+    /// # Errors
+    /// When something was not; the message says that the file is there.
+    pub fn none(&self) -> io::Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(io::Error::other(self.to_string())) }
+    }
+}
+
+impl fmt::Display for Unset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it is there, but {}", self.0.join(", and "))
+    }
+}
+
+/// Returns whether only the attribute is refused. Errors without a number are those of this program.
+pub fn is_refusal(error: &io::Error) -> bool {
+    const REFUSALS: [Errno; 5] =
+        [Errno::PERM, Errno::ACCESS, Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL];
+    Errno::from_io_error(error).is_none_or(|errno| REFUSALS.contains(&errno))
+}
