@@ -29,7 +29,7 @@ use garland_dataplane::leaving;
 use garland_dataplane::log::log;
 use garland_dataplane::read_back::read_back;
 use garland_dataplane::recorder::{At, Budget, Collector};
-use garland_dataplane::source::Content;
+use garland_dataplane::source::{Content, is_same_again};
 use garland_dataplane::stall::Faults;
 use garland_sys::error::reason;
 
@@ -189,7 +189,12 @@ impl CopyTask {
             let began = trace.now();
             let same = is_same(&member, root);
             let absence = source.as_ref().and_then(|source| source.absence());
-            let changed = source.filter(|source| !source.is_unchanged());
+            let is_over = || member.is_closing();
+            let digest = |index| member.sink().content(index);
+            let changed = source.filter(|source| {
+                !source.is_unchanged()
+                    && !is_same_again(source.as_ref(), member.layout, digest, is_over)
+            });
             let stable = same.and_then(|()| match changed {
                 Some(source) => {
                     Err(format!("{} changed while it was copied", source.name()).into())

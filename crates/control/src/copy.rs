@@ -180,6 +180,7 @@ impl<'a> Driver<'a> {
     fn notice(&mut self, notice: Notice) {
         let now = clock::now_ns();
         let event = match notice {
+            Notice::Read(root) if self.read_again(root) => return,
             Notice::Read(root) => {
                 // In an incremental copy the digest is known before anything is sent.
                 if self.job.known.is_none() {

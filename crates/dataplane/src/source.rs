@@ -1,5 +1,6 @@
 //! A file as the source of a copy.
 
+mod again;
 mod ahead;
 mod content;
 mod files;
@@ -12,12 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
-use garland_protocol::WINDOW_MAX;
+use garland_protocol::{FileStamp, WINDOW_MAX};
 use garland_sys::confine::Root;
+use garland_sys::sync::Mutex;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use thiserror::Error;
 
+pub use self::again::is_same_again;
 pub use self::ahead::{AHEAD, SourceFeeder};
 pub use self::content::{Content, RemoteFile};
 pub use self::files::join;
@@ -68,6 +71,8 @@ pub struct Source {
     path: PathBuf,
     /// The stamp of the file when it was opened; of a device's stamp only the length is used.
     opened: Opened,
+    /// A later stamp with which the file was found to have the same bytes.
+    accepted: Mutex<Option<FileStamp>>,
     is_device: bool,
     /// The number of bytes to copy, from the beginning of the file.
     length: u64,
@@ -142,7 +147,20 @@ impl Source {
         let length = opened.stamp.length;
         let ahead = ReadAhead::of(&file, length);
         let (room, disk, usage, stripe) = (length, None, None, None);
-        Ok(Self { file, path, opened, is_device, length, room, ahead, disk, usage, stripe })
+        let accepted = Mutex::default();
+        Ok(Self {
+            file,
+            path,
+            opened,
+            accepted,
+            is_device,
+            length,
+            room,
+            ahead,
+            disk,
+            usage,
+            stripe,
+        })
     }
 
     /// Returns the number of bytes on the disk that a copy of the file needs: fewer than its length
@@ -238,7 +256,7 @@ pub(crate) fn is_hole(file: &File, offset: u64, end: u64) -> bool {
 
 /// Returns the offset of the first data of a file from `offset` on: the largest number if there is
 /// none, and `offset` if the file system can't tell.
-fn data_after(file: &File, offset: u64) -> u64 {
+pub(crate) fn data_after(file: &File, offset: u64) -> u64 {
     match rustix::fs::seek(file, SeekFrom::Data(offset)) {
         Ok(data) => data,
         Err(Errno::NXIO) => u64::MAX,
@@ -270,7 +288,18 @@ impl Content for Source {
             // A device's times do not show its changes; if it is read again the digests are compared.
             return length_of_device(&self.file).is_ok_and(|now| now == self.opened.stamp.length);
         }
-        stamp(&self.file).is_ok_and(|now| now == self.opened.stamp)
+        let accepted = self.accepted.lock();
+        let is_known = |now| now == self.opened.stamp || Some(now) == *accepted;
+        stamp(&self.file).is_ok_and(is_known)
+    }
+
+    fn stamps(&self) -> Option<Vec<FileStamp>> {
+        let now = stamp(&self.file).ok().filter(|_| !self.is_device)?;
+        (now.length == self.opened.stamp.length).then(|| vec![now])
+    }
+
+    fn accept(&self, stamps: &[FileStamp]) {
+        *self.accepted.lock() = stamps.first().copied();
     }
 
     fn device(&self) -> Option<u64> {

@@ -18,6 +18,7 @@ use super::{CopyJob, Ends};
 use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
 use garland_dataplane::read_back::read_back;
 use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
+use garland_dataplane::source::{Content, is_same_again};
 use garland_dataplane::stall::Faults;
 use garland_dataplane::store::{self, NoStore, Present, Store};
 use garland_dataplane::{lanes, leaving};
@@ -37,6 +38,8 @@ pub(super) struct Attempt {
     notices: Receiver<Notice>,
     pub(super) wake: Arc<Wake>,
     threads: Vec<JoinHandle<()>>,
+    /// Whether the source was read a second time, since its stamp had changed.
+    is_read_again: bool,
     stored: (Sender<Stored>, Receiver<Stored>),
     /// The trace: times of orders, clock probes, and the nodes' traces.
     exchanges: Exchanges,
@@ -68,6 +71,7 @@ impl Attempt {
             notices,
             wake,
             threads: Vec::new(),
+            is_read_again: false,
             stored: channel(),
             exchanges: Exchanges::new(nodes),
             probes: ClockProbes::new(nodes),
@@ -146,6 +150,25 @@ impl Attempt {
                 self.wake.raise();
             }
         }
+    }
+
+    /// Reads `source` again in a thread, since its stamp has changed, and then gives the notice that it
+    /// was read, with the digest `root`, once more. Returns false if that was done before, or if no
+    /// thread can be started.
+    pub(super) fn read_again(&mut self, source: Arc<dyn Content>, root: [u8; 32]) -> bool {
+        if std::mem::replace(&mut self.is_read_again, true) {
+            return false;
+        }
+        let context = Arc::clone(&self.context);
+        let thread = threads::spawn("read", move || {
+            let digest = |index| context.sink().content(index);
+            // If it is not the same, that is found when its stamp is looked at the next time.
+            let _ = is_same_again(&*source, context.layout, digest, || context.is_closing());
+            context.tell(Notice::Read(root));
+        });
+        let is_begun = thread.is_ok();
+        self.threads.extend(thread);
+        is_begun
     }
 
     /// Returns the result of [`Self::commit`] when it has arrived; the next calls return `None`.

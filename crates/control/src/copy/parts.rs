@@ -1,10 +1,24 @@
 //! Digests and manifests of the nodes' parts of a copy.
 
+use std::sync::Arc;
+
 use garland_protocol::{HeadEvent, ReadBack, ToAgent};
 
 use super::{Driver, Ends};
 
 impl Driver<'_> {
+    /// Begins to read the source again if its stamp has changed; the end of that is the same notice.
+    /// Returns false if the stamp is known, or if the source was read again already.
+    pub(super) fn read_again(&mut self, root: [u8; 32]) -> bool {
+        match &self.job.ends {
+            Ends::Out { source, .. } if !source.is_unchanged() => {
+                let source = Arc::clone(source);
+                self.attempt.read_again(source, root)
+            }
+            Ends::Out { .. } | Ends::In { .. } => false,
+        }
+    }
+
     /// Handles the end of reading the source, whose digest is `root`. Returns the event for the
     /// state machine with the digests that the nodes' files must have; for stripes, also sends the
     /// manifests.

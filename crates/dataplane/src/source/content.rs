@@ -1,7 +1,7 @@
 //! The interface of sources.
 
 use garland_core::plan::Layout;
-use garland_protocol::Absence;
+use garland_protocol::{Absence, FileStamp};
 
 use crate::feed::FeedError;
 
@@ -56,6 +56,15 @@ pub trait Content: Send + Sync {
 
     /// Returns whether the source is unchanged since it was opened.
     fn is_unchanged(&self) -> bool;
+
+    /// Returns the present stamps of the source's files, if their lengths are as before; none for a source
+    /// whose changes stamps do not show.
+    fn stamps(&self) -> Option<Vec<FileStamp>> {
+        None
+    }
+
+    /// Takes the source with these `stamps` for unchanged from now on: it was read again.
+    fn accept(&self, _stamps: &[FileStamp]) {}
 
     /// Returns which parts of the source are not copied; none if the source is of a kind that
     /// cannot be copied in part.

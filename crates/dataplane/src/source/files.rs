@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use garland_core::plan::Layout;
+use garland_protocol::FileStamp;
 
 use super::{Content, Source};
 use crate::feed::FeedError;
@@ -71,6 +72,17 @@ impl Content for FilesSource {
 
     fn is_unchanged(&self) -> bool {
         self.files.iter().all(|(_, file)| file.is_unchanged())
+    }
+
+    fn stamps(&self) -> Option<Vec<FileStamp>> {
+        let stamps: Option<Vec<_>> = self.files.iter().map(|(_, file)| file.stamps()).collect();
+        stamps.map(|stamps| stamps.concat())
+    }
+
+    fn accept(&self, stamps: &[FileStamp]) {
+        for ((_, file), stamp) in self.files.iter().zip(stamps) {
+            file.accept(std::slice::from_ref(stamp));
+        }
     }
 
     fn device(&self) -> Option<u64> {
