@@ -1,5 +1,6 @@
 //! `garland cp`: copies files, trees and streams to nodes or from them.
 
+mod attempt;
 mod chain;
 mod changes;
 pub mod command_line;

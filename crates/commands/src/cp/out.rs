@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use garland_control::{CopyJob, Outcome};
+use garland_control::Outcome;
 use garland_core::cluster::Node;
 use garland_core::plan::Plan;
 use garland_protocol::ClockFault;
 use garland_sys::signal::Interrupts;
 
+use super::attempt::{Made, Stage};
 use super::command_line::CommandLine;
 use super::incremental;
 use super::incremental::Remaining;
@@ -15,7 +16,6 @@ use super::injections::Injections;
 use super::limit;
 use super::overtime::Overtime;
 use super::planning::{self, Planned};
-use super::progress::Bars;
 use super::request::CopyRequest;
 use super::site::{Site, Target};
 use super::source::CopySource;
@@ -30,7 +30,6 @@ use garland_results::head::{NodeVerdict, Phases};
 use garland_results::places::Places;
 use garland_results::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
 
 /// A copy that is planned. No node has been contacted.
 pub struct PlannedCopy<'a> {
@@ -151,7 +150,7 @@ impl<'a> PlannedCopy<'a> {
     ) -> Result<(CopyResult, Option<JoinListener>), Failure> {
         let Self { request, site, interrupts, mut phases, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
-        let (args, Site { inventory, places, lab, .. }) = (request.args, site);
+        let Site { places, lab, .. } = site;
         let (lab, began_ns) = (lab.as_ref(), phases.last_ns());
         let builder =
             builder(context, (request, site), (&nodes, &injections.clocks), &interrupts, run);
@@ -160,42 +159,31 @@ impl<'a> PlannedCopy<'a> {
             limit::of_copy(request, (lab, places), (&plan, payload), transport, &fleet.agents);
         let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
         let ends = given.ends(request, &path, manifest)?;
-        let copy = Remaining { given, ends, plan, agents: fleet.agents };
-        let before = incremental::compare_first(request, copy, (places, &interrupts, &mut phases))?;
-        let Remaining { given, ends, plan, agents } = before.copy;
-        before.changes.filter(|_| !context.json).map_or(Ok(()), output::print)?;
-        let job = CopyJob {
-            plan: &plan,
-            ends,
+        let stage = Stage {
+            context,
+            request,
+            site,
+            run,
+            builder: &builder,
+            interrupts: &interrupts,
+            path: &path,
             stripes,
-            known: before.digests,
-            pipeline: request.pipeline,
-            read_back: request.read_back(),
-            sealed: !args.no_encrypt,
-            packing: args.compress.beginning_with(encoding),
-            congestion: request.congestion(),
             transport,
-            policy: request.policy(&plan, stripes.is_some(), inventory.cluster()),
-            late: None,
-            tracing: request.tracing(lab, began_ns),
-            injections: injections.faults,
+            encoding,
+            began_ns,
+            faults: injections.faults,
         };
-        let fleet = Fleet { agents, children: fleet.children };
-        // A node that joins would get only what is left of a tree.
-        let joinable = (job.takes_latecomers() && before.unchanged == 0).then_some(run);
-        let mut listener = joinable.map(|run| JoinListener::open(places, run)).transpose()?;
-        let mut bars = Bars::new(&plan, context, args);
-        let copied = builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(&plan, now));
-        bars.clear();
-        let (outcome, fleet) = copied?;
+        let copy = Remaining { given, ends, plan, agents: fleet.agents };
+        let made = stage.make(copy, fleet.children, &mut phases)?;
+        let Made { given, plan, outcome, fleet, unchanged, unusable, unread, listener } = made;
         let plan = given.ended(plan, &outcome);
         keep((run, places), (&given, &plan), &outcome)?;
         close(fleet, &outcome);
         let result = CopyResult::new(run, Direction::Out, &[Copied { plan, outcome }], phases)
             .with_congestion(request.congestion_in_force())
-            .with_unchanged(before.unchanged, given.is_bare())
+            .with_unchanged(unchanged, given.is_bare())
             .with_limit(limit)
-            .with_before(before.unusable, before.unread)
+            .with_before(unusable, unread)
             .with_path(&path)
             .with_source_off_disk(given.content().device().is_none())
             .with_read_back(request.read_back())

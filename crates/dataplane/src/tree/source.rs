@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use garland_core::plan::Layout;
 use garland_core::tree::{GOOD, Record, RecordSet, VOID};
-use garland_protocol::{Absence, TreeOutline};
+use garland_protocol::{Absence, TreeOutline, WINDOW_MAX};
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
@@ -25,7 +26,7 @@ use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::{scan, scan_chosen};
 use crate::feed::FeedError;
 use crate::pace::{self, Pace};
-use crate::source::Content;
+use crate::source::{Content, data_after};
 use garland_sys::error::reason;
 
 /// The maximum number of bytes of blocks that are kept because a later block was requested before
@@ -49,6 +50,10 @@ pub struct TreeSource {
     /// For each file that could not be read or has changed, by its record number, the reason.
     failed: Mutex<BTreeMap<u32, String>>,
     first: Mutex<FirstTime>,
+    /// Whether a block was found to differ from an earlier reading.
+    has_changed: AtomicBool,
+    /// Opens files to look for holes in them, beside the reading.
+    seeker: Mutex<Opener>,
     disk: Option<Arc<Pace>>,
     /// The contents of the files, if they are objects; then there are no places.
     objects: Option<Arc<dyn Objects>>,
@@ -93,7 +98,6 @@ impl TreeSource {
     }
 
     fn new(Scan { index, places, left_out, unswept, tally }: Scan) -> Self {
-        let (failed, first) = (Mutex::default(), Mutex::default());
         Self {
             index,
             places,
@@ -102,8 +106,10 @@ impl TreeSource {
             is_bare: false,
             left_out,
             unswept,
-            failed,
-            first,
+            failed: Mutex::default(),
+            first: Mutex::default(),
+            has_changed: AtomicBool::new(false),
+            seeker: Mutex::default(),
             disk: None,
             objects: None,
             broken: OnceLock::new(),
@@ -152,16 +158,47 @@ impl TreeSource {
             places: self.places.iter().map(place).collect::<io::Result<_>>()?,
             index: left.index,
             tally: self.tally,
-            unchanged: left.unchanged,
+            unchanged: self.unchanged + left.unchanged,
             is_bare: left.is_bare,
             left_out: self.left_out.clone(),
             unswept: self.unswept.clone(),
             failed: Mutex::default(),
             first: Mutex::default(),
+            has_changed: AtomicBool::new(false),
+            seeker: Mutex::default(),
             disk: self.disk.clone(),
             objects: self.objects.clone(),
             broken: OnceLock::new(),
         })
+    }
+
+    /// After a copy that ended since a block differed from an earlier reading, returns the tree without
+    /// the files that have changed since the scan, which count as not copied, and without their hard
+    /// links. Nodes keep what they have of these. Returns none if no block differed.
+    ///
+    /// # Errors
+    /// When a directory cannot be opened a second time.
+    pub fn without_changed(&self) -> io::Result<Option<Self>> {
+        if !self.has_changed.load(Ordering::Relaxed) || self.objects.is_some() {
+            return Ok(None);
+        }
+        let mut open = Opener::default();
+        let mut changed = RecordSet::new(self.index.len());
+        let mut left_out = self.left_out.clone();
+        for number in 0..self.index.len() {
+            let why = match self.index.body(number) {
+                Body::File(stamp) => match open.stat(&self.places, &self.index, number) {
+                    Ok(stat) if Stamp::of(&stat) == stamp => continue,
+                    Ok(_) => CHANGED.to_owned(),
+                    Err(error) => format!("cannot read it: {}", reason(&error)),
+                },
+                Body::NameOf(first) if changed.contains(first) => OF_FAILED.to_owned(),
+                Body::NameOf(_) | Body::None => continue,
+            };
+            changed.insert(number);
+            left_out.push(LeftOut::failed(&path_of(&self.places, &self.index, number), why));
+        }
+        Ok(Some(Self { left_out, unchanged: self.unchanged, ..self.without(&changed)? }))
     }
 
     /// Returns whether all entries were left out because nodes have them.
@@ -233,8 +270,7 @@ impl TreeSource {
             let numbers = (0..self.index.len()).filter(|number| {
                 matches!(self.index.body(*number), Body::NameOf(first) if failed.contains_key(&first))
             });
-            let reason = || "it is a hard link to a file that could not be copied".to_owned();
-            all.extend(numbers.map(|number| LeftOut::failed(&path(number), reason())));
+            all.extend(numbers.map(|at| LeftOut::failed(&path(at), OF_FAILED.to_owned())));
         }
         all
     }
@@ -324,6 +360,7 @@ impl TreeSource {
 }
 
 const CHANGED: &str = "it changed while it was copied";
+const OF_FAILED: &str = "it is a hard link to a file that could not be copied";
 const EMPTY: &str = "it has content although its length is 0, like files in /proc";
 
 /// The files of a tree as its source reads them; `judge` is set for the first reading.
@@ -369,6 +406,12 @@ impl Content for TreeSource {
         }
         while first.next < index {
             let between = first.next;
+            let holes = self.holes(layout, between);
+            if holes > 0 {
+                // Nobody reads these; the end mark, which depends on all bytes, comes behind them.
+                first.next = (between + holes).min(index);
+                continue;
+            }
             let mut block = vec![0; layout.block_length(between) as usize];
             make(&mut first.open, between, &mut block, true);
             first.next += 1;
@@ -382,6 +425,26 @@ impl Content for TreeSource {
         self.unbroken()
     }
 
+    fn holes(&self, layout: Layout, index: u64) -> u64 {
+        let at = layout.offset(index);
+        let number = self.index.find(at);
+        let (Body::File(stamp), None) = (self.index.body(number), &self.objects) else { return 0 };
+        let (begin, _) = self.index.span(number);
+        let body = begin + self.index.bytes(number).len() as u64;
+        let end = |index| layout.offset(index) + u64::from(layout.block_length(index));
+        let is_whole_block_inside = at >= body && end(index) <= body + stamp.length();
+        let Some(Record::File { sparse: true, .. }) =
+            is_whole_block_inside.then(|| record_of(&self.index, number)).flatten()
+        else {
+            return 0;
+        };
+        let mut seeker = self.seeker.lock();
+        let Ok(file) = self.file(&mut seeker, number) else { return 0 };
+        let data = data_after(file, at - body).min(stamp.length());
+        let near = (index..layout.blocks()).take(WINDOW_MAX);
+        near.take_while(|&index| end(index) <= body + data).count() as u64
+    }
+
     fn length(&self) -> u64 {
         self.index.length()
     }
@@ -393,6 +456,7 @@ impl Content for TreeSource {
     /// Returns the path of the first file in the block that has changed; if there is none, the name
     /// of the tree.
     fn changed(&self, layout: Layout, index: u64) -> String {
+        self.has_changed.store(true, Ordering::Relaxed);
         if self.objects.is_some() {
             return self.name();
         }
@@ -424,5 +488,48 @@ impl Content for TreeSource {
 
     fn device(&self) -> Option<u64> {
         self.places.first().and_then(|place| fstat(&place.folder).ok()).map(|stat| stat.st_dev)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_sys::confine::Root;
+
+    use super::*;
+    use crate::tests::Scratch;
+
+    #[test]
+    fn blocks_of_holes_are_counted_and_what_lies_behind_them_is_the_same() {
+        const BLOCK: u64 = 1 << 16;
+        let dir = Scratch::new("tree-holes-counted");
+        std::fs::create_dir(dir.join("from")).unwrap();
+        std::fs::write(dir.join("from/before"), "a").unwrap();
+        let sparse = File::create_new(dir.join("from/sparse")).unwrap();
+        sparse.set_len(3000 * BLOCK + 5).unwrap();
+        sparse.write_all_at(&[1], 50 * BLOCK + 7).unwrap();
+        std::fs::write(dir.join("from/z"), "z").unwrap();
+        let open = || {
+            let (root, stop) = (&Root::Free, &|| false);
+            let options =
+                ScanOptions { excludes: Vec::new(), attributes: false, sweep: false, root, stop };
+            TreeSource::open(&[dir.join("from/")], &options).unwrap()
+        };
+        let (read, sought) = (open(), open());
+        let layout = Layout::new(read.length(), BLOCK as u32).unwrap();
+        let mut holes = 0;
+        for index in 0..layout.blocks() {
+            let mut block = vec![0; layout.block_length(index) as usize];
+            let mut same = block.clone();
+            read.read(layout, index, &mut block).unwrap();
+            match sought.holes(layout, index) {
+                0 => sought.read(layout, index, &mut same).unwrap(),
+                _ => holes += 1,
+            }
+            assert!(block == same, "block {index}");
+        }
+        // All but those with data, a record or an end mark.
+        assert!(holes >= 2990, "{holes}");
+        assert_eq!(sought.holes(layout, 60), WINDOW_MAX as u64);
+        assert!(sought.left_out().is_empty());
     }
 }

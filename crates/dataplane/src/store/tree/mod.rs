@@ -124,6 +124,30 @@ impl Store for TreeStore {
         self.state.lock().apply(bytes, &self.steps)
     }
 
+    /// Skips the zeros in a sparse file: they cost nothing there.
+    fn write_zeros(&self, _: u64, length: usize) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let mut left = length as u64;
+        while left > 0 {
+            let part = match state.parser.passable() {
+                Some(inside) => {
+                    let part = inside.min(left);
+                    state.extractor.write_zeros(part)?;
+                    state.parser.pass(part);
+                    part
+                }
+                // The end of a file, or of what is no tree.
+                None => {
+                    state.apply(&[0], &self.steps)?;
+                    1
+                }
+            };
+            self.steps.fetch_add(1, Ordering::Relaxed);
+            left -= part;
+        }
+        Ok(())
+    }
+
     /// Skips records and files that stay in place, up to the first file that has to be written.
     fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
         let Some(old) = &self.old else { return Ok(0) };

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use garland_core::tree::{GOOD, Meta, Record};
@@ -220,6 +220,25 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
     obey(&top, &[(file(b"file-link"), BYTES)]).unwrap();
     assert_eq!(fs::read(top.join("target/file-link")).unwrap(), [1, 2, 3]);
     assert_untouched(&top);
+}
+
+#[test]
+fn a_hole_costs_nothing_however_long_it_is() {
+    const LENGTH: u64 = 1 << 40;
+    const BLOCK: usize = 1 << 30;
+    let top = place("hole");
+    let store =
+        TreeStore::open(&Root::Free, &target(&top, TreeLimits::default()), "tag", None).unwrap();
+    let (name, meta) = (b"sparse".to_vec(), meta());
+    let record = Record::File { name, meta, length: LENGTH, sparse: true, linked: false };
+    store.write_at(0, &[&record.to_bytes()[..], b"x"].concat()).unwrap();
+    for block in 0..LENGTH / BLOCK as u64 {
+        store.leave_hole(block, BLOCK - usize::from(block == 0)).unwrap();
+    }
+    store.write_at(0, &[GOOD]).unwrap();
+    let stat = fs::metadata(top.join("target/sparse")).unwrap();
+    assert_eq!(stat.len(), LENGTH);
+    assert!(stat.blocks() < 64, "{} blocks", stat.blocks());
 }
 
 /// Any record, with names that exist here or lead out of the target.

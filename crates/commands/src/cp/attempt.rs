@@ -1,0 +1,147 @@
+//! Copies of a planned source until nothing of it changes meanwhile: what does is left out the next time.
+
+use std::sync::Arc;
+
+use garland_control::{CopyJob, Outcome};
+use garland_core::plan::{NodeId, Plan, Stripes};
+use garland_fleet::builder::{Children, Fleet, FleetBuilder};
+use garland_fleet::context::Context;
+use garland_fleet::join_listener::JoinListener;
+use garland_protocol::{Encoding, Injection};
+use garland_results::head::Phases;
+use garland_results::run::Run;
+use garland_sys::mptcp::Transport;
+use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::output;
+
+use super::incremental::{self, Before, Remaining};
+use super::progress::Bars;
+use super::request::CopyRequest;
+use super::site::Site;
+use super::source::CopySource;
+
+/// How often a tree is copied of which files change between the comparison and the sending.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// What all attempts have in common.
+pub struct Stage<'a> {
+    pub context: &'a Context,
+    pub request: &'a CopyRequest<'a>,
+    pub site: &'a Site,
+    pub run: &'a Run,
+    pub builder: &'a FleetBuilder<'a>,
+    pub interrupts: &'a Arc<Interrupts>,
+    /// The path on the nodes.
+    pub path: &'a [u8],
+    pub stripes: Option<Stripes>,
+    pub transport: Transport,
+    pub encoding: Encoding,
+    pub began_ns: u64,
+    pub faults: Vec<(NodeId, Injection)>,
+}
+
+/// The last attempt.
+pub struct Made {
+    /// What was left to be copied.
+    pub given: CopySource,
+    pub plan: Plan,
+    pub outcome: Outcome,
+    pub fleet: Fleet,
+    /// The length in bytes of what was left out in all attempts, because all nodes have it.
+    pub unchanged: u64,
+    /// Those of [`Before`].
+    pub unusable: Vec<String>,
+    pub unread: Vec<(String, String)>,
+    /// Nodes that join read the result, so it must live until that is saved.
+    pub listener: Option<JoinListener>,
+}
+
+impl Stage<'_> {
+    /// Compares and copies. If a tree's files change after the comparison, which ends a copy, copies what
+    /// is left without these files: one that changes all the time must not keep the others from all nodes.
+    ///
+    /// # Errors
+    /// When a copy cannot begin.
+    pub fn make(
+        &self,
+        copy: Remaining,
+        children: Children,
+        phases: &mut Phases,
+    ) -> Result<Made, Failure> {
+        let before = incremental::compare_first(
+            self.request,
+            copy,
+            (&self.site.places, self.interrupts, phases),
+        )?;
+        let changes = before.changes.as_ref().filter(|_| !self.context.json);
+        changes.map_or(Ok(()), output::print)?;
+        // A node that joins would get only what is left of a tree.
+        let mut made = self.attempt(before, children, true)?;
+        for _ in 1..ATTEMPTS_MAX {
+            let Some(given) = made.without_changed()? else { break };
+            let plan = made.plan.ended_at(given.content().length());
+            let ends = given.ends(self.request, self.path, None)?;
+            let Fleet { agents, children } = made.fleet;
+            let copy = Remaining { given, ends, plan, agents };
+            // The phases are those of the first comparison and of the last copy.
+            let again = (&self.site.places, self.interrupts, &mut Phases::since_now());
+            let before = incremental::compare_first(self.request, copy, again)?;
+            let unchanged = made.unchanged;
+            made = self.attempt(before, children, false)?;
+            made.unchanged += unchanged;
+        }
+        Ok(made)
+    }
+
+    fn attempt(
+        &self,
+        before: Before,
+        children: Children,
+        is_joinable: bool,
+    ) -> Result<Made, Failure> {
+        let Before { copy, unchanged, digests, unusable, unread, .. } = before;
+        let Remaining { given, ends, plan, agents } = copy;
+        let args = self.request.args;
+        let Site { inventory, places, lab, .. } = self.site;
+        let job = CopyJob {
+            plan: &plan,
+            ends,
+            stripes: self.stripes,
+            known: digests,
+            pipeline: self.request.pipeline,
+            read_back: self.request.read_back(),
+            sealed: !args.no_encrypt,
+            packing: args.compress.beginning_with(self.encoding),
+            congestion: self.request.congestion(),
+            transport: self.transport,
+            policy: self.request.policy(&plan, self.stripes.is_some(), inventory.cluster()),
+            late: None,
+            tracing: self.request.tracing(lab.as_ref(), self.began_ns),
+            injections: self.faults.clone(),
+        };
+        let joinable = is_joinable && job.takes_latecomers() && unchanged == 0;
+        let listener = joinable.then(|| JoinListener::open(places, self.run)).transpose();
+        let mut listener = listener?;
+        let mut bars = Bars::new(&plan, self.context, args);
+        let fleet = Fleet { agents, children };
+        let copied =
+            self.builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(&plan, now));
+        bars.clear();
+        let (outcome, fleet) = copied?;
+        Ok(Made { given, plan, outcome, fleet, unchanged, unusable, unread, listener })
+    }
+}
+
+impl Made {
+    /// Returns what is left of a tree without the files that have changed, if that ended the copy.
+    fn without_changed(&self) -> Result<Option<CopySource>, Failure> {
+        let CopySource::Tree(tree) = &self.given else { return Ok(None) };
+        let have_joined = self.outcome.nodes.len() != self.plan.receivers().count();
+        if self.outcome.interrupted || have_joined {
+            return Ok(None);
+        }
+        let left = tree.without_changed().or_nothing("leaving out what has changed")?;
+        Ok(left.map(|left| CopySource::Tree(Arc::new(left))))
+    }
+}
