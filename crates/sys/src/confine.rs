@@ -169,8 +169,9 @@ pub fn open_found_with(found: &OwnedFd, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(openat(CWD, by_descriptor(found), flags, Mode::empty())?)
 }
 
-/// Opens the device that `found` stands for (O_PATH) for reading and writing. With `alone` (O_EXCL), a
-/// block device that is in use is refused, and others cannot mount it as long as it is open.
+/// Opens the device that `found` stands for (O_PATH) for reading and writing. With `alone`
+/// (O_EXCL), a block device that is in use is refused, and others cannot mount it as long as it is
+/// open.
 ///
 /// # Errors
 /// When it is in use, or cannot be opened.

@@ -1,5 +1,5 @@
-//! Which mount a file or a path lies on. A path is looked up in the table of mounts, and nothing on its
-//! file system is touched: one that hangs would keep whoever asks.
+//! Which mount a file or a path lies on. A path is looked up in the table of mounts, and nothing on
+//! its file system is touched: one that hangs would keep whoever asks.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -71,9 +71,9 @@ pub fn is_on_block_device(file: impl AsFd) -> io::Result<bool> {
     Ok(major(fstat(file)?.st_dev) != 0)
 }
 
-/// Returns whether the space of a file is freed by the process that closes it last after its name was
-/// removed: it is in memory or on one block device, and not on a network or on several devices. In a
-/// simulated world that takes no time.
+/// Returns whether the space of a file is freed by the process that closes it last after its name
+/// was removed: it is in memory or on one block device, and not on a network or on several devices.
+/// In a simulated world that takes no time.
 ///
 /// # Errors
 /// When the file or its file system cannot be asked.

@@ -1,6 +1,6 @@
-//! A file system in which calls of one kind hang, as on a broken disk or a dead file server, or which
-//! is odd, as those of cameras and other systems are. A process that hangs in such a call cannot be
-//! killed until the file system is released.
+//! A file system in which calls of one kind hang, as on a broken disk or a dead file server, or
+//! which is odd, as those of cameras and other systems are. A process that hangs in such a call
+//! cannot be killed until the file system is released.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -57,8 +57,8 @@ pub struct Oddities {
     pub ignores_single_times: bool,
 }
 
-/// A mounted file system in memory that hangs in one kind of call, or is odd. Dropping it releases hanging calls and
-/// unmounts it.
+/// A mounted file system in memory that hangs in one kind of call, or is odd. Dropping it releases
+/// hanging calls and unmounts it.
 #[derive(Debug)]
 pub struct HangingDisk {
     dir: PathBuf,
@@ -68,7 +68,8 @@ pub struct HangingDisk {
 struct Disk {
     hangs: Option<HangsIn>,
     oddities: Oddities,
-    /// The inode numbers of names, if each has its own: by directory and name, and the file of each.
+    /// The inode numbers of names, if each has its own: by directory and name, and the file of
+    /// each.
     of_names: HashMap<(u64, OsString), u64>,
     by_number: HashMap<u64, u64>,
     files: HashMap<u64, File>,
@@ -205,11 +206,12 @@ impl Disk {
     fn find(&self, parent: u64, name: &OsStr) -> Option<(OsString, u64)> {
         let names = &self.get(parent)?.names;
         let lower = |name: &OsStr| name.to_string_lossy().to_lowercase();
-        let is_same = |(other, _): &(&OsString, &u64)| match self.oddities.ignores_case {
+        let is_same = |other: &OsStr| match self.oddities.ignores_case {
             true => lower(other) == lower(name),
-            false => *other == name,
+            false => other == name,
         };
-        names.iter().find(is_same).map(|(name, number)| (name.clone(), *number))
+        let other = names.keys().find(|other| is_same(other))?;
+        Some((other.clone(), names[other]))
     }
 
     /// Returns what the kernel is told of the file `number` when it asks for the name.
@@ -381,10 +383,9 @@ impl Filesystem for Shared {
         let Some((_, number)) = disk.find(parent.0, name) else {
             return reply.error(Errno::ENOENT);
         };
-        if flags.contains(RenameFlags::RENAME_NOREPLACE) {
-            if disk.find(newparent.0, newname).is_some() {
-                return reply.error(Errno::EEXIST);
-            }
+        let replaces = !flags.contains(RenameFlags::RENAME_NOREPLACE);
+        if !replaces && disk.find(newparent.0, newname).is_some() {
+            return reply.error(Errno::EEXIST);
         }
         disk.remove(parent.0, name);
         disk.remove(newparent.0, newname);

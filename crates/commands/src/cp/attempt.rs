@@ -1,4 +1,5 @@
-//! Copies of a planned source until nothing of it changes meanwhile: what does is left out the next time.
+//! Copies of a planned source until nothing of it changes meanwhile: what does is left out the next
+//! time.
 
 use std::sync::Arc;
 
@@ -58,8 +59,9 @@ pub struct Made {
 }
 
 impl Stage<'_> {
-    /// Compares and copies. If a tree's files change after the comparison, which ends a copy, copies what
-    /// is left without these files: one that changes all the time must not keep the others from all nodes.
+    /// Compares and copies. If a tree's files change after the comparison, which ends a copy,
+    /// copies what is left without these files: one that changes all the time must not keep the
+    /// others from all nodes.
     ///
     /// # Errors
     /// When a copy cannot begin.

@@ -152,9 +152,9 @@ impl Attempt {
         }
     }
 
-    /// Reads `source` again in a thread, since its stamp has changed, and then gives the notice that it
-    /// was read, with the digest `root`, once more. Returns false if that was done before, or if no
-    /// thread can be started.
+    /// Reads `source` again in a thread, since its stamp has changed, and then gives the notice
+    /// that it was read, with the digest `root`, once more. Returns false if that was done before,
+    /// or if no thread can be started.
     pub(super) fn read_again(&mut self, source: Arc<dyn Content>, root: [u8; 32]) -> bool {
         if std::mem::replace(&mut self.is_read_again, true) {
             return false;

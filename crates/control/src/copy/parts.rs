@@ -7,8 +7,8 @@ use garland_protocol::{HeadEvent, ReadBack, ToAgent};
 use super::{Driver, Ends};
 
 impl Driver<'_> {
-    /// Begins to read the source again if its stamp has changed; the end of that is the same notice.
-    /// Returns false if the stamp is known, or if the source was read again already.
+    /// Begins to read the source again if its stamp has changed; the end of that is the same
+    /// notice. Returns false if the stamp is known, or if the source was read again already.
     pub(super) fn read_again(&mut self, root: [u8; 32]) -> bool {
         match &self.job.ends {
             Ends::Out { source, .. } if !source.is_unchanged() => {

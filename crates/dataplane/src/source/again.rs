@@ -1,5 +1,5 @@
-//! Reads a source again whose stamp has changed although perhaps no byte has: chmod(2), utimensat(2),
-//! rename(2) and link(2) change the ctime, too.
+//! Reads a source again whose stamp has changed although perhaps no byte has: chmod(2),
+//! utimensat(2), rename(2) and link(2) change the ctime, too.
 
 use garland_core::plan::Layout;
 use garland_protocol::content_digest;
@@ -9,8 +9,8 @@ use super::Content;
 /// The number of readings after which a source counts as changed whose stamp changes all the time.
 const READINGS_MAX: u32 = 3;
 
-/// Returns whether all blocks of `source` still have the digests that `digest` returns. Then its present
-/// stamp is that of an unchanged source. Gives up when `is_over` returns true.
+/// Returns whether all blocks of `source` still have the digests that `digest` returns. Then its
+/// present stamp is that of an unchanged source. Gives up when `is_over` returns true.
 pub fn is_same_again(
     source: &dyn Content,
     layout: Layout,

@@ -57,8 +57,8 @@ pub trait Content: Send + Sync {
     /// Returns whether the source is unchanged since it was opened.
     fn is_unchanged(&self) -> bool;
 
-    /// Returns the present stamps of the source's files, if their lengths are as before; none for a source
-    /// whose changes stamps do not show.
+    /// Returns the present stamps of the source's files, if their lengths are as before; none for a
+    /// source whose changes stamps do not show.
     fn stamps(&self) -> Option<Vec<FileStamp>> {
         None
     }

@@ -10,7 +10,6 @@ use garland_sys::process;
 use rustix::fs::{
     FileType, Mode, XattrFlags, fchmod, fgetxattr, fremovexattr, fsetxattr, fstat, getxattr,
 };
-use rustix::io::Errno;
 
 /// The permission bits that a file may take over from the one that it replaces.
 const PERMISSIONS: u32 = 0o777;
@@ -22,9 +21,9 @@ const DEFAULT: &str = "system.posix_acl_default";
 /// The size in bytes from which on lists are not read. Each entry takes 8.
 const LIST_MAX: usize = 64 << 10;
 
-/// Gives `file`, which is to be called `name` in `folder`, the mode and the access control list that it
-/// has after a cp(1) without `-p`: those of the file of this user that it replaces, or else `mode` as
-/// far as the default list of the directory or the umask allow it.
+/// Gives `file`, which is to be called `name` in `folder`, the mode and the access control list
+/// that it has after a cp(1) without `-p`: those of the file of this user that it replaces, or else
+/// `mode` as far as the default list of the directory or the umask allow it.
 ///
 /// # Errors
 /// When they cannot be set.
@@ -40,16 +39,14 @@ pub fn give(file: &File, folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Resul
         // Another user could have made it, for all to write.
         return set(file, new & there);
     }
-    match read(|list| getxattr(confine::by_descriptor(&old), ACCESS, list)) {
-        Some(list) => Ok(fsetxattr(file, ACCESS, &list, XattrFlags::empty())?),
-        None => {
-            // The file was made with the directory's default list, which the old one does not have.
-            match fremovexattr(file, ACCESS) {
-                Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => set(file, there),
-                Err(error) => Err(error.into()),
-            }
-        }
+    if let Some(list) = read(|list| getxattr(confine::by_descriptor(&old), ACCESS, list)) {
+        return Ok(fsetxattr(file, ACCESS, &list, XattrFlags::empty())?);
     }
+    if read(|list| fgetxattr(file, ACCESS, list)).is_some() {
+        // The file was made with the directory's default list, which the old one does not have.
+        fremovexattr(file, ACCESS)?;
+    }
+    set(file, there)
 }
 
 /// Sets the mode of an open file, unless it has it.
@@ -63,14 +60,15 @@ pub fn set(file: &File, mode: u32) -> io::Result<()> {
     Ok(fchmod(file, Mode::from_raw_mode(mode))?)
 }
 
-/// Returns the permission bits that new files in a directory may have. Its default list takes the place
-/// of the umask.
+/// Returns the permission bits that new files in a directory may have. Its default list takes the
+/// place of the umask.
 fn new_file_mask(folder: &OwnedFd) -> u32 {
     let list = read(|list| fgetxattr(folder, DEFAULT, list));
     list.and_then(|list| mode_of(&list)).unwrap_or(!process::umask())
 }
 
-/// Returns the permission bits that an access control list stands for: the mask counts for the group.
+/// Returns the permission bits that an access control list stands for: the mask counts for the
+/// group.
 fn mode_of(list: &[u8]) -> Option<u32> {
     const VERSION: usize = 4;
     const ENTRY: usize = 8;
@@ -112,16 +110,17 @@ mod tests {
 
     /// A list of the owner, the group 4002, the owning group, the mask and the others.
     fn list(others: u16) -> Vec<u8> {
-        let entries = [(1, 7, u32::MAX), (4, 5, u32::MAX), (8, 7, 4002), (16, 7, u32::MAX)];
+        let entries: [(u16, u16, u32); 4] =
+            [(1, 7, u32::MAX), (4, 5, u32::MAX), (8, 7, 4002), (16, 7, u32::MAX)];
         let mut list = 2_u32.to_le_bytes().to_vec();
         for (tag, may, id) in entries.into_iter().chain([(32, others, u32::MAX)]) {
-            let (tag, may): (u16, u16) = (tag, may);
             list.extend([&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat());
         }
         list
     }
 
-    /// The mode and the list of `name` in `dir` after a new file with the mode 0644 has replaced it.
+    /// The mode and the list of `name` in `dir` after a new file with the mode 0644 has replaced
+    /// it.
     fn given(dir: &Scratch, name: &str) -> (u32, Option<Vec<u8>>) {
         let folder = OwnedFd::from(File::open(dir).unwrap());
         let part = dir.join("part");

@@ -25,9 +25,9 @@ pub struct DeviceStore {
 }
 
 impl DeviceStore {
-    /// Opens the device `found` (O_PATH), which is at `path`. Fails if `length` is given and the device has fewer
-    /// bytes, or if the device is in use and `force` is not set. `fsync` tells whether the commit
-    /// makes the written data stable.
+    /// Opens the device `found` (O_PATH), which is at `path`. Fails if `length` is given and the
+    /// device has fewer bytes, or if the device is in use and `force` is not set. `fsync` tells
+    /// whether the commit makes the written data stable.
     pub fn open(
         found: &OwnedFd,
         path: &Path,

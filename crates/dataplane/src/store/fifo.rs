@@ -29,8 +29,8 @@ pub struct FifoStore {
 }
 
 impl FifoStore {
-    /// Returns a store for the pipe `place` (O_PATH), which is at `path`. It is opened later, since its
-    /// reader may come later.
+    /// Returns a store for the pipe `place` (O_PATH), which is at `path`. It is opened later, since
+    /// its reader may come later.
     pub fn new(place: OwnedFd, path: &Path) -> Self {
         let path = path.to_owned();
         Self { place, path, outflow: OnceLock::new(), over: AtomicBool::new(false) }

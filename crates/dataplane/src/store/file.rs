@@ -101,8 +101,8 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Sets mode and times of an open file that is, or is to be, called `name` in `folder`, unless it
-    /// has them already. Returns what was asked for and could not be set.
+    /// Sets mode and times of an open file that is, or is to be, called `name` in `folder`, unless
+    /// it has them already. Returns what was asked for and could not be set.
     ///
     /// # Errors
     /// When the disk is broken or full.

@@ -1,8 +1,8 @@
-//! Frees the space of files that have lost their last name, in threads of their own, and repeats what
-//! failed on a full disk when there is room again.
+//! Frees the space of files that have lost their last name, in threads of their own, and repeats
+//! what failed on a full disk when there is room again.
 //!
-//! Each device has at most one thread and a short queue, so that a disk on which this hangs delays no
-//! copy to another one.
+//! Each device has at most one thread and a short queue, so that a disk on which this hangs delays
+//! no copy to another one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -12,8 +12,8 @@ use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads;
 use rustix::io::Errno;
 
-/// The maximum number of files of a device that wait to be closed, since each takes a descriptor. Who
-/// removes more closes them himself.
+/// The maximum number of files of a device that wait to be closed, since each takes a descriptor.
+/// Who removes more closes them himself.
 const QUEUED_MAX: usize = 64;
 
 /// The maximum number of threads: of devices on which files are being closed.
@@ -39,8 +39,8 @@ struct Device {
     closed: u64,
 }
 
-/// Drops `file`, the last descriptor of a file on `device` without a name, in another thread if there
-/// may be a further one.
+/// Drops `file`, the last descriptor of a file on `device` without a name, in another thread if
+/// there may be a further one.
 pub fn free(device: u64, file: Box<dyn Send>) {
     if let Some(file) = queue(device, file) {
         // Outside of the lock: this may take long.
@@ -87,8 +87,8 @@ fn next(device: u64) -> Option<Box<dyn Send>> {
     file
 }
 
-/// Does `work` on `device`. If that fails since the disk or a quota is full, or too many files are open,
-/// and files of the device are being freed, does it again when the next one is.
+/// Does `work` on `device`. If that fails since the disk or a quota is full, or too many files are
+/// open, and files of the device are being freed, does it again when the next one is.
 ///
 /// # Errors
 /// Those of `work`.
@@ -114,8 +114,8 @@ pub fn closed(device: u64) -> u64 {
     DEVICES.lock().get(&device).map_or(0, |own| own.closed)
 }
 
-/// Waits until another number of files of a device than `closed` is freed. Returns false if none is being
-/// freed, or if that takes too long.
+/// Waits until another number of files of a device than `closed` is freed. Returns false if none is
+/// being freed, or if that takes too long.
 pub fn await_more(device: u64, closed: u64) -> bool {
     let mut devices = DEVICES.lock();
     let waits = |devices: &mut BTreeMap<u64, Device>| {

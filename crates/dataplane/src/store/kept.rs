@@ -18,7 +18,8 @@ use crate::block_index::{Existing, stamp};
 use crate::recorder::Collector;
 use crate::source::is_hole;
 
-/// A store for a file that is not written: the commit sets only its mode and times.
+/// A store for a file that is not written: the commit sets only mode and times, if they were asked
+/// for.
 pub struct KeptStore {
     old: Existing,
     metadata: Metadata,
@@ -38,7 +39,14 @@ impl KeptStore {
         if !same || stamp(file)? != *before {
             return Err(io::Error::other("it changed while it was compared"));
         }
-        let unset = trace.time(Stage::Commit, || self.metadata.apply_to(file, folder, name))?;
+        let unset = match self.metadata.times {
+            Some(_) => {
+                let apply = || self.metadata.apply_to(file, folder, name);
+                trace.time(Stage::Commit, apply)?
+            }
+            // Nobody asked for anything but the bytes, and the file keeps what it has.
+            None => Unset::default(),
+        };
         if self.metadata.fsync {
             trace.time(Stage::Fsync, || storage::sync(file))?;
             trace.time(Stage::Fsync, || storage::sync(folder))?;

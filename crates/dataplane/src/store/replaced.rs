@@ -11,9 +11,9 @@ use super::freeing;
 /// The length in bytes from which a replaced file is kept open.
 const LARGE: i64 = 4 << 20;
 
-/// Keeps a large file open that is about to lose its name. The kernel frees its space when the last name is
-/// gone and nobody has it open, which takes 0.1 s or more for each GiB: another thread waits for that, and
-/// not the rename that commits a copy.
+/// Keeps a large file open that is about to lose its name. The kernel frees its space when the last
+/// name is gone and nobody has it open, which takes 0.1 s or more for each GiB: another thread
+/// waits for that, and not the rename that commits a copy.
 #[derive(Debug)]
 pub struct Replaced(Option<Held>);
 

@@ -21,9 +21,9 @@ const OWN: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd"];
 /// known. `force` allows a device that is in use.
 ///
 /// # Errors
-/// When it is a character device, a socket, or a standard stream of the agent, when another user may
-/// have laid it there to get the data or to have a device overwritten, or when the device or pipe
-/// cannot be opened.
+/// When it is a character device, a socket, or a standard stream of the agent, when another user
+/// may have laid it there to get the data or to have a device overwritten, or when the device or
+/// pipe cannot be opened.
 pub fn open(
     root: &Root,
     path: &Path,
@@ -51,8 +51,8 @@ pub fn open(
     })
 }
 
-/// Finds the device or pipe `path` without opening it. What others can make in a directory to which all
-/// may write is refused: their pipe, and their link to a device. cp(1) would write to both.
+/// Finds the device or pipe `path` without opening it. What others can make in a directory to which
+/// all may write is refused: their pipe, and their link to a device. cp(1) would write to both.
 fn find(root: &Root, path: &Path) -> Result<OwnedFd, StoreError> {
     let refused = |reason: String| StoreError::refused("write to", path.display(), reason);
     let command = format!("write to the command '|cat >{}' if that is meant", path.display());

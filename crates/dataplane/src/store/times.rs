@@ -8,8 +8,8 @@ use rustix::fs::{Stat, Timespec, Timestamps, UTIME_OMIT, fstat, fstatfs, futimen
 
 use crate::attributes;
 
-/// The units in nanoseconds in which file systems keep times: all of Linux, NTFS, protocols of servers,
-/// exFAT, and ext3.
+/// The units in nanoseconds in which file systems keep times: all of Linux, NTFS, protocols of
+/// servers, exFAT, and ext3.
 const UNITS_NS: [u32; 6] = [1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000];
 
 /// The magic number of a FAT, which keeps even seconds.
@@ -45,8 +45,8 @@ impl TimeUnit {
         Self { ns: self.ns.min(other.ns), has_even_seconds }
     }
 
-    /// Returns whether the time `found`, in seconds and nanoseconds, is what the file system keeps of
-    /// `wanted`.
+    /// Returns whether the time `found`, in seconds and nanoseconds, is what the file system keeps
+    /// of `wanted`.
     pub fn keeps(self, found: (i64, u32), wanted: (i64, u32)) -> bool {
         let (mut seconds, mut nanos) = wanted;
         if found == wanted {
@@ -61,13 +61,13 @@ impl TimeUnit {
     }
 }
 
-/// The maximum number of nanoseconds in a time. Larger numbers of a peer would mean the present time, or
-/// none (utimensat(2)).
+/// The maximum number of nanoseconds in a time. Larger numbers of a peer would mean the present
+/// time, or none (utimensat(2)).
 const NANOS_MAX: u32 = 999_999_999;
 
-/// Sets the modification time of an open file, in seconds and nanoseconds, and looks whether it has it
-/// then. The access time stays, unless the file system ignores such a call, as libfuse 2 does: then it
-/// is set to the value that it has.
+/// Sets the modification time of an open file, in seconds and nanoseconds, and looks whether it has
+/// it then. The access time stays, unless the file system ignores such a call, as libfuse 2 does:
+/// then it is set to the value that it has.
 ///
 /// # Errors
 /// When the time cannot be set.

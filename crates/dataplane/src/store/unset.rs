@@ -1,5 +1,5 @@
-//! What a file system refuses to set although the file is there: modes on a FAT, times where a server
-//! decides them.
+//! What a file system refuses to set although the file is there: modes on a FAT, times where a
+//! server decides them.
 
 use std::fmt;
 use std::io;
@@ -41,7 +41,8 @@ impl fmt::Display for Unset {
     }
 }
 
-/// Returns whether only the attribute is refused. Errors without a number are those of this program.
+/// Returns whether only the attribute is refused. Errors without a number are those of this
+/// program.
 pub fn is_refusal(error: &io::Error) -> bool {
     const REFUSALS: [Errno; 5] =
         [Errno::PERM, Errno::ACCESS, Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL];

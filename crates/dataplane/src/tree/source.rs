@@ -172,9 +172,9 @@ impl TreeSource {
         })
     }
 
-    /// After a copy that ended since a block differed from an earlier reading, returns the tree without
-    /// the files that have changed since the scan, which count as not copied, and without their hard
-    /// links. Nodes keep what they have of these. Returns none if no block differed.
+    /// After a copy that ended since a block differed from an earlier reading, returns the tree
+    /// without the files that have changed since the scan, which count as not copied, and without
+    /// their hard links. Nodes keep what they have of these. Returns none if no block differed.
     ///
     /// # Errors
     /// When a directory cannot be opened a second time.
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn blocks_of_holes_are_counted_and_what_lies_behind_them_is_the_same() {
-        const BLOCK: u64 = 1 << 16;
+        const BLOCK: u64 = 1 << 12;
         let dir = Scratch::new("tree-holes-counted");
         std::fs::create_dir(dir.join("from")).unwrap();
         std::fs::write(dir.join("from/before"), "a").unwrap();
@@ -509,13 +509,18 @@ mod tests {
         sparse.write_all_at(&[1], 50 * BLOCK + 7).unwrap();
         std::fs::write(dir.join("from/z"), "z").unwrap();
         let open = || {
-            let (root, stop) = (&Root::Free, &|| false);
-            let options =
-                ScanOptions { excludes: Vec::new(), attributes: false, sweep: false, root, stop };
+            let options = ScanOptions {
+                excludes: Vec::new(),
+                attributes: false,
+                sweep: false,
+                root: &Root::Free,
+                stop: &|| false,
+            };
             TreeSource::open(&[dir.join("from/")], &options).unwrap()
         };
-        let (read, sought) = (open(), open());
-        let layout = Layout::new(read.length(), BLOCK as u32).unwrap();
+        let read = open();
+        let sought = open();
+        let layout = Layout { length: read.length(), block_size: BLOCK as u32, open: false };
         let mut holes = 0;
         for index in 0..layout.blocks() {
             let mut block = vec![0; layout.block_length(index) as usize];

@@ -278,9 +278,9 @@ impl TreeExtractor {
         if waits { self.settle() } else { Ok(()) }
     }
 
-    /// Does `work` again if the disk is full or too many files are open, as long as that may change: what
-    /// waits is put in place, which removes the files that it replaces and closes its own, and what
-    /// was removed is awaited.
+    /// Does `work` again if the disk is full or too many files are open, as long as that may
+    /// change: what waits is put in place, which removes the files that it replaces and closes its
+    /// own, and what was removed is awaited.
     fn with_room<T>(&mut self, mut work: impl FnMut(&mut Self) -> io::Result<T>) -> io::Result<T> {
         let (disk, _) = self.current().id;
         let done = freeing::with_room(disk, || work(self));

@@ -58,7 +58,8 @@ impl Identity {
         owned && grouped && self.has_given_time(stat, meta)
     }
 
-    /// Notes what is known of the times of the file system of an open directory, whose status is `stat`.
+    /// Notes what is known of the times of the file system of an open directory, whose status is
+    /// `stat`.
     pub fn learn(&self, folder: impl AsFd, stat: &Stat) {
         let mut units = self.units.borrow_mut();
         if units.len() < FILE_SYSTEMS_MAX && !units.contains_key(&stat.st_dev) {
@@ -86,8 +87,8 @@ impl Identity {
 /// keeps the agent's user as its owner, and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
-/// When some of the metadata cannot be set; the others are set nevertheless, unless the disk is broken
-/// or full.
+/// When some of the metadata cannot be set; the others are set nevertheless, unless the disk is
+/// broken or full.
 pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     let fd = fd.as_fd();
     // The order matters: chown(2) clears capabilities and bits of the mode.
@@ -125,8 +126,8 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     attributed.and(unset.none())
 }
 
-/// Sets the mode of an open file or directory. A file system that has the same one for all files refuses
-/// also that.
+/// Sets the mode of an open file or directory. A file system that has the same one for all files
+/// refuses also that.
 fn set_mode(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     match fchmod(fd, Mode::from_raw_mode(mode)) {
         Err(_) if fstat(fd).is_ok_and(|now| now.st_mode & 0o7777 == mode) => Ok(()),

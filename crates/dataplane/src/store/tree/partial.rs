@@ -131,8 +131,8 @@ impl PartialFile {
         Ok(())
     }
 
-    /// Leaves a hole of `length` bytes, if the file is sparse and its digest does not need the zeros.
-    /// Returns whether it did.
+    /// Leaves a hole of `length` bytes, if the file is sparse and its digest does not need the
+    /// zeros. Returns whether it did.
     pub fn skip_zeros(&mut self, length: u64) -> bool {
         let skips = self.sparse && self.summing.is_none();
         self.written += if skips { length } else { 0 };

@@ -235,7 +235,8 @@ impl Placer {
         done.or_else(|error| self.note(directory, name, &error))
     }
 
-    /// Records that the entry `name` is in place without all of its metadata, if `applied` is an error.
+    /// Records that the entry `name` is in place without all of its metadata, if `applied` is an
+    /// error.
     ///
     /// # Errors
     /// When the error affects the rest of the tree, too.
@@ -263,8 +264,8 @@ impl Placer {
     }
 }
 
-/// Copies the file `name` in `folder`, with its metadata, to the hidden name of `entry`, and makes the copy
-/// stable if it `syncs`.
+/// Copies the file `name` in `folder`, with its metadata, to the hidden name of `entry`, and makes
+/// the copy stable if it `syncs`.
 fn copy(folder: &OwnedFd, name: &[u8], entry: &DirEntry<'_>, syncs: bool) -> io::Result<Copied> {
     let mut from = open_file(folder, name)?;
     let stat = fstat(&from)?;

@@ -64,8 +64,8 @@ impl SavedAttributes {
         self.named_only.store(true, Ordering::Relaxed);
     }
 
-    /// Returns under which other name the file exists that is found under `name` in `folder`; none if
-    /// `name` is exactly its name. A file system that ignores case finds it under several names.
+    /// Returns under which other name the file exists that is found under `name` in `folder`; none
+    /// if `name` is exactly its name. A file system that ignores case finds it under several names.
     ///
     /// # Errors
     /// When no file is found under `name`, or the directory cannot be read.
@@ -145,10 +145,12 @@ enum Listed {
     As(Option<Vec<u8>>),
 }
 
-/// Returns how the file with the number `inode`, which is found under `name`, is listed in `folder`.
+/// Returns how the file with the number `inode`, which is found under `name`, is listed in
+/// `folder`.
 fn listed(folder: &OwnedFd, name: &[u8], inode: u64) -> io::Result<Listed> {
     let lower = lower(name);
-    let [mut of_inode, mut alike] = [None, None];
+    let mut of_inode = None;
+    let mut alike = None;
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
         let found = entry.file_name().to_bytes();

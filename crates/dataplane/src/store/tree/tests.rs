@@ -229,8 +229,8 @@ fn a_hole_costs_nothing_however_long_it_is() {
     let top = place("hole");
     let store =
         TreeStore::open(&Root::Free, &target(&top, TreeLimits::default()), "tag", None).unwrap();
-    let (name, meta) = (b"sparse".to_vec(), meta());
-    let record = Record::File { name, meta, length: LENGTH, sparse: true, linked: false };
+    let name = b"sparse".to_vec();
+    let record = Record::File { name, meta: meta(), length: LENGTH, sparse: true, linked: false };
     store.write_at(0, &[&record.to_bytes()[..], b"x"].concat()).unwrap();
     for block in 0..LENGTH / BLOCK as u64 {
         store.leave_hole(block, BLOCK - usize::from(block == 0)).unwrap();
