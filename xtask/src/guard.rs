@@ -85,6 +85,7 @@ pub(crate) fn keep(words: &[String]) -> Result<ExitCode> {
         .context("the command's process id is out of range")?;
     thread::spawn(move || {
         // An error of the pipe also ends the command.
+        #[expect(clippy::disallowed_methods, reason = "the guard gives this process a pipe")]
         let _ = io::stdin().read_to_end(&mut Vec::new());
         let _ = kill_process(pid, Signal::KILL);
     });

@@ -8,7 +8,7 @@ mod members;
 mod serving;
 
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -17,6 +17,7 @@ use std::time::Duration;
 use garland_protocol::{Grant, KeyPair, PublicKey, Role, SessionId};
 use garland_sys::clock;
 use garland_sys::confine::Root;
+use garland_sys::inherited;
 use garland_sys::sync::Mutex;
 use garland_sys::syslog::Syslog;
 
@@ -186,8 +187,9 @@ impl Agent {
     /// process if no session is open.
     pub fn end_with_launcher(&self) {
         let mut ignored = [0; 256];
-        let mut input = io::stdin().lock();
-        while !matches!(input.read(&mut ignored), Ok(0) | Err(_)) {}
+        if let Ok(mut input) = inherited::input() {
+            while !matches!(input.read(&mut ignored), Ok(0) | Err(_)) {}
+        }
         // An open session detects that its head is gone, cleans up, and exits.
         if self.sessions.load(Ordering::Acquire) == 0 {
             std::process::exit(0);

@@ -14,7 +14,7 @@ use garland_sys::channel::channel;
 use garland_sys::child::{self, Group};
 use garland_sys::mark::Mark;
 use garland_sys::threads::{self, Joined};
-use garland_sys::{event, limits};
+use garland_sys::{event, signal};
 
 use crate::controller::Controller;
 use crate::farm::{Guard, Pipes};
@@ -51,7 +51,7 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
     command.args(words).stdin(Stdio::null()).process_group(0);
     let mark = Mark::new();
     mark.put_on(&mut command);
-    limits::restore_open_files_in(&mut command);
+    signal::release_in(&mut command);
     if let Some(root) = &agent.config.root {
         command.current_dir(root);
     }

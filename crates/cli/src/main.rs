@@ -13,10 +13,13 @@ mod top;
 
 use std::process::ExitCode;
 
+use garland_sys::inherited;
+
 /// The environment variable with the protocol version that this program claims.
 const PROTOCOL_VARIABLE: &str = "GARLAND_PROTOCOL";
 
 fn main() -> ExitCode {
+    inherited::survive_file_limit();
     // A lab's keeper is this program in another process. It must run before any second thread starts.
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;

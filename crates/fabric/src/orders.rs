@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use garland_sys::{clock, threads};
+use garland_sys::{clock, inherited, threads};
 
 use super::engine::{Engine, Until};
 use super::error::FabricError;
@@ -24,7 +24,7 @@ const LAST: Duration = Duration::from_secs(2);
 /// The main function of the helper.
 #[must_use]
 pub fn run() -> ExitCode {
-    if io::stdin().is_terminal() || std::env::args_os().len() > 1 {
+    if inherited::input().is_ok_and(|input| input.is_terminal()) || std::env::args_os().len() > 1 {
         return introduce();
     }
     let Ok(output) = keep_output() else { return ExitCode::FAILURE };
@@ -74,10 +74,11 @@ fn keep_output() -> io::Result<File> {
 /// Reads orders and passes them on, until the agent closes the input. Then makes sure that the
 /// helper exits, even if a call hangs in the library.
 fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
-    let mut input = io::stdin().lock();
-    while let Some(order) = read_order(&mut input) {
-        if orders.send(order).is_err() {
-            return;
+    if let Ok(mut input) = inherited::input().map(|input| input.lock()) {
+        while let Some(order) = read_order(&mut input) {
+            if orders.send(order).is_err() {
+                return;
+            }
         }
     }
     over.store(true, Ordering::Relaxed);

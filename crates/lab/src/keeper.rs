@@ -9,11 +9,12 @@
 //! description, writes a line with a [`Reply`], and reads a line that orders it to stay. If `lab
 //! up` dies before, the keeper ends at the end of its input.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ExitCode, Stdio};
 
 use garland_sys::identity::Identity;
+use garland_sys::inherited;
 use garland_sys::init::{self, Forked};
 use garland_sys::namespace::{self, Kind};
 
@@ -28,7 +29,8 @@ type Reply = Result<Keeper, String>;
 
 /// Runs the keeper; see [`crate::hidden::main`].
 pub fn main() -> ExitCode {
-    let spec = match role::read_line(&mut io::stdin().lock()) {
+    let spec = inherited::input().and_then(|input| role::read_line(&mut input.lock()));
+    let spec = match spec {
         Ok(spec) => spec,
         Err(error) => return refuse(&format!("the keeper cannot read the description: {error}")),
     };
@@ -115,7 +117,8 @@ fn say(reply: &Reply) -> io::Result<()> {
 
 fn told_to_stay() -> bool {
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).is_ok() && line == "stay\n"
+    let read = inherited::input().and_then(|input| input.read_line(&mut line));
+    read.is_ok() && line == "stay\n"
 }
 
 /// Creates the namespaces of the lab and forks; the child is the first process of the PID

@@ -12,7 +12,7 @@ use garland_sys::arrival::Arrival;
 use garland_sys::mptcp::Transport;
 use garland_sys::namespace::{Kind, Namespace};
 use garland_sys::socket::{TcpListener, TcpStream};
-use garland_sys::{arrival, clock, tcp, threads};
+use garland_sys::{arrival, clock, inherited, tcp, threads};
 
 use crate::check::{Answer, FlowTask, Task};
 
@@ -34,7 +34,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn measure() -> io::Result<Vec<f64>> {
-    let task: Task = serde_json::from_reader(io::stdin().lock())?;
+    let task: Task = serde_json::from_reader(inherited::input()?.lock())?;
     if let Some(user) = &task.user {
         Namespace::open(Kind::User, user)?.join()?;
     }

@@ -3,14 +3,16 @@
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
-use garland_sys::process;
+use garland_sys::{inherited, process};
 
 use crate::warden::{Charge, DISMISSED};
 use crate::{Lab, StateDir, role, state};
 
 /// Runs the warden; see [`crate::hidden::main`].
 pub(crate) fn main() -> ExitCode {
-    let mut input = io::stdin().lock();
+    let Ok(mut input) = inherited::input().map(|input| input.lock()) else {
+        return ExitCode::FAILURE;
+    };
     let Ok(charge) = listen(&mut input) else { return ExitCode::FAILURE };
     let mut last = String::new();
     match input.read_line(&mut last) {

@@ -14,6 +14,7 @@ use garland_protocol::{ClockFault, ReadyLine, content_digest};
 use garland_results::background;
 use garland_results::places::Places;
 use garland_sys::clock::{self, Skew};
+use garland_sys::inherited;
 use garland_sys::mptcp::Transport;
 use garland_terminal::failure::{Exit, Failure};
 
@@ -37,6 +38,9 @@ pub fn run(words: &[OsString]) -> Result<Exit, Failure> {
     // the agent down cleanly. The call fails if the process already leads a session, which has the
     // same effect.
     let _ = garland_sys::process::leave_session();
+    // Nobody's terminal reaches it from here on, and the commands of others are not to ignore signals
+    // because the one that started it was to outlast its terminal.
+    inherited::stop_ignoring();
     if let Some(fault) = arguments.clock {
         let ClockFault { offset_ns, drift_ppb, step } = fault;
         clock::skew(Skew { offset_ns, drift_ppb, step });

@@ -12,7 +12,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use garland_terminal::failure::{Exit, Failure};
+use garland_sys::inherited;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs a hidden command if `words` (the program's name first) begin with one: `agent ARGUMENTS`,
 /// `farm guard` or `farm window DIRECTORY`. Returns `None` for all other words.
@@ -37,6 +38,6 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
 
 /// Kills the jobs of an agent when standard input ends, from which it learns them.
 fn guard() -> Result<Exit, Failure> {
-    garland_agent::guard(std::io::stdin());
+    garland_agent::guard(inherited::input().or_nothing("cannot guard jobs")?);
     Ok(Exit::Done)
 }

@@ -9,7 +9,7 @@ use garland_control::Agent;
 use garland_mount::MountJob;
 use garland_protocol::Opening;
 use garland_sys::signal::Interrupts;
-use garland_sys::{dumpable, threads};
+use garland_sys::{dumpable, inherited, threads};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_transport::connect_agent;
 
@@ -23,7 +23,8 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     dumpable::hide().or_nothing("cannot protect the memory of the window from jobs")?;
     let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
     let mut order = [0; Opening::TOLD];
-    let read = std::io::stdin().read_exact(&mut order);
+    let mut input = inherited::input().or_nothing("cannot read the mount order")?;
+    let read = input.read_exact(&mut order);
     read.or_nothing("cannot read the mount order from standard input")?;
     let (address, key, keys) = Opening::heard(&order)
         .ok_or_else(|| Failure::usage("invalid mount order on standard input"))?;
@@ -44,7 +45,7 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     let at: PathBuf = mounted.dir().to_owned();
     let begun = threads::spawn("controller", move || {
         let mut nothing = [0; 64];
-        while !matches!(std::io::stdin().read(&mut nothing), Ok(0) | Err(_)) {}
+        while !matches!(input.read(&mut nothing), Ok(0) | Err(_)) {}
         // This ends `serve` below, which reports errors.
         let _ = garland_mount::unmount(&at);
     });

@@ -25,6 +25,7 @@ pub mod fifo;
 pub mod folder_events;
 pub mod fuse;
 pub mod identity;
+pub mod inherited;
 pub mod init;
 pub mod limits;
 pub mod link_settings;

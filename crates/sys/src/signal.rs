@@ -9,10 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::limits;
+use crate::{inherited, limits};
+
+/// The signals by which a command is interrupted.
+const TAKEN: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP arrives. These signals are
-/// blocked in this process.
+/// blocked in this process. Those that were ignored when it was started stay ignored: nohup(1) is to
+/// outlast the terminal, and a shell that runs a command in the background keeps Ctrl-C from it.
 #[derive(Debug)]
 pub struct Interrupts {
     fd: OwnedFd,
@@ -30,7 +34,7 @@ impl Interrupts {
         // SAFETY: `empty_set` has initialised `set`, the signal numbers are valid, and the pointer
         // for the old mask may be null.
         let fd = unsafe {
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            for signal in TAKEN.into_iter().filter(|signal| !inherited::ignores(*signal)) {
                 libc::sigaddset(&raw mut set, signal);
             }
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
@@ -85,8 +89,10 @@ impl AsFd for Interrupts {
 
 /// Unblocks all signals in the process that `command` starts, and restores its original limit of
 /// open files. The process would otherwise inherit blocked signals and ignore Ctrl-C and SIGTERM.
+/// What this process was started to ignore is ignored there, too.
 pub fn release_in(command: &mut Command) {
     limits::restore_open_files_in(command);
+    inherited::restore_in(command);
     // SAFETY: between fork and exec only the signal mask is set, which is allowed there.
     unsafe {
         command.pre_exec(|| {

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::stdio;
 use rustix::termios::{
     OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr,
 };
@@ -25,7 +26,7 @@ pub fn output_size() -> Option<(u16, u16)> {
 /// Returns standard input if it is a terminal.
 #[must_use]
 pub fn input() -> Option<BorrowedFd<'static>> {
-    let input = rustix::stdio::stdin();
+    let input = stdio::stdin();
     isatty(input).then_some(input)
 }
 
@@ -50,17 +51,17 @@ impl Keys {
     /// # Errors
     /// When the terminal refuses.
     pub fn take() -> io::Result<Option<Self>> {
-        let input = io::stdin();
-        if !isatty(&input) {
+        let input = stdio::stdin();
+        if !isatty(input) {
             return Ok(None);
         }
-        let before = tcgetattr(&input)?;
+        let before = tcgetattr(input)?;
         let mut raw = before.clone();
         raw.make_raw();
         // Reads return at once.
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-        tcsetattr(&input, OptionalActions::Now, &raw)?;
+        tcsetattr(input, OptionalActions::Now, &raw)?;
         Ok(Some(Self { before }))
     }
 
@@ -70,13 +71,13 @@ impl Keys {
     /// # Errors
     /// When the terminal is gone.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::read(io::stdin(), into)?)
+        Ok(rustix::io::read(stdio::stdin(), into)?)
     }
 
     /// Restores the original mode of the terminal.
     pub fn give_back(&self) {
         // A terminal that is gone need not be restored.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+        let _ = tcsetattr(stdio::stdin(), OptionalActions::Now, &self.before);
     }
 }
 

@@ -83,6 +83,18 @@ impl<'a> Garland<'a> {
         command
     }
 
+    /// Returns the command `garland ARGUMENTS` as started by the shell's `line`, in which `"$0" "$@"`
+    /// stands for it.
+    #[must_use]
+    pub fn by_shell<A: AsRef<OsStr>>(&self, line: &str, arguments: &[A]) -> Command {
+        let inner = self.command(arguments);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).arg(inner.get_program()).args(inner.get_args());
+        shell.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.current_dir(self.scratch.folder());
+        shell
+    }
+
     /// Starts `garland ARGUMENTS` in the background.
     #[must_use]
     pub fn start<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Running {

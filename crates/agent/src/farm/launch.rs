@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use garland_core::farm::Text;
-use garland_sys::limits;
 use garland_sys::mark::Mark;
+use garland_sys::signal;
 
 /// The variable in the environment of a job that has its number.
 pub const JOB: &str = "GARLAND_JOB";
@@ -29,7 +29,7 @@ pub fn prepare(command: &mut Command, job: u32, folder: Option<&Path>, mark: &Ma
     if let Some(folder) = folder {
         command.current_dir(folder);
     }
-    limits::restore_open_files_in(command);
+    signal::release_in(command);
 }
 
 /// Returns the path of a job's file.

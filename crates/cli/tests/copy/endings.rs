@@ -32,6 +32,25 @@ fn an_interrupt_ends_cleanly() {
 }
 
 #[test]
+fn signals_that_were_ignored_at_the_start_stay_ignored() {
+    let scratch = Scratch::new("ignored-signals");
+    let from = source(&scratch, 8 << 20);
+    let words = ["cp", "--local-root", "roots", "--bwlimit", "8MB/s", "source.bin", "local1:/x"];
+    // As nohup(1) does, and a shell for a command in the background.
+    let line = "trap '' HUP INT; exec \"$0\" \"$@\"";
+    let copy = Running::start(garland(&scratch).by_shell(line, &words));
+    await_middle(&scratch, "local1", &from, 0);
+    for signal in ["HUP", "INT"] {
+        let pid = copy.process().pid.to_string();
+        let sent = Command::new("kill").args(["-s", signal, &pid]).status().expect("kill runs");
+        assert!(sent.success());
+    }
+    let _ = copy.end().with_code(0);
+    assert_copied(&scratch, locals(1), "x", &from);
+    scratch.assert_nobody_left();
+}
+
+#[test]
 fn an_interrupt_keeps_the_old_file() {
     let scratch = Scratch::new("interrupt-old");
     let from = source(&scratch, LENGTH);

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use garland_testkit::{Scratch, Wire};
+use garland_testkit::{Running, Scratch, Wire};
 
 use crate::{await_middle, garland, locals, source, verdict, visible_in};
 
@@ -28,6 +28,39 @@ fn fails_when_changed(name: &str, change: impl FnOnce(&Path)) {
         assert!(reason.contains("changed while it was copied"), "{reason}");
         assert_eq!(visible_in(&scratch, &node, ""), Vec::<String>::new());
     }
+    scratch.assert_nobody_left();
+}
+
+#[test]
+fn a_closed_standard_input_is_no_empty_one() {
+    let scratch = Scratch::new("closed-input");
+    let root = scratch.root("local1");
+    std::fs::create_dir_all(&root).expect("it can be made");
+    std::fs::write(root.join("keep"), "old").expect("it can be written");
+    let run =
+        |line: &str, words: &[&str]| Running::start(garland(&scratch).by_shell(line, words)).end();
+    let closed = "exec \"$0\" \"$@\" <&-";
+    let copy = |more: &[&'static str]| [&["cp", "--local-root", "roots"], more].concat();
+    let said = run(closed, &copy(&["-", "local1:/keep"])).with_code(3);
+    assert!(said.err.contains("standard input is closed"), "{}", said.err);
+    let said = run(closed, &copy(&["/dev/stdin", "local1:/keep"]));
+    assert_ne!(said.code, 0, "{}{}", said.out, said.err);
+    let said =
+        run(closed, &copy(&["-r", "--files-from", "-", "roots", "local1:/keep"])).with_code(3);
+    assert!(said.err.contains("standard input is closed"), "{}", said.err);
+    let said = run(closed, &["farm", "run", "-", "local1"]).with_code(3);
+    assert!(said.err.contains("standard input is closed"), "{}", said.err);
+    let data_lost = "exec \"$0\" \"$@\" >&-";
+    std::fs::write(scratch.path("source"), "new").expect("it can be written");
+    let said = run(data_lost, &copy(&["source", "local1:-"])).with_code(3);
+    assert!(said.err.contains("standard output is closed"), "{}", said.err);
+    assert_eq!(std::fs::read(root.join("keep")).expect("it is there"), b"old");
+    // What a command says may go nowhere; an empty input is one.
+    let nowhere = "exec \"$0\" \"$@\" <&- >&- 2>&-";
+    let _ = run(nowhere, &copy(&["source", "local1:/keep"])).with_code(0);
+    assert_eq!(std::fs::read(root.join("keep")).expect("it is there"), b"new");
+    let _ = run("exec \"$0\" \"$@\" </dev/null", &copy(&["-", "local1:/keep"])).with_code(0);
+    assert_eq!(std::fs::read(root.join("keep")).expect("it is there"), b"");
     scratch.assert_nobody_left();
 }
 

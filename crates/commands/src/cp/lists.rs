@@ -1,11 +1,12 @@
 //! The parts of a tree that are copied: patterns, and lists of paths in files.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::tree::Pattern;
 use garland_dataplane::tree::Chosen;
+use garland_sys::inherited;
 
 use crate::args::FilterRule;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -56,7 +57,7 @@ pub fn chosen(file: &Path) -> Result<Chosen, Failure> {
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     let read = if file == Path::new("-") {
-        io::stdin().read_to_end(&mut text).map(|_| text)
+        inherited::input().and_then(|mut input| input.read_to_end(&mut text)).map(|_| text)
     } else {
         std::fs::read(file)
     };

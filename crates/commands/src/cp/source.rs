@@ -16,7 +16,7 @@ use garland_dataplane::{
 use garland_protocol::{Destination, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, random};
+use garland_sys::{clock, inherited, random};
 
 use crate::cp::elsewhere::{self, address};
 use crate::cp::ends;
@@ -225,7 +225,10 @@ impl CopySource {
                 )
                 .hint("for a stream, use tar"));
             }
-            (b"-", Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => Destination::Output,
+            (b"-", Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => {
+                inherited::output().or_nothing("cannot copy to standard output")?;
+                Destination::Output
+            }
             ([b'|', ..], _) if request.args.stripe.is_some() => {
                 return Err(Failure::usage("a striped copy cannot go to commands"));
             }
@@ -341,7 +344,7 @@ fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
 
 /// Opens this command's standard input as a stream.
 fn open_input(layout: Layout) -> io::Result<StreamSource> {
-    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let input = inherited::input()?.as_fd().try_clone_to_owned()?;
     Ok(StreamSource::of(input, "standard input", layout))
 }
 

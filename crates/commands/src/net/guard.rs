@@ -3,7 +3,6 @@
 //! a wrong configuration cuts off.
 
 use std::fs::OpenOptions;
-use std::io::{BufRead, IsTerminal};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_sys::signal::Interrupts;
-use garland_sys::{clock, process, threads};
+use garland_sys::{clock, inherited, process, terminal, threads};
 use garland_topology::config::{Format, NodeConfig};
 
 use super::change::Change;
@@ -115,7 +114,7 @@ fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failu
             Some(Stage::Pending) if !announced => {
                 announced = true;
                 let seconds = patience.as_secs();
-                if std::io::stdin().is_terminal() {
+                if terminal::input().is_some() {
                     garland_terminal::outln!(
                         "installed; press Enter within {seconds} s to keep it"
                     );
@@ -158,7 +157,7 @@ fn follow(installation: &Installation, patience: Duration) -> Result<Exit, Failu
 fn read_enter(entered: Arc<AtomicBool>) -> Result<(), Failure> {
     let begun = threads::spawn("enter", move || {
         let mut line = String::new();
-        let read = std::io::stdin().lock().read_line(&mut line);
+        let read = inherited::input().and_then(|input| input.read_line(&mut line));
         entered.store(read.is_ok_and(|read| read > 0), Ordering::Relaxed);
     });
     begun.map(drop).or_nothing("waiting for Enter (use `garland net confirm` instead)")

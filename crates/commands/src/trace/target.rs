@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
+use garland_sys::inherited;
 use garland_sys::new_file::NewFile;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -47,7 +48,10 @@ impl Target {
         let what =
             path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
         let output = match path {
-            None => Output::InPlace(Box::new(io::stdout())),
+            None => {
+                let output = inherited::output();
+                Output::InPlace(Box::new(output.or_nothing("cannot write the trace")?))
+            }
             Some(path) if fs::metadata(path).is_ok_and(|file| !file.is_file()) => {
                 let file = File::options().write(true).open(path);
                 Output::InPlace(Box::new(file.or_nothing(format!("opening {what}"))?))

@@ -23,7 +23,7 @@ use std::time::Duration;
 use garland_sys::channel::channel;
 use garland_sys::mark::Mark;
 use garland_sys::sync::{Condvar, Mutex};
-use garland_sys::{limits, process, threads};
+use garland_sys::{process, signal, threads};
 
 use self::stderr::StderrTail;
 
@@ -103,7 +103,7 @@ impl Shell {
         let mut command = Command::new("sh");
         command.arg("-c").arg(OsStr::from_bytes(line));
         command.stdin(input).stdout(output).stderr(Stdio::piped()).process_group(0);
-        limits::restore_open_files_in(&mut command);
+        signal::release_in(&mut command);
         let mark = Mark::new();
         mark.put_on(&mut command);
         if let Some(folder) = folder {

@@ -9,6 +9,7 @@ use std::path::Path;
 use garland_core::farm::list::{Pattern, expand, parse_lines, parse_tables};
 use garland_core::farm::{Checkpoint, Job, Text};
 use garland_core::units::Nanos;
+use garland_sys::inherited;
 
 use crate::args::FarmRun;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -54,8 +55,8 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     let shown = Path::new(path).display();
     let mut bytes = Vec::new();
     if path == "-" {
-        std::io::stdin()
-            .read_to_end(&mut bytes)
+        inherited::input()
+            .and_then(|mut input| input.read_to_end(&mut bytes))
             .or_nothing("cannot read the jobs from standard input")?;
     } else {
         bytes = fs::read(path).map_err(|error| {

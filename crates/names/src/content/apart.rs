@@ -13,7 +13,7 @@ use std::process::{ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
 use garland_sys::confine::{Root, find_itself, open_found};
 use garland_sys::sync::Mutex;
-use garland_sys::{error, signal};
+use garland_sys::{error, inherited, signal};
 
 /// The running program; a reader is one of its hidden commands.
 const PROGRAM: &str = "/proc/self/exe";
@@ -151,7 +151,9 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     if !words.into_iter().skip(1).eq([WORD]) {
         return None;
     }
-    Some(match serve(&mut io::stdin().lock(), &mut io::stdout().lock()) {
+    let served =
+        inherited::input().and_then(|input| serve(&mut input.lock(), &mut io::stdout().lock()));
+    Some(match served {
         Ok(()) => ExitCode::SUCCESS,
         // The command that asks has ended.
         Err(_) => ExitCode::FAILURE,
