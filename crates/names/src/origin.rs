@@ -48,6 +48,7 @@ fn single(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifes
     let object = elsewhere::open_at(address, interrupts)?;
     let listed = ObjectFile {
         path: &[],
+        is_readable: true,
         length: object.size(),
         mode: object.mode(),
         modified: object.time().unwrap_or_default(),
@@ -64,6 +65,10 @@ fn below(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifest
     // Some programs store an empty object for each directory.
     let all = (0..).zip(listing.objects());
     let files: Vec<_> = all.filter(|(_, object)| !object.path.ends_with('/')).collect();
+    if let Some((_, odd)) = files.iter().find(|(_, object)| !object.is_readable) {
+        let why = "its key is not a path of a file";
+        return Err(Failure::nothing(format!("cannot publish {address}{}: {why}", odd.path)));
+    }
     // The objects are read ahead in this order, several at a time.
     listing.start(|| files.iter().map(|(number, _)| *number).collect());
     let read = |(number, object)| {

@@ -72,8 +72,9 @@ impl RemoteFile for Object {
 }
 
 impl<'a> From<Listed<'a>> for ObjectFile<'a> {
-    fn from(Listed { path, length, modified }: Listed<'a>) -> Self {
-        Self { path: path.as_bytes(), length, mode: MODE, modified }
+    fn from(listed: Listed<'a>) -> Self {
+        let Listed { path, is_readable, length, modified } = listed;
+        Self { path: path.as_bytes(), is_readable, length, mode: MODE, modified }
     }
 }
 

@@ -9,6 +9,7 @@ mod address;
 mod ahead;
 mod answer;
 mod content;
+mod keys;
 mod listing;
 mod names;
 mod object;

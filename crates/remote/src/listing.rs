@@ -9,20 +9,30 @@ use object_store::{ObjectMeta, ObjectStore};
 use crate::address::Address;
 use crate::ahead::Ahead;
 use crate::answer;
+use crate::keys::OddObject;
 use crate::names::Names;
 use crate::origin::{Origin, runtime};
 use crate::store;
+use crate::transport::Transport;
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
 
 /// The objects below a prefix, pinned to their versions. They are numbered in the order of the listing.
 pub struct Listing {
     address: Arc<Address>,
-    objects: Vec<Arc<Origin>>,
-    /// The length of the prefix in the objects' keys, with its slash.
-    prefix: usize,
+    /// In the order of their keys: what is in a directory follows each other.
+    objects: Vec<Entry>,
+    /// With its slash; empty for a whole bucket.
+    prefix: String,
     reading: OnceLock<(Vec<u32>, Result<Ahead, Trouble>)>,
     stop: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// An object of a listing.
+enum Entry {
+    Readable(Arc<Origin>),
+    /// Its key is no path, so that the library cannot ask for it.
+    Odd(OddObject),
 }
 
 /// An object as the store lists it.
@@ -30,6 +40,8 @@ pub struct Listing {
 pub struct Listed<'a> {
     /// The key below the prefix, with slashes.
     pub path: &'a str,
+    /// Whether the object can be read. One whose key is no path cannot be.
+    pub is_readable: bool,
     /// The size in bytes.
     pub length: u64,
     /// The time of modification: seconds and nanoseconds since the start of 1970.
@@ -47,18 +59,25 @@ impl Listing {
         names: Names,
         stop: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<Self, Trouble> {
-        let (store, path) = store::of(address, names)?;
+        let transport = Transport::new(names)?;
+        let odd = transport.odd_objects();
+        let (store, path) = store::of(address, transport)?;
         let address = Arc::new(address.clone());
         let (asked, about) = ((Arc::clone(&store), path.clone()), Arc::clone(&address));
         let waiting = Waiting { address: &address, stale: &stop };
-        let mut listed = waiting.for_thread("list", move || list(asked, &about))?;
-        let prefix = path.as_ref().len();
-        let prefix = if prefix == 0 { 0 } else { prefix + 1 };
+        let listed = waiting.for_thread("list", move || list(asked, &about))?;
+        let prefix = match path.as_ref() {
+            "" => String::new(),
+            path => format!("{path}/"),
+        };
+        let readable = listed
+            .into_iter()
+            .map(|object| Entry::Readable(Arc::new(Origin::listed(&address, &store, object))));
+        let odd = odd.all().into_iter().map(Entry::Odd);
         // An object may have the name of the prefix itself.
-        listed.retain(|object| object.location.as_ref().len() > prefix);
-        let objects = listed.into_iter();
-        let objects = objects.map(|object| Arc::new(Origin::listed(&address, &store, object)));
-        let objects = objects.collect();
+        let is_below = |entry: &Entry| !below(&prefix, entry.key()).is_empty();
+        let mut objects: Vec<Entry> = readable.chain(odd).filter(is_below).collect();
+        objects.sort_by(|one, other| one.key().cmp(other.key()));
         Ok(Self { address, objects, prefix, reading: OnceLock::new(), stop: Box::new(stop) })
     }
 
@@ -70,19 +89,28 @@ impl Listing {
 
     /// Returns the objects, in order.
     pub fn objects(&self) -> impl Iterator<Item = Listed<'_>> + Clone {
-        self.objects.iter().map(|object| {
-            let ObjectMeta { location, last_modified, size, .. } = &object.pinned;
-            let modified = (last_modified.timestamp(), last_modified.timestamp_subsec_nanos());
-            Listed { path: &location.as_ref()[self.prefix..], length: *size, modified }
+        self.objects.iter().map(|entry| {
+            let ObjectMeta { last_modified, size, .. } = entry.meta();
+            Listed {
+                path: below(&self.prefix, entry.key()),
+                is_readable: matches!(entry, Entry::Readable(_)),
+                length: *size,
+                modified: (last_modified.timestamp(), last_modified.timestamp_subsec_nanos()),
+            }
         })
     }
 
-    /// Starts to read the objects with these numbers, which ascend. Later calls have no effect.
+    /// Starts to read the objects with these numbers, which ascend. Later calls have no effect. An object
+    /// that cannot be read is left out.
     pub fn start(&self, numbers: impl FnOnce() -> Vec<u32>) {
         self.reading.get_or_init(|| {
-            let numbers = numbers();
-            let origin = |number: &u32| Arc::clone(&self.objects[*number as usize]);
-            let ahead = Ahead::of(numbers.iter().map(origin).collect(), None);
+            let origin = |number: &u32| match &self.objects[*number as usize] {
+                Entry::Readable(origin) => Some(Arc::clone(origin)),
+                Entry::Odd(_) => None,
+            };
+            let mut numbers = numbers();
+            numbers.retain(|number| origin(number).is_some());
+            let ahead = Ahead::of(numbers.iter().filter_map(origin).collect(), None);
             (numbers, ahead)
         });
     }
@@ -102,6 +130,33 @@ impl Listing {
             Ok(at) => ahead.read(at, offset, bytes, &waiting),
             Err(_) => Err(Trouble::new("the object is not being read")),
         }
+    }
+}
+
+impl Entry {
+    fn key(&self) -> &str {
+        match self {
+            Self::Readable(origin) => origin.pinned.location.as_ref(),
+            Self::Odd(odd) => &odd.key,
+        }
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Readable(origin) => &origin.pinned,
+            Self::Odd(odd) => &odd.meta,
+        }
+    }
+}
+
+/// Returns a key without the prefix with which it was asked for. The key of the prefix itself, without
+/// its slash, gives an empty path.
+fn below<'a>(prefix: &str, key: &'a str) -> &'a str {
+    match key.strip_prefix(prefix) {
+        Some(rest) => rest,
+        None if prefix.strip_suffix('/') == Some(key) => "",
+        // No store lists such a key.
+        None => key,
     }
 }
 

@@ -10,7 +10,6 @@ use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 
 use crate::address::Address;
 use crate::answer;
-use crate::names::Names;
 use crate::profile::{self, Profile};
 use crate::transport::Transport;
 use crate::trouble::Trouble;
@@ -29,9 +28,12 @@ const ELSEWHERE: [&str; 3] = [
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 ];
 
-/// Creates the object store of `address`. Returns the store, and the path of the object in it.
-pub(crate) fn of(address: &Address, names: Names) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
-    let transport = Transport::new(names)?;
+/// Creates the object store of `address`, which `transport` reaches. Returns the store, and the path of
+/// the object in it.
+pub(crate) fn of(
+    address: &Address,
+    transport: Transport,
+) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
     match address {
         Address::S3 { bucket, key } => in_bucket(address, bucket, key, transport),
         Address::Http(url) => {

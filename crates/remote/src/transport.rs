@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use object_store::ClientOptions;
@@ -22,6 +22,7 @@ use ureq::tls::{TlsConfig, TlsProvider};
 use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, BodyReader, Error};
 
+use crate::keys::OddObjects;
 use crate::names::Names;
 use crate::redirect;
 use crate::trouble::Trouble;
@@ -42,12 +43,18 @@ const SLICE: usize = 128 << 10;
 /// be used again.
 const REDIRECT_BODY_MAX: u64 = 64 << 10;
 
+/// The maximum number of bytes of a part of a listing. A thousand keys of 1 KiB, each byte escaped, take
+/// some 6 MiB.
+const LISTING_MAX: u64 = 32 << 20;
+
 /// An HTTP client. Its connections are kept for the next requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     direct: Agent,
     /// Asks the servers to which others redirect.
     redirected: Agent,
+    /// What the library cannot parse in the listings that have come.
+    odd: OddObjects,
 }
 
 impl Transport {
@@ -77,7 +84,13 @@ impl Transport {
         Ok(Self {
             direct: Agent::with_parts(config.clone(), DefaultConnector::default(), direct),
             redirected: Agent::with_parts(config, DefaultConnector::default(), redirected),
+            odd: OddObjects::default(),
         })
+    }
+
+    /// Returns the objects that are kept out of listings.
+    pub(crate) fn odd_objects(&self) -> OddObjects {
+        self.odd.clone()
     }
 
     /// Sends a request, and follows redirects.
@@ -124,6 +137,7 @@ impl HttpService for Transport {
         let body = body.collect().await?.to_bytes();
         // A whole file has no timeout; the reader watches its progress.
         let patience = parts.headers.contains_key(RANGE).then_some(RANGE_COMES);
+        let lists = lists_objects(&parts.uri);
         let request = Request::from_parts(parts, body.to_vec());
         let response = self.send(request, patience).map_err(unsent)?;
         let (mut parts, body) = response.into_parts();
@@ -135,9 +149,33 @@ impl HttpService for Transport {
             // The library retries 503, but not 429.
             parts.status = StatusCode::SERVICE_UNAVAILABLE;
         }
+        if lists && parts.status == StatusCode::OK {
+            let listing = read_listing(body.into_reader()).map_err(interrupted)?;
+            parts.headers.remove(CONTENT_LENGTH);
+            let body = HttpResponseBody::from(self.odd.take_out(&listing));
+            return Ok(HttpResponse::from_parts(parts, body));
+        }
         let body = HttpResponseBody::new(Answer(body.into_reader()));
         Ok(HttpResponse::from_parts(parts, body))
     }
+}
+
+/// Returns whether a request is for a part of a listing.
+fn lists_objects(uri: &Uri) -> bool {
+    uri.query().is_some_and(|query| query.split('&').any(|word| word == "list-type=2"))
+}
+
+fn read_listing(body: BodyReader<'static>) -> io::Result<String> {
+    let mut text = String::new();
+    body.take(LISTING_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LISTING_MAX {
+        return Err(io::Error::other("the server's listing is too long"));
+    }
+    Ok(text)
+}
+
+fn interrupted(error: io::Error) -> HttpError {
+    HttpError::new(HttpErrorKind::Interrupted, error)
 }
 
 /// Returns whether a response is partial content of the right length.
@@ -176,7 +214,7 @@ impl Body for Answer {
                 slice.truncate(length);
                 Some(Ok(Frame::data(slice.into())))
             }
-            Err(error) => Some(Err(HttpError::new(HttpErrorKind::Interrupted, error))),
+            Err(error) => Some(Err(interrupted(error))),
         })
     }
 }

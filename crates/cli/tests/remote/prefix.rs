@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
 use garland_testkit::{RunOutput, Scratch, random_bytes};
@@ -9,7 +11,8 @@ use garland_testkit::{RunOutput, Scratch, random_bytes};
 use crate::server::Server;
 use crate::start;
 
-const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "KEY"), ("AWS_SECRET_ACCESS_KEY", "SECRET")];
+const KEYS_OF_STORE: [(&str, &str); 2] =
+    [("AWS_ACCESS_KEY_ID", "KEY"), ("AWS_SECRET_ACCESS_KEY", "SECRET")];
 
 /// A bucket with objects below `models/v1`, of a byte, of several parts, and empty; and others.
 struct Bucket {
@@ -38,7 +41,8 @@ impl Bucket {
     }
 
     fn copy(&self, scratch: &Scratch, source: &str, more: &[&str]) -> RunOutput {
-        let variables = [KEYS.as_slice(), &[("AWS_ENDPOINT_URL", &self.server.url)]].concat();
+        let variables =
+            [KEYS_OF_STORE.as_slice(), &[("AWS_ENDPOINT_URL", &self.server.url)]].concat();
         let more = [&["-r", "--json"], more].concat();
         start(scratch, source, "local[1-3]:/to/", &more, &variables).end()
     }
@@ -120,6 +124,77 @@ fn a_prefix_without_a_slash_keeps_its_name_and_patterns_hold() {
     assert!(!old.exists());
     assert_same(&scratch, "to/v1", &wanted);
     drop(bucket);
+    scratch.assert_nothing_left();
+}
+
+/// The listing of a store that has these keys below `k/`, each with its name as its contents; keys that
+/// end in a slash are empty.
+fn listing(keys: &[&str]) -> String {
+    let object = |key: &&str| {
+        let size = if key.ends_with('/') { 0 } else { key.len() };
+        let time = "2026-11-29T01:02:03.000Z";
+        format!(
+            "<Contents><Key>k/{key}</Key><LastModified>{time}</LastModified><Size>{size}</Size></Contents>"
+        )
+    };
+    let all: String = keys.iter().map(object).collect();
+    format!("<?xml version=\"1.0\"?><ListBucketResult>{all}</ListBucketResult>")
+}
+
+/// Serves a bucket with these keys below `k/` until the process ends, and returns its address.
+fn serve(keys: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it listens"));
+    let answer = |stream: TcpStream| -> Option<()> {
+        let mut reader = BufReader::new(&stream);
+        loop {
+            let mut request = String::new();
+            reader.read_line(&mut request).ok()?;
+            let path = request.split(' ').nth(1)?.to_owned();
+            // Its headers, up to an empty line.
+            while reader.read_line(&mut request).ok()? > 2 {}
+            let (status, body) = match path.split_once("/k/") {
+                None => ("200 OK", listing(keys)),
+                Some((_, key)) => ("206 Partial Content", key.to_owned()),
+            };
+            let last = body.len().saturating_sub(1);
+            let span = match status {
+                "200 OK" => String::new(),
+                _ => format!("Content-Range: bytes 0-{last}/{}\r\n", body.len()),
+            };
+            let date = "Last-Modified: Sun, 29 Nov 2026 01:02:03 GMT";
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{span}{date}\r\n\r\n");
+            (&stream).write_all((head + &body).as_bytes()).ok()?;
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(stream));
+        }
+    });
+    url
+}
+
+#[test]
+fn keys_that_are_no_paths_are_told_and_the_others_copied() {
+    const KEYS: [&str; 7] = ["good", "/x", "./y", "../z", "a&#10;b", "dir/", "full/deep"];
+    let scratch = Scratch::new("s3-odd-keys");
+    let url = serve(&KEYS);
+    let variables = [KEYS_OF_STORE.as_slice(), &[("AWS_ENDPOINT_URL", &url)]].concat();
+    let copy = |source, more: &[&str]| {
+        start(&scratch, source, "local1:/to/", &[&["-r"], more].concat(), &variables).end()
+    };
+    let result = copy("s3://bucket/k/", &["--json"]).with_code(1).json();
+    let missed = result["tree"]["left_out"].as_array().expect("they are told");
+    let missed: Vec<&str> = missed.iter().filter_map(|it| it["path"].as_str()).collect();
+    assert_eq!(missed, ["../z", "./y", "/x", "a\nb"], "{result}");
+    let to = scratch.root("local1").join("to");
+    let wanted = [("full/deep", "full/deep"), ("good", "good")];
+    let wanted = wanted.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
+    assert_eq!(files(&to), BTreeMap::from(wanted));
+    assert!(to.join("dir").is_dir());
     scratch.assert_nothing_left();
 }
 

@@ -45,7 +45,11 @@ pub fn open(
     let listing = Arc::new(listing);
     let files = listing.objects().map(ObjectFile::from);
     let tree = TreeSource::of_objects(files, listing.clone(), (&top, owner()), &options);
-    if tree.tally().files == 0 {
+    let tally = tree.tally();
+    if tally.files + tally.folders == 0 {
+        if let Some(first) = tree.left_out().first() {
+            return Err(Failure::nothing(format!("{address}: nothing can be copied: {first}")));
+        }
         let none = Failure::nothing(format!("{address}: there are no objects below it to copy"));
         return Err(none.hint("check the prefix, and the patterns of --exclude"));
     }

@@ -16,11 +16,13 @@ use super::scan::{Scan, ScanOptions};
 /// The mode of directories: objects have none.
 const FOLDER_MODE: u32 = 0o755;
 
-/// An object that becomes a file.
+/// An object that becomes a file; or, if its path ends in a slash and it is empty, a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectFile<'a> {
     /// The path in the tree.
     pub path: &'a [u8],
+    /// Whether the store can be asked for its bytes. If not, and they are needed, the object is told.
+    pub is_readable: bool,
     /// The length in bytes.
     pub length: u64,
     /// The permission bits of the file.
@@ -61,22 +63,18 @@ pub fn tree_of<'a>(
 ) -> Scan {
     let mut tree = ObjectTree { scan: Scan::default(), options, owner, open: Vec::new() };
     tree.scan.begin(options);
-    let mut directories = HashSet::new();
-    // Longer ones are left out; each of their names would cost as much as the whole.
-    let short = objects.clone().filter(|object| object.path.len() <= PATH_MAX);
-    for object in short {
-        let mut above = object.path;
-        while let Some(end) = above.iter().rposition(|byte| *byte == b'/') {
-            above = &above[..end];
-            if !directories.insert(above) {
-                break;
-            }
-        }
-    }
+    let directories = directories_of(objects.clone());
+    let mut markers = HashSet::new();
     for (number, object) in (0..).zip(objects) {
+        if let Some(marked) = object.as_directory() {
+            // With files below, it is made for them, at the time of the first one.
+            if !directories.holding.contains(marked) && markers.insert(marked) {
+                tree.add_directory(top, marked, object);
+            }
+            continue;
+        }
         // Some programs store an empty object for each directory.
-        let is_directory =
-            directories.contains(object.path.strip_suffix(b"/").unwrap_or(object.path));
+        let is_directory = directories.contains(object.path);
         if !is_directory {
             tree.add(number, top, object);
         } else if object.length > 0 {
@@ -91,6 +89,55 @@ pub fn tree_of<'a>(
     tree.scan.end()
 }
 
+/// The paths that become directories.
+struct Directories<'a> {
+    /// Those that have something below.
+    holding: HashSet<&'a [u8]>,
+    /// Those that an object stands for.
+    marked: HashSet<&'a [u8]>,
+}
+
+impl Directories<'_> {
+    fn contains(&self, path: &[u8]) -> bool {
+        self.holding.contains(path) || self.marked.contains(path)
+    }
+}
+
+fn directories_of<'a>(objects: impl Iterator<Item = ObjectFile<'a>>) -> Directories<'a> {
+    let mut all = Directories { holding: HashSet::new(), marked: HashSet::new() };
+    for object in objects {
+        let marked = object.as_directory();
+        let mut above = marked.unwrap_or(object.path);
+        if !is_path(above) {
+            // It is told, and nothing is made for it.
+            continue;
+        }
+        all.marked.extend(marked);
+        while let Some(end) = above.iter().rposition(|byte| *byte == b'/') {
+            above = &above[..end];
+            if !all.holding.insert(above) {
+                break;
+            }
+        }
+    }
+    all
+}
+
+/// Returns whether a path is one of a file in a tree.
+fn is_path(path: &[u8]) -> bool {
+    // Of a longer one, each directory would cost as much as the whole.
+    path.len() <= PATH_MAX
+        && path.split(|byte| *byte == b'/').count() <= DEPTH_MAX
+        && path.split(|byte| *byte == b'/').all(is_name)
+}
+
+impl<'a> ObjectFile<'a> {
+    /// Returns the path of the directory that an empty object stands for.
+    fn as_directory(&self) -> Option<&'a [u8]> {
+        self.path.strip_suffix(b"/").filter(|_| self.length == 0)
+    }
+}
+
 /// A tree of objects that is being made.
 struct ObjectTree<'a> {
     scan: Scan,
@@ -102,36 +149,54 @@ struct ObjectTree<'a> {
 
 impl ObjectTree<'_> {
     fn add(&mut self, number: u32, top: &[u8], object: ObjectFile<'_>) {
-        let path = match top {
-            b"" => object.path.to_vec(),
-            top => [top, b"/", object.path].concat(),
-        };
-        if self.is_excluded(&path) {
+        let path = below(top, object.path);
+        if self.is_excluded(&path, false) {
             return;
+        }
+        if !is_path(&path) || !object.is_readable {
+            return self.leave_out(object);
         }
         let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
-        let is_wrong = object.path.len() > PATH_MAX || names.len() > DEPTH_MAX;
-        if is_wrong || !names.iter().all(|name| is_name(name)) {
-            let reason = "its key is not a path of a file".to_owned();
-            self.scan.left_out.push(LeftOut::failed(object.path, reason));
-            return;
-        }
         let Some((name, folders)) = names.split_last() else { return };
-        let alike = self.open.iter().zip(folders).take_while(|(open, name)| open.0 == **name);
-        self.leave(alike.count());
-        for folder in &folders[self.open.len()..] {
-            let meta = self.meta(FOLDER_MODE, object.modified);
-            let record = Record::Enter { name: folder.to_vec(), meta };
-            let own = self.scan.index.push(self.folder(), &record, Body::None);
-            self.open.push((folder.to_vec(), own));
-            self.scan.tally.folders += 1;
-        }
+        self.enter(folders, object.modified);
         let meta = self.meta(object.mode, object.modified);
         let (name, length) = (name.to_vec(), object.length);
         let record = Record::File { name, meta, length, sparse: false, linked: false };
         let body = Body::File(Stamp::of_object(number, length));
         self.scan.index.push(self.folder(), &record, body);
         self.scan.tally.files += 1;
+    }
+
+    /// Adds an empty directory, for which `object` stands.
+    fn add_directory(&mut self, top: &[u8], directory: &[u8], object: ObjectFile<'_>) {
+        let path = below(top, directory);
+        if self.is_excluded(&path, true) {
+            return;
+        }
+        if !is_path(&path) {
+            return self.leave_out(object);
+        }
+        let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+        self.enter(&names, object.modified);
+    }
+
+    fn leave_out(&mut self, object: ObjectFile<'_>) {
+        let reason = "its key is not a path of a file".to_owned();
+        self.scan.left_out.push(LeftOut::failed(object.path, reason));
+    }
+
+    /// Leaves and enters directories until those with these names are open. New ones get the time of
+    /// the object `modified`.
+    fn enter(&mut self, folders: &[&[u8]], modified: (i64, u32)) {
+        let alike = self.open.iter().zip(folders).take_while(|(open, name)| open.0 == **name);
+        self.leave(alike.count());
+        for folder in &folders[self.open.len()..] {
+            let meta = self.meta(FOLDER_MODE, modified);
+            let record = Record::Enter { name: folder.to_vec(), meta };
+            let own = self.scan.index.push(self.folder(), &record, Body::None);
+            self.open.push((folder.to_vec(), own));
+            self.scan.tally.folders += 1;
+        }
     }
 
     /// Leaves the open directories but the first `kept`.
@@ -164,12 +229,20 @@ impl ObjectTree<'_> {
         Meta { mode, owner: self.owner, modified, attributes: Vec::new() }
     }
 
-    /// Returns whether patterns leave out an object, or a directory that it is in.
-    fn is_excluded(&self, path: &[u8]) -> bool {
+    /// Returns whether patterns leave out a file or directory, or a directory that it is in.
+    fn is_excluded(&self, path: &[u8], is_directory: bool) -> bool {
         let excludes = &self.options.excludes;
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let mut folders = ends.map(|(end, _)| &path[..end]);
         folders.any(|folder| Pattern::exclude(excludes, folder, true))
-            || Pattern::exclude(excludes, path, false)
+            || Pattern::exclude(excludes, path, is_directory)
+    }
+}
+
+/// Returns a path in the directory `top`, unless that is empty.
+fn below(top: &[u8], path: &[u8]) -> Vec<u8> {
+    match top {
+        b"" => path.to_vec(),
+        top => [top, b"/", path].concat(),
     }
 }

@@ -89,6 +89,7 @@ impl NamedSource {
     pub fn files(&self) -> impl Iterator<Item = ObjectFile<'_>> + Clone {
         self.0.manifest.files.iter().map(|file| ObjectFile {
             path: &file.path,
+            is_readable: true,
             length: file.layout.length,
             mode: file.mode & NAMED_MODE,
             modified: file.modified,

@@ -9,6 +9,7 @@ use super::*;
 fn files(paths: &[(&'static str, u64)]) -> Vec<ObjectFile<'static>> {
     let file = |(path, length): &(&'static str, u64)| ObjectFile {
         path: path.as_bytes(),
+        is_readable: !path.contains('\n'),
         length: *length,
         mode: 0o644,
         modified: (7, 0),
@@ -68,4 +69,21 @@ fn keys_that_are_no_paths_are_told() {
     let made = tree(&[("../x", 1), ("a/./b", 1), ("a//b", 1), ("ok", 1)], "", &[], false);
     assert_eq!(line(&made), "ok:1#3");
     assert_eq!(made.left_out.len(), 3);
+    // No directory is made for them, whose name another object has.
+    let made = tree(&[("a", 1), ("a//b", 1), ("c\nd", 1), ("e/", 2)], "", &[], false);
+    assert_eq!(line(&made), "a:1#0");
+    assert_eq!(made.left_out.len(), 3);
+}
+
+#[test]
+fn empty_objects_with_a_slash_are_directories() {
+    let paths = [("a/", 0), ("b/", 0), ("b/c/", 0), ("b/c/x", 1), ("d", 1), ("d/", 0), ("e/f/", 0)];
+    let made = tree(&paths, "", &[], true);
+    // `d` cannot be a file and a directory.
+    assert_eq!(line(&made), "a/ - < b/ c/ x:1#3 < < d/ < e/ f/ < <");
+    assert_eq!(made.left_out.len(), 1);
+    // In whatever order they come, none is made twice, and patterns hold.
+    let mixed = tree(&[("b/c/x", 1), ("q", 1), ("b/", 0), ("z/", 0)], "top", &["z/"], false);
+    assert_eq!(line(&mixed), "top/ b/ c/ x:1#0 < < q:1#1 <");
+    assert_eq!((mixed.tally.files, mixed.tally.folders), (2, 3));
 }
