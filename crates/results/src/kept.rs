@@ -1,6 +1,5 @@
 //! Reads back the results of earlier runs.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::run::Run;
+use crate::run::{Run, read_file};
 use garland_sys::error::reason;
 use garland_terminal::failure::Failure;
 
@@ -53,7 +52,7 @@ impl KeptResult {
     /// When the run has no result, or the file is not a result object.
     pub fn of(run: &Run) -> Result<Self, KeptError> {
         let path = run.folder().join("result.json");
-        let text = fs::read(&path).map_err(|error| KeptError::Io(path.clone(), error))?;
+        let text = read_file(&path).map_err(|error| KeptError::Io(path.clone(), error))?;
         match serde_json::from_slice::<Kind>(&text) {
             Ok(Kind { schema }) => Ok(Self { path, text, schema }),
             Err(error) => Err(KeptError::Other(path, error)),

@@ -5,12 +5,13 @@ pub mod listed;
 mod names;
 mod retention;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::threads::{self, JoinHandle};
-use garland_sys::{clock, ownership, private_file, random};
+use garland_sys::{clock, ownership, private_file, random, regular_file};
 use serde::Serialize;
 
 use self::names::{LOCK, SECOND};
@@ -22,6 +23,19 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name by which users refer to the last run.
 pub const LAST: &str = "last";
+
+/// The maximum length of a file of a run that is read at once. The result of a copy to 2,000 nodes has a
+/// few MB, the longest trace 64 MiB.
+const FILE_MAX: u64 = 256 << 20;
+
+/// Reads a file in the directory of a run. The directory may be another user's, who may have put
+/// anything there: a pipe would be waited for, and a device without an end fill the memory.
+///
+/// # Errors
+/// When it cannot be read, is longer than any command writes, or is no regular file.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    regular_file::read(path, FILE_MAX)
+}
 
 /// A run: its name, and the directory in which its results are stored.
 #[derive(Clone, Debug)]
@@ -181,6 +195,14 @@ impl Run {
     /// Returns the run's directory.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Reads a file in the run's directory, which may be another user's.
+    ///
+    /// # Errors
+    /// As for [`read_file`].
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        read_file(&self.folder.join(name))
     }
 
     /// Returns whether the command of the run still runs.

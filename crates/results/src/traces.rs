@@ -1,13 +1,14 @@
 //! The traces of a run, one file for each node. A run that gathered files from several nodes
 //! consists of one copy for each node, and each copy has a directory of traces.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use garland_core::plan::Plan;
 use garland_core::trace::{Cut, Record, Trace, TraceError, file_stem};
 use garland_sys::error::reason;
+use garland_sys::regular_file;
 use thiserror::Error;
 
 use crate::places::Places;
@@ -54,7 +55,7 @@ impl Traced {
 
     fn of(run: Run, node: Option<&str>) -> Result<Self, Failure> {
         let folder = run.folder().join(TRACES);
-        let text = fs::read(run.folder().join(PLAN)).unwrap_or_default();
+        let text = run.read(PLAN).unwrap_or_default();
         let known = |plan: Plan| {
             let rails: Vec<u16> = plan.lanes.iter().map(|lane| lane.rail).collect();
             (plan.nodes.into_iter().map(|node| node.name).collect::<Vec<String>>(), rails)
@@ -69,7 +70,7 @@ impl Traced {
             }
             let plan = serde_json::from_slice::<Plan>(&text);
             let (planned, rails) = plan.map_or_else(|_| Default::default(), known);
-            let peers = fs::read(run.folder().join(PEERS)).unwrap_or_default();
+            let peers = run.read(PEERS).unwrap_or_default();
             let peers = serde_json::from_slice(&peers).unwrap_or_default();
             return Ok(Self { run, planned, rails, peers, of_node: None, folder });
         };
@@ -139,7 +140,7 @@ pub enum UnreadTrace {
 /// cut.
 pub fn read(path: &Path) -> Result<(Trace, Option<Cut>), UnreadTrace> {
     let mut bytes = Vec::new();
-    if File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
+    if regular_file::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
         return Err(UnreadTrace::TooLarge);
     }
     Ok(Trace::decode(&bytes)?)

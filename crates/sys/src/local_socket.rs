@@ -65,37 +65,64 @@ pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Connects to the sockets with these names, and reads one message of at most `most` bytes from
-/// each; stops after `patience` in total. Returns the messages in the order of `names`. A message
-/// is `None` if it is incomplete or too long, or if its socket is gone or belongs to another user.
+/// How many sockets [`hear`] listens to, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Hearing {
+    /// The maximum number of sockets that are listened to at once.
+    pub sockets_max: usize,
+    /// The maximum length of a message, in bytes.
+    pub length_max: usize,
+    /// The time for all of them together.
+    pub patience: Duration,
+}
+
+/// What sockets have said.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// The whole messages.
+    pub messages: Vec<Vec<u8>>,
+    /// The number of sockets whose message was incomplete or too long or did not come, or which were
+    /// gone or not asked. Those of other users do not count.
+    pub silent: usize,
+}
+
+/// Connects to the sockets with these names, and reads a message from each that belongs to this user or
+/// to root. Anybody can take such names, so sockets of others cost a connection each and nothing more.
 #[must_use]
-pub fn hear(names: &[String], most: usize, patience: Duration) -> Vec<Option<Vec<u8>>> {
-    let deadline_ns = clock::after(patience);
-    let mut heard: Vec<Option<Vec<u8>>> = vec![None; names.len()];
-    let mut callers: Vec<(usize, OwnedFd, Vec<u8>)> = Vec::new();
+pub fn hear(names: &[String], hearing: Hearing) -> Heard {
+    let deadline_ns = clock::after(hearing.patience);
+    let mut heard = Heard::default();
+    let mut callers: Vec<(OwnedFd, Vec<u8>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
-        callers.extend(call(name).ok().map(|socket| (at, socket, Vec::new())));
+        if callers.len() == hearing.sockets_max || clock::now_ns() >= deadline_ns {
+            heard.silent += names.len() - at;
+            break;
+        }
+        match call(name) {
+            Ok(socket) => callers.push((socket, Vec::new())),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
+            Err(_) => heard.silent += 1,
+        }
     }
     while !callers.is_empty() && clock::now_ns() < deadline_ns {
-        let sockets: Vec<_> = callers.iter().map(|(_, socket, _)| socket.as_fd()).collect();
+        let sockets: Vec<_> = callers.iter().map(|(socket, _)| socket.as_fd()).collect();
         let Ok(ready) = event::wait_readable(&sockets, Some(clock::until(deadline_ns))) else {
             break;
         };
         let mut ready = ready.into_iter();
-        callers.retain_mut(|(at, socket, bytes)| {
+        callers.retain_mut(|(socket, bytes)| {
             if !ready.next().unwrap_or(false) {
                 return true;
             }
-            match read_some(socket, bytes, most) {
-                Ok(true) => true,
-                Ok(false) => {
-                    heard[*at] = Some(std::mem::take(bytes));
-                    false
-                }
-                Err(_) => false,
+            match read_some(socket, bytes, hearing.length_max) {
+                Ok(true) => return true,
+                Ok(false) => heard.messages.push(std::mem::take(bytes)),
+                Err(_) => heard.silent += 1,
             }
+            false
         });
     }
+    heard.silent += callers.len();
     heard
 }
 
@@ -133,6 +160,7 @@ fn is_ours(socket: impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::process::Stdio;
 
     use super::*;
 
@@ -158,14 +186,51 @@ mod tests {
         listed.sort();
         assert_eq!(listed, [hangs.clone(), says.clone(), shouts.clone()]);
         let began = clock::now_ns();
-        let heard = hear(&[says, hangs, shouts, absent], 1000, SOON);
-        assert_eq!(heard, [Some(b"hello".to_vec()), None, None, None]);
+        let hearing = Hearing { sockets_max: 4, length_max: 1000, patience: SOON };
+        let heard = hear(&[says, hangs, shouts, absent], hearing);
+        assert_eq!((heard.messages, heard.silent), (vec![b"hello".to_vec()], 3));
         assert!(clock::now_ns() - began < 20 * SOON.as_nanos() as u64);
         for speaker in speakers {
             speaker.join().unwrap();
         }
         drop(hanging);
         assert_eq!(names(&name("")).unwrap(), [""; 0]);
+    }
+
+    /// A process of another user that has taken this name.
+    fn take_as_another_user(name: &str) -> std::process::Child {
+        const TAKE: &str = "import os, socket, sys, time\nos.setgid(65534); os.setuid(65534)\n\
+            s = [socket.socket(socket.AF_UNIX) for _ in range(300)]\n\
+            for i, it in enumerate(s): it.bind(f'\\0{sys.argv[1]}-{i:03}'); it.listen(1)\n\
+            print('taken', flush=True); sys.stdin.read()";
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", TAKE, name]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut python = python.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(python.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "taken\n");
+        python
+    }
+
+    #[test]
+    fn sockets_of_others_hide_none() {
+        if !geteuid().is_root() {
+            // Only root becomes another user.
+            return;
+        }
+        let before = name("many");
+        let mut others = take_as_another_user(&before);
+        let own = format!("{before}-z");
+        let door = NamedListener::open(&own).unwrap();
+        let speaker = std::thread::spawn(move || door.next(SOON).unwrap().write_all(b"here"));
+        let all = names(&before).unwrap();
+        assert_eq!(all.len(), 301);
+        let hearing = Hearing { sockets_max: 256, length_max: 1000, patience: 100 * SOON };
+        let heard = hear(&all, hearing);
+        assert_eq!((heard.messages, heard.silent), (vec![b"here".to_vec()], 0));
+        speaker.join().unwrap().unwrap();
+        drop(others.stdin.take());
+        others.wait().unwrap();
     }
 
     #[test]

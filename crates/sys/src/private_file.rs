@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::lock::{self, Lock};
 use crate::sync::Mutex;
-use crate::{process, random};
+use crate::{process, random, regular_file};
 
 /// The mode of private files.
 const MODE: u32 = 0o600;
@@ -42,18 +42,12 @@ const OF_OTHERS: u32 = 0o077;
 /// When the file is not a regular file of this user, others may read or write it, it is longer, or
 /// it cannot be read.
 pub fn read(path: &Path, max_length: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match open_itself(path, OpenOptions::new().read(true)) {
+    let file = match regular_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
-            return Err(io::Error::other("it is a symbolic link"));
-        }
         Err(error) => return Err(error),
     };
     let stat = file.metadata()?;
-    if !stat.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
     if stat.uid() != process::user_id() {
         return Err(io::Error::other(format!("it belongs to user {}", stat.uid())));
     }
@@ -62,12 +56,7 @@ pub fn read(path: &Path, max_length: u64) -> io::Result<Option<Vec<u8>>> {
         let text = format!("other users may read or write it: it has mode {mode:04o}");
         return Err(io::Error::other(text));
     }
-    let mut bytes = Vec::new();
-    file.take(max_length + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > max_length {
-        return Err(io::Error::other(format!("it is longer than {max_length} bytes")));
-    }
-    Ok(Some(bytes))
+    regular_file::read_open(&file, max_length).map(Some)
 }
 
 /// Creates the private file `path` with these contents unless there is one. Returns whether it was
@@ -154,13 +143,8 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 pub fn open_to_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // On NFS, an exclusive lock requires both ways of access.
-    open_itself(path, options.read(true).write(true).create(true).truncate(false).mode(MODE))
-}
-
-/// Opens a file. A link is not followed, and a pipe or a device does nothing.
-fn open_itself(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
-    // Opening a pipe would wait for its writer.
-    how.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+    options.read(true).write(true).create(true).truncate(false).mode(MODE);
+    regular_file::open_itself(&mut options, path)
 }
 
 /// A file beside the one that it will become. It is removed when this is dropped.
@@ -246,9 +230,8 @@ fn is_temporary(path: &Path) -> bool {
 /// Opens and locks a temporary file, if its writer has ended. Without locks nobody knows.
 fn abandoned(path: &Path) -> Option<File> {
     // NFS locks only what is open for writing.
-    let file = open_itself(path, OpenOptions::new().read(true).write(true)).ok()?;
-    let stat = file.metadata().ok()?;
-    let is_own = stat.is_file() && stat.uid() == process::user_id();
+    let file = regular_file::open_with(OpenOptions::new().read(true).write(true), path).ok()?;
+    let is_own = file.metadata().ok()?.uid() == process::user_id();
     let is_locked = is_own && lock::try_lock(&file).is_ok_and(|lock| lock == Lock::Held);
     is_locked.then_some(file)
 }

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use garland_protocol::{ACCOUNT_MAX, Account, Message, PROTOCOL};
-use garland_sys::{local_socket, process, random};
+use garland_sys::local_socket::{self, Heard, Hearing};
+use garland_sys::{process, random};
 
 /// Timeout for the answers of all agents together.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The maximum number of agents that are asked; further ones count as silent.
+/// The maximum number of agents that are asked; further ones count as silent. Sockets of other users,
+/// who may take names like theirs, do not count.
 const ASKED: usize = 256;
 
 /// Returns the prefix of the names of all agents' sockets on a node. It is computed once, since a
@@ -35,12 +37,10 @@ pub fn add_all(prefix: Option<&str>, own: Option<&str>, account: &mut Account) -
     // Without the kernel's list of sockets no other agent is found.
     let mut names = names.and_then(Result::ok).unwrap_or_default();
     names.retain(|name| Some(name.as_str()) != own);
-    let unasked = names.len().saturating_sub(ASKED);
-    names.truncate(ASKED);
-    let heard = local_socket::hear(&names, ACCOUNT_MAX, PATIENCE);
-    let mut silent = unasked;
-    for bytes in heard {
-        match bytes.and_then(|bytes| Account::parse(&bytes)) {
+    let hearing = Hearing { sockets_max: ASKED, length_max: ACCOUNT_MAX, patience: PATIENCE };
+    let Heard { messages, mut silent } = local_socket::hear(&names, hearing);
+    for bytes in messages {
+        match Account::parse(&bytes) {
             Some(other) => account.add(other),
             None => silent += 1,
         }

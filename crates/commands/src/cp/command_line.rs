@@ -12,7 +12,7 @@ use super::ends::is_stream;
 use crate::args::Cp;
 use garland_fleet::args::LAB_VARIABLE;
 use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_results::run::{Run, read_file};
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The file in a run's directory.
@@ -60,7 +60,7 @@ impl CommandLine {
 
     /// Returns whether the copy whose run's directory is `folder` can be started again by its command line.
     pub fn is_repeatable(folder: &Path) -> bool {
-        let line = std::fs::read(folder.join(FILE)).ok();
+        let line = read_file(&folder.join(FILE)).ok();
         let line = line.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         line.is_some_and(|line| !line.is_stream && !line.is_list_read)
     }
@@ -110,7 +110,7 @@ impl CommandLine {
     fn kept_in(run: &Run) -> Result<Self, Failure> {
         let path = run.folder().join(FILE);
         let reading = format!("reading {}", path.display());
-        let bytes = std::fs::read(&path).or_nothing(&reading)?;
+        let bytes = read_file(&path).or_nothing(&reading)?;
         serde_json::from_slice(&bytes).or_nothing(&reading)
     }
 

@@ -1,7 +1,5 @@
 //! Reads a run's directory for a page. What is missing or unreadable is noted on the page and is no error.
 
-use std::fs;
-
 use garland_report::page::{Sheet, Timeline};
 use garland_topology::Topology;
 use serde_json::Value;
@@ -44,8 +42,7 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
 }
 
 fn result(run: &Run, notes: &mut Vec<String>) -> Value {
-    let path = run.folder().join("result.json");
-    let read = fs::read(&path).map_err(|error| garland_sys::error::reason(&error));
+    let read = run.read("result.json").map_err(|error| garland_sys::error::reason(&error));
     let parsed = read.and_then(|text| {
         serde_json::from_slice(&text).map_err(|error| format!("invalid JSON: {error}"))
     });

@@ -1,7 +1,6 @@
 //! The topology of a run: the pictures of a page, and the NICs of its nodes.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use garland_core::trace::{Origin, Role};
 use garland_report::page::{Joint, Nics, Picture};
@@ -22,7 +21,7 @@ const DRAWN: usize = 100;
 /// Reads the topology of a run in a lab; returns `None` for other runs. If the topology cannot be
 /// read, returns `None` and adds a note.
 pub fn topology(run: &Run, notes: &mut Vec<String>) -> Option<Topology> {
-    let text = fs::read(run.folder().join(TOPOLOGY)).ok()?;
+    let text = run.read(TOPOLOGY).ok()?;
     let topology = serde_json::from_slice::<Topology>(&text).ok();
     let sound = topology.filter(|topology| topology.check().is_ok());
     if sound.is_none() {

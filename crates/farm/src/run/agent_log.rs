@@ -1,11 +1,11 @@
 //! Reads the last lines of an agent's log.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use garland_core::farm::Text;
 use garland_core::farm::last_words::last_words;
+use garland_sys::regular_file;
 
 use garland_fleet::launch::log_name;
 
@@ -16,7 +16,7 @@ const TAIL: u64 = 4 << 10;
 /// a standing agent, or if the log is empty.
 pub fn last_words_at(folder: &Path, node: &str) -> Vec<Text> {
     let mut tail = Vec::new();
-    if let Ok(mut file) = File::open(folder.join(log_name(node))) {
+    if let Ok(mut file) = regular_file::open(&folder.join(log_name(node))) {
         let length = file.metadata().map_or(0, |stat| stat.len());
         let begin = SeekFrom::Start(length.saturating_sub(TAIL));
         // The lines only add to an error message: ignore errors.

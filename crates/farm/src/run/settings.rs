@@ -1,10 +1,10 @@
 //! The settings of a run, which are stored in its directory so that it can be resumed.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use garland_core::farm::Job;
+use garland_sys::regular_file;
 use serde::{Deserialize, Serialize};
 
 use super::json_lines;
@@ -122,8 +122,8 @@ impl Settings {
         let run = Run::find_own(places, name, SETTINGS, "farm jobs")?;
         let path = run.folder().join(SETTINGS);
         let reading = || format!("cannot read {}", path.display());
-        let text = std::fs::read_to_string(&path).or_nothing(reading())?;
-        let settings: Self = serde_json::from_str(&text).or_nothing(reading())?;
+        let text = run.read(SETTINGS).or_nothing(reading())?;
+        let settings: Self = serde_json::from_slice(&text).or_nothing(reading())?;
         if settings.version != VERSION {
             let (name, version) = (run.name(), settings.version);
             return Err(Failure::usage(format!(
@@ -133,7 +133,7 @@ impl Settings {
         }
         let path = run.folder().join(JOBS);
         let reading = || format!("cannot read {}", path.display());
-        let file = BufReader::new(File::open(&path).or_nothing(reading())?);
+        let file = BufReader::new(regular_file::open(&path).or_nothing(reading())?);
         let job = |line: std::io::Result<String>| -> Result<Job, Failure> {
             serde_json::from_str(&line.or_nothing(reading())?).or_nothing(reading())
         };

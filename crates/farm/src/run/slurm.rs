@@ -23,6 +23,7 @@ use super::rounds::EngineRun;
 use super::task::JobFiles;
 use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
+use garland_results::run;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The interval at which the files of ended jobs are polled.
@@ -81,7 +82,8 @@ impl Driver for Slurm {
 /// Cancels the job arrays that earlier controllers submitted for the run. Jobs without a record are
 /// run again.
 fn cancel_earlier(work: &Work<'_>) {
-    let ids = fs::read_to_string(work.run.folder().join(ARRAYS)).unwrap_or_default();
+    let ids = work.run.read(ARRAYS).unwrap_or_default();
+    let ids = String::from_utf8_lossy(&ids);
     for id in ids.lines() {
         // Most arrays have ended, so errors are expected.
         let _ = Command::new("scancel").arg(id).output();
@@ -270,7 +272,7 @@ impl Array {
     /// end.
     fn blame(&self, rounds: &mut EngineRun<'_, '_>) {
         for part in 0..self.parts {
-            let said = fs::read(said_file(&self.folder, part)).unwrap_or_default();
+            let said = run::read_file(&said_file(&self.folder, part)).unwrap_or_default();
             let words = last_words(&said);
             if !words.is_empty() {
                 let jobs = self.jobs.iter().skip(part).step_by(self.parts);

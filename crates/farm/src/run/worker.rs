@@ -2,7 +2,7 @@
 //! ends with the same figures as an agent.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use garland_agent::{JobExecutor, Place};
 use garland_core::farm::Text;
 use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::channel::{Receiver, channel};
-use garland_sys::{clock, ownership, process};
+use garland_sys::{clock, ownership, process, regular_file};
 use serde::{Deserialize, Serialize};
 
 use crate::args::FarmWork;
@@ -77,7 +77,9 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let mut output: Box<dyn Write> = match &asked.folder {
         Some(folder) => {
             let path = ended_file(folder, asked.part);
-            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+            let mut options = OpenOptions::new();
+            let file =
+                regular_file::open_with(options.create(true).append(true).mode(0o600), &path);
             Box::new(file.or_nothing(format!("cannot open {}", path.display()))?)
         }
         None => Box::new(std::io::stdout()),
@@ -126,8 +128,8 @@ fn single_job(word: &str) -> Result<SingleJob, Failure> {
 fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     let path = part_file(folder, part);
     let reading = || format!("cannot read {}", path.display());
-    let file = BufReader::new(File::open(&path).or_nothing(reading())?);
-    let ended: HashSet<u32> = match File::open(ended_file(folder, part)) {
+    let file = BufReader::new(regular_file::open(&path).or_nothing(reading())?);
+    let ended: HashSet<u32> = match regular_file::open(&ended_file(folder, part)) {
         Ok(ended) => {
             let lines = BufReader::new(ended).lines().map_while(Result::ok);
             let ends = lines.filter_map(|line| serde_json::from_str::<WorkEnd>(&line).ok());

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::retention::{kind_of, wall_time};
-use super::{Run, TRACES, sorted};
+use super::{Run, TRACES, read_file, sorted};
 use crate::head::NodeVerdict;
 use crate::places::Places;
 use garland_terminal::failure::Failure;
@@ -149,7 +148,7 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
     let name = folder.file_name()?;
     let kind = kind_of(name)?.to_owned();
     let run = name.to_string_lossy().into_owned();
-    let text = fs::read(folder.join("result.json")).unwrap_or_default();
+    let text = read_file(&folder.join("result.json")).unwrap_or_default();
     // A run without a result, or with one of another release, is listed with what is known.
     let Stored { command, elapsed_ns, bytes, nodes } =
         serde_json::from_slice(&text).unwrap_or_default();
@@ -173,6 +172,8 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use garland_sys::clock;
 
 use super::names::{LOCK, SECOND, TRACES};
+use super::read_file;
 use crate::lock;
 
 /// For each command, the maximum number of runs that are kept.
@@ -105,7 +106,7 @@ fn remove(folder: &Path) {
 
 /// Returns why the run's traces were removed; `None` if they were not.
 pub fn why_removed(folder: &Path) -> Option<String> {
-    let text = fs::read_to_string(folder.join(REMOVED)).ok()?;
+    let text = String::from_utf8(read_file(&folder.join(REMOVED)).ok()?).ok()?;
     (!folder.join(TRACES).is_dir()).then(|| text.trim_end().to_owned())
 }
 
