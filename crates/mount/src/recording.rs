@@ -102,7 +102,7 @@ pub fn stage(ask: &Ask) -> Stage {
     match ask {
         Ask::Read(..) | Ask::Block { .. } | Ask::Holds { .. } => Stage::Read,
         Ask::Write(..) | Ask::WriteChange(..) => Stage::Write,
-        Ask::Sync(..) => Stage::Fsync,
+        Ask::Sync(..) | Ask::SyncFolder(_) => Stage::Fsync,
         Ask::Change(..)
         | Ask::Make(..)
         | Ask::Link(..)

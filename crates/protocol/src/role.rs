@@ -202,6 +202,8 @@ impl Ask {
             | Self::Close(_)
             | Self::Space(_) => AskKind::Look,
             Self::Open(_, flags) if flags.changes() => AskKind::Write,
+            // It changes nothing that others see.
+            Self::SyncFolder(_) => AskKind::Look,
             Self::Open(..) | Self::Read(..) | Self::Seek(..) => AskKind::Read,
             Self::Change(..)
             | Self::Make(..)

@@ -99,6 +99,7 @@ fn changes_rights(ask: &Ask) -> bool {
         | Ask::Read(..)
         | Ask::Write(..)
         | Ask::Sync(..)
+        | Ask::SyncFolder(_)
         | Ask::Allocate(..)
         | Ask::Seek(..)
         | Ask::List(_)

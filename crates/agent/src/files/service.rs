@@ -215,6 +215,10 @@ impl FileService {
                 Ok(Answer::Done)
             }
             Ask::Space(path) => space(&find(path)?).map(Answer::Space),
+            Ask::SyncFolder(path) => {
+                let folder = find(path)?.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?;
+                fsync(&folder).map(|()| Answer::Done)
+            }
             _ => Err(Errno::NOSYS),
         }
     }

@@ -66,6 +66,22 @@ fn a_killed_agent_gives_an_error_soon_and_the_folder_is_back_with_it() {
 }
 
 #[test]
+fn an_fsync_of_a_directory_waits_for_its_node() {
+    let scratch = Scratch::new("mount-sync-names");
+    let stage = Stage::new(&scratch, 1);
+    fs::write(stage.path("local1/new"), "x").unwrap();
+    fs::rename(stage.path("local1/new"), stage.path("local1/x")).unwrap();
+    let folder = File::open(stage.path("local1")).unwrap();
+    folder.sync_all().unwrap();
+    stage.agent("local1").kill();
+    let error = folder.sync_all().unwrap_err();
+    assert!([Some(5), Some(112)].contains(&error.raw_os_error()), "{error}");
+    drop(folder);
+    stage.up();
+    stage.end();
+}
+
+#[test]
 fn a_stopped_agent_is_a_dead_one() {
     let scratch = Scratch::new("mount-stopped");
     let stage = Stage::new(&scratch, 1);

@@ -389,14 +389,15 @@ impl Filesystem for Files {
     fn fsyncdir(
         &self,
         _req: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         _fh: FileHandle,
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        // The node has changed a name before it replies. On most file systems an fsync of the file
-        // makes the name durable.
-        reply.ok();
+        match self.0.top.own(ino.0) {
+            Some(_) => reply.ok(),
+            None => self.0.sync_folder(&found!(self, ino, reply), reply),
+        }
     }
 
     fn statfs(&self, _req: &Request, ino: INodeNo, reply: ReplyStatfs) {

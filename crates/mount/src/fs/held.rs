@@ -50,7 +50,7 @@ impl<T: Clone + PartialEq> Held<T> {
 
     /// Adds changes of attributes, and returns the attributes afterwards. Returns `None`, and adds
     /// nothing, if a node could refuse the changes to the file's owner, or only the node knows the
-    /// attributes afterwards.
+    /// attributes afterwards; and if they take permissions away, which is not put off.
     pub fn change(&mut self, changes: &Changes) -> Option<Attr> {
         let Changes { mode, user, group, size, accessed, modified } = changes;
         let keeps = |new: &Option<u32>, old| new.is_none_or(|new| new == old || new == u32::MAX);
@@ -58,7 +58,7 @@ impl<T: Clone + PartialEq> Held<T> {
         let is_sure = keeps(user, self.attr.user)
             && keeps(group, self.attr.group)
             && size.is_none()
-            && mode.is_none_or(|mode| mode & SET_ID == 0)
+            && mode.is_none_or(|mode| mode & SET_ID == 0 && self.attr.mode & !mode == 0)
             && is_set(accessed)
             && is_set(modified);
         if !is_sure {

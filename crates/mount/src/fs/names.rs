@@ -280,6 +280,17 @@ impl Mount {
         self.peer(inode).ask(ask, Vec::new(), Box::new(then));
     }
 
+    /// Replies once the names in a directory are on the node's stable storage. The node has made all of
+    /// them before it replied to whoever made them.
+    pub fn sync_folder(&self, inode: &Arc<Inode>, reply: ReplyEmpty) {
+        let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
+        let then = move |outcome: Result<Reply, Errno>| match outcome {
+            Ok(_) => reply.ok(),
+            Err(error) => reply.error(errno(error)),
+        };
+        self.peer(inode).ask(Ask::SyncFolder(path), Vec::new(), Box::new(then));
+    }
+
     /// Replies with the total and the free space of the file system that contains a file.
     pub fn space(&self, inode: &Arc<Inode>, reply: ReplyStatfs) {
         let path = inode.path().unwrap_or_default();

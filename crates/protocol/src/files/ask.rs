@@ -185,6 +185,8 @@ pub enum Ask {
         /// The number of the file in the manifest.
         file: u32,
     },
+    /// Flush the names in a directory to stable storage.
+    SyncFolder(Vec<u8>),
 }
 
 impl Ask {
@@ -236,6 +238,7 @@ impl Ask {
             | Self::RemoveFolder(path)
             | Self::Open(path, _)
             | Self::List(path)
+            | Self::SyncFolder(path)
             | Self::Space(path) => [Some(path), None],
             Self::Link(one, two) | Self::Rename(one, two, _) => [Some(one), Some(two)],
             Self::Stat(FileRef::Open(_))

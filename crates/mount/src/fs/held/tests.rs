@@ -56,6 +56,7 @@ fn what_a_node_may_refuse_or_only_it_knows_is_not_held() {
         Changes { group: Some(7), ..none.clone() },
         Changes { size: Some(0), ..none.clone() },
         Changes { mode: Some(0o4755), ..none.clone() },
+        Changes { mode: Some(0o455), ..none.clone() },
         Changes { accessed: Some(TimeSet::Now), ..none },
     ];
     for changes in unsure {
