@@ -54,6 +54,7 @@ pub fn destination(
                     "{FORM}; did you mean 'n1{argument}', or 'local1{argument}' on this machine?"
                 )
             }
+            TargetError::BareAddress { meant, .. } => format!("for the address, write '{meant}'"),
             TargetError::Empty | TargetError::Unclosed(_) | TargetError::NotText(_) => {
                 FORM.to_owned()
             }

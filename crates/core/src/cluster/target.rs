@@ -1,6 +1,7 @@
 //! The source or destination of a copy: a local path, or `NODES:PATH`.
 
 use std::ffi::OsStr;
+use std::net::Ipv6Addr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -40,6 +41,14 @@ pub enum TargetError {
         /// The argument, with invalid UTF-8 replaced.
         argument: String,
         /// A similar valid argument, to suggest.
+        meant: String,
+    },
+    /// The argument begins with an IPv6 address without brackets.
+    #[error("`{argument}` begins with an IPv6 address without brackets")]
+    BareAddress {
+        /// The argument, with invalid UTF-8 replaced.
+        argument: String,
+        /// The argument with brackets, to suggest.
         meant: String,
     },
     /// A bracket before the colon is never closed.
@@ -95,10 +104,23 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let nodes =
         str::from_utf8(&bytes[..colon]).map_err(|_| TargetError::NotText(shown()))?.to_owned();
     let path = &bytes[colon + 1..];
+    if let Some(address) = bare_address(bytes) {
+        let argument = shown();
+        let meant = format!("[{address}]{}", &argument[address.len()..]);
+        return Err(TargetError::BareAddress { argument, meant });
+    }
     if path.is_empty() {
         return Err(TargetError::NoPath { argument: shown(), meant: format!("{nodes}:/path") });
     }
     Ok(Target::Nodes { nodes, path: OsStr::from_bytes(path).into() })
+}
+
+/// Returns the IPv6 address before the last colon that precedes a slash, if there is one.
+fn bare_address(argument: &[u8]) -> Option<&str> {
+    let end = argument.iter().position(|byte| *byte == b'/').unwrap_or(argument.len());
+    let colon = argument[..end].iter().rposition(|byte| *byte == b':')?;
+    let address = str::from_utf8(&argument[..colon]).ok()?;
+    address.parse::<Ipv6Addr>().is_ok().then_some(address)
 }
 
 enum Split {
@@ -160,6 +182,9 @@ mod tests {
             ("lab:n[1-20]:/path", nodes("lab:n[1-20]", "/path")),
             ("lab:n1,lab:n2!lab:n3:/p", nodes("lab:n1,lab:n2!lab:n3", "/p")),
             ("lab:/path", nodes("lab", "/path")),
+            ("[fd99::11]:/x", nodes("[fd99::11]", "/x")),
+            ("n1,bob@[fd99::11]:x:y", nodes("n1,bob@[fd99::11]", "x:y")),
+            ("fd99:a:b", nodes("fd99", "a:b")),
             ("local[1-8]:/data/", nodes("local[1-8]", "/data/")),
             ("root@n1:/x", nodes("root@n1", "/x")),
             ("@gpu,@slurm:/x", nodes("@gpu,@slurm", "/x")),
@@ -206,6 +231,7 @@ mod tests {
         insta::assert_snapshot!(message(b":/x"), @"`:/x` has no nodes before the colon: write NODES:PATH");
         insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` has no path after the nodes");
         insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` has no path after the nodes");
+        insta::assert_snapshot!(message(b"fd99::11:/x"), @"`fd99::11:/x` begins with an IPv6 address without brackets");
         insta::assert_snapshot!(message(b"n[1-3:/x"), @"`n[1-3:/x` has a `[` without a `]`");
         insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` are not valid UTF-8");
     }

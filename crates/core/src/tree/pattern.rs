@@ -5,10 +5,10 @@ use thiserror::Error;
 /// A pattern of paths that are skipped, or, if it begins with `+` and a space, of paths that are
 /// not (`-` and a space mean the former). A pattern without a slash inside matches names in any
 /// directory; one with a slash inside, or with `**`, matches the last components of paths. A
-/// leading slash anchors it to the top of the tree, a trailing slash restricts it to directories.
-/// `*` and `?` match anything but a slash, `**` matches anything, `[a-z]`, `[!a-z]` and `[[:alpha:]]` match
-/// one byte; a backslash quotes the next byte, unless the pattern has none of these. `**/x` also matches `x`
-/// at the top, and `x/***` the directory `x` with everything in it.
+/// leading slash anchors it to the top of the tree, a trailing slash restricts it to directories;
+/// `/***` at the end means a directory and all that is in it, and `**/x` also means `x` at the top. `*` and `?` match anything but a slash,
+/// `**` matches anything, `[a-z]`, `[!a-z]` and `[[:upper:]]` match one byte; a backslash quotes the
+/// next byte if the pattern has a `*`, `?` or `[`, and is itself otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
@@ -16,12 +16,12 @@ pub struct Pattern {
     tokens: Vec<Token>,
     anchored: bool,
     directories_only: bool,
+    /// Whether the pattern ends in `/***`, of which the tokens have only `/**`.
+    with_directory: bool,
+    /// Whether it begins with `**`, which matches the slash before a path, too.
+    deep_first: bool,
     /// Whether the pattern is matched against paths instead of names.
     path: bool,
-    /// Whether it begins with `**`, which matches the slash that no path begins with, too.
-    deep_first: bool,
-    /// Whether it ends in `/***`, so that a directory is matched as if its path ended in a slash.
-    with_directory: bool,
 }
 
 /// The error for an invalid pattern.
@@ -33,10 +33,8 @@ pub enum PatternError {
     /// The bracket at this byte offset is not closed.
     #[error("the bracket at byte {0} is not closed")]
     Open(usize),
-    /// The class at this byte offset is unknown.
-    #[error(
-        "the class at byte {0} is unknown; [:alpha:], [:digit:], [:upper:] and others are known"
-    )]
+    /// No class has the name at this byte offset.
+    #[error("there is no class of this name at byte {0}: write one such as [[:upper:]]")]
     Class(usize),
 }
 
@@ -57,7 +55,7 @@ impl Pattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// If the pattern is empty, a bracket is not closed, or a class is unknown.
+    /// If the pattern is empty, or a bracket is not closed.
     pub fn parse(text: &[u8]) -> Result<Self, PatternError> {
         let included = text.strip_prefix(b"+ ");
         let bare = included.or_else(|| text.strip_prefix(b"- ")).unwrap_or(text);
@@ -68,19 +66,14 @@ impl Pattern {
         if inner.is_empty() {
             return Err(PatternError::Empty);
         }
-        let has_wildcards = inner.iter().any(|byte| b"*?[".contains(byte));
-        let tokens = if has_wildcards {
-            tokens(inner)?
-        } else {
-            inner.iter().copied().map(Token::Byte).collect()
-        };
+        let tokens = tokens(inner)?;
         let path =
             tokens.iter().any(|token| matches!(token, Token::Deep | Token::Byte(b'/'))) || anchored;
         Ok(Self {
             text: text.to_vec(),
             includes: included.is_some(),
-            deep_first: tokens.first() == Some(&Token::Deep) && !anchored,
             with_directory: inner.ends_with(b"/***"),
+            deep_first: tokens.first() == Some(&Token::Deep) && !anchored,
             tokens,
             anchored,
             directories_only,
@@ -105,17 +98,19 @@ impl Pattern {
         if self.directories_only && !is_directory {
             return false;
         }
-        if self.deep_first || self.with_directory && is_directory {
-            let first: &[u8] = if self.deep_first { b"/" } else { b"" };
-            let last: &[u8] = if self.with_directory && is_directory { b"/" } else { b"" };
-            return self.matches_path(&[first, path, last].concat());
+        if self.with_directory && is_directory {
+            // The slash of `/***` stands for the end of the directory's own path.
+            return self.fits_somewhere(path) || self.fits_somewhere(&[path, b"/"].concat());
         }
-        self.matches_path(path)
+        self.fits_somewhere(path)
     }
 
-    fn matches_path(&self, path: &[u8]) -> bool {
+    fn fits_somewhere(&self, path: &[u8]) -> bool {
         if self.anchored {
             return self.fits(path);
+        }
+        if self.deep_first && self.fits(&[b"/", path].concat()) {
+            return true;
         }
         let name = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
         if !self.path {
@@ -165,18 +160,20 @@ impl Pattern {
 
 fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
     let mut tokens = Vec::new();
+    let has_wildcards = text.iter().any(|byte| b"*?[".contains(byte));
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         at += 1;
         tokens.push(match byte {
             b'?' => Token::Any,
             b'*' if text.get(at) == Some(&b'*') => {
+                // More stars mean no more.
                 at += text[at..].iter().take_while(|byte| **byte == b'*').count();
                 Token::Deep
             }
             b'*' => Token::Star,
             b'[' => set(text, &mut at)?,
-            b'\\' if at < text.len() => {
+            b'\\' if has_wildcards && at < text.len() => {
                 at += 1;
                 Token::Byte(text[at - 1])
             }
@@ -193,25 +190,20 @@ fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
     let none = matches!(text.get(*at), Some(b'!' | b'^'));
     *at += usize::from(none);
     let mut ranges = Vec::new();
-    let next = |at: &mut usize| {
-        *at += 1;
-        text.get(*at - 1).copied().ok_or(PatternError::Open(open))
-    };
+    let first = *at;
     loop {
-        let mut byte = next(at)?;
-        if byte == b']' && !ranges.is_empty() {
-            return Ok(Token::Set(ranges, none));
-        }
-        let rest = &text[*at..];
-        if byte == b'[' && rest.starts_with(b":") {
-            let end =
-                rest.windows(2).position(|two| two == b":]").ok_or(PatternError::Open(open))?;
-            ranges.extend(class(&rest[1..end.max(1)]).ok_or(PatternError::Class(*at - 1))?);
-            *at += end + 2;
+        if let Some(ranges_of_class) = class(text, at)? {
+            ranges.extend(ranges_of_class);
             continue;
         }
+        let mut byte = *text.get(*at).ok_or(PatternError::Open(open))?;
+        *at += 1;
+        if byte == b']' && *at > first + 1 {
+            return Ok(Token::Set(ranges, none));
+        }
         if byte == b'\\' {
-            byte = next(at)?;
+            byte = *text.get(*at).ok_or(PatternError::Open(open))?;
+            *at += 1;
         }
         match (text.get(*at), text.get(*at + 1)) {
             (Some(b'-'), Some(&high)) if high != b']' => {
@@ -223,23 +215,35 @@ fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
     }
 }
 
-/// Returns the bytes of a class of POSIX, in the locale C.
-fn class(name: &[u8]) -> Option<&'static [(u8, u8)]> {
-    Some(match name {
-        b"alnum" => &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')],
-        b"alpha" => &[(b'A', b'Z'), (b'a', b'z')],
-        b"blank" => &[(b' ', b' '), (b'\t', b'\t')],
-        b"cntrl" => &[(0, 31), (127, 127)],
-        b"digit" => &[(b'0', b'9')],
-        b"graph" => &[(b'!', b'~')],
-        b"lower" => &[(b'a', b'z')],
-        b"print" => &[(b' ', b'~')],
-        b"punct" => &[(b'!', b'/'), (b':', b'@'), (b'[', b'`'), (b'{', b'~')],
-        b"space" => &[(b'\t', b'\r'), (b' ', b' ')],
-        b"upper" => &[(b'A', b'Z')],
-        b"xdigit" => &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')],
-        _ => return None,
-    })
+/// The classes of bytes, as in the C locale.
+const CLASSES: [(&[u8], &[(u8, u8)]); 12] = [
+    (b"alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
+    (b"alpha", &[(b'A', b'Z'), (b'a', b'z')]),
+    (b"blank", &[(b' ', b' '), (b'\t', b'\t')]),
+    (b"cntrl", &[(0, 31), (127, 127)]),
+    (b"digit", &[(b'0', b'9')]),
+    (b"graph", &[(33, 126)]),
+    (b"lower", &[(b'a', b'z')]),
+    (b"print", &[(32, 126)]),
+    (b"punct", &[(33, 47), (58, 64), (91, 96), (123, 126)]),
+    (b"space", &[(9, 13), (32, 32)]),
+    (b"upper", &[(b'A', b'Z')]),
+    (b"xdigit", &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')]),
+];
+
+/// Parses a class such as `[:upper:]` in a set, if one begins at `at`, and moves `at` past it. Returns
+/// its ranges of bytes.
+fn class(text: &[u8], at: &mut usize) -> Result<Option<&'static [(u8, u8)]>, PatternError> {
+    let inside = text[*at..].strip_prefix(b"[:").and_then(|rest| {
+        let end = rest.iter().position(|byte| *byte == b']')?;
+        rest[..end].strip_suffix(b":")
+    });
+    // Otherwise the bracket is a member of the set.
+    let Some(inside) = inside else { return Ok(None) };
+    let known = CLASSES.iter().find(|known| known.0 == inside);
+    let known = known.ok_or(PatternError::Class(*at))?;
+    *at += b"[::]".len() + inside.len();
+    Ok(Some(known.1))
 }
 
 #[cfg(test)]
@@ -267,16 +271,19 @@ mod tests {
             ("[]x]", "]"),
             ("\\*", "*"),
             ("**/x", "a/b/x"),
-            ("**/x", "x"),
             ("dir/***", "dir/"),
             ("dir/***", "a/dir/b/c"),
-            ("/dir/***", "dir/b"),
+            ("/a/dir/***", "a/dir/"),
+            ("[[:upper:]x]1", "B1"),
+            ("[[:upper:]x]1", "x1"),
+            ("[![:digit:]]", "a"),
+            ("[[:space:]-]", "-"),
+            ("[[:upper]", "p"),
+            ("a\\b", "a\\b"),
+            ("[a]\\b", "ab"),
+            ("**/x", "x"),
             ("**/dir/***", "dir/"),
-            ("[[:upper:][:digit:]]", "B"),
-            ("[^[:upper:]]", "b"),
             ("[a\\]]", "]"),
-            ("x\\y", "x\\y"),
-            ("x\\y*", "xyz"),
         ];
         for (pattern, path) in meant {
             assert!(means(pattern, path), "{pattern} means {path}");
@@ -292,10 +299,11 @@ mod tests {
             ("[!a-c]", "a"),
             ("\\*", "a"),
             ("dir/***", "dir"),
-            ("/dir/***", "a/dir/"),
             ("dir/**", "dir/"),
+            ("/dir/***", "a/dir/"),
             ("[[:upper:]]", "b"),
-            ("x\\y", "xy"),
+            ("[![:digit:]]", "1"),
+            ("a\\b", "ab"),
         ];
         for (pattern, path) in not {
             assert!(!means(pattern, path), "{pattern} doesn't mean {path}");
@@ -331,7 +339,6 @@ mod tests {
         assert_eq!(Pattern::parse(b"/"), Err(PatternError::Empty));
         assert_eq!(Pattern::parse(b"a[b"), Err(PatternError::Open(1)));
         assert_eq!(Pattern::parse(b"a[\\"), Err(PatternError::Open(1)));
-        assert_eq!(Pattern::parse(b"a[[:upper:"), Err(PatternError::Open(1)));
-        assert_eq!(Pattern::parse(b"a[[:other:]]"), Err(PatternError::Class(2)));
+        assert_eq!(Pattern::parse(b"[[:uper:]]"), Err(PatternError::Class(1)));
     }
 }

@@ -237,9 +237,9 @@ fn a_digest_has_64_lower_case_hexadecimal_digits() {
 fn faults_of_node_lists_point_into_them() {
     let lines = faults(&[
         "nodes = \"n[01-20],n[9-1]\"",
-        "nodes = 'n[01-20],n07'",
+        "nodes = 'n[01-20],n[07'",
         "nodes = \"\"\"\nn1\nn2 n[3-\"\"\"",
-        "nodes = \"n1\\u002cn1\"",
+        "nodes = \"n1\\u002cn[\"",
         "nodes = \"^hosts\"",
         "nodes = \"@gpu\"",
         "nodes = \"größe\"",
@@ -249,9 +249,9 @@ fn faults_of_node_lists_point_into_them() {
     ]);
     insta::assert_snapshot!(lines, @r#"
     cluster.toml:2:21: `nodes`: the range 9-1 is reversed: write 1-9
-    cluster.toml:2:19: `nodes`: n07 is named twice
+    cluster.toml:2:20: `nodes`: `]` is missing after this `[`
     cluster.toml:4:5: `nodes`: `]` is missing after this `[`
-    cluster.toml:2:9: `nodes`: n1 is named twice
+    cluster.toml:2:9: `nodes`: `]` is missing after this `[`
     cluster.toml:2:10: `nodes`: cannot read ^hosts: a cluster file must list its nodes itself
     cluster.toml:2:10: `nodes`: cannot read @gpu: groups can contain nodes, but `nodes` cannot contain groups
     cluster.toml:2:12: `nodes`: 'ö' is not allowed in node names: use only letters, digits and . - _ : @ %

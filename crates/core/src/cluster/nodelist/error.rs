@@ -91,9 +91,6 @@ pub enum NodeListProblem {
         /// The last number as written.
         high: String,
     },
-    /// The node with this name is named twice.
-    #[error("{0} is named twice")]
-    Duplicate(String),
     /// The list has more than [`MOST_NAMES`] names.
     #[error("the list has more than {MOST_NAMES} names")]
     TooMany,

@@ -20,8 +20,8 @@ const DEEPEST: usize = 32;
 /// ```
 ///
 /// # Errors
-/// [`NodeListError`]: a syntax error, a node that is named twice, more than [`MOST_NAMES`] names, an
-/// unknown group, an unreadable source, or no names.
+/// [`NodeListError`]: a syntax error, more than [`MOST_NAMES`] names, an unknown group, an unreadable
+/// source, or no names.
 pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeListError> {
     let mut expander = Expander { sources, budget: MOST_NAMES, open: Vec::new() };
     let names = expander.evaluate(expr, Origin::Given)?;
@@ -61,7 +61,12 @@ impl Expander<'_> {
         wrong: &dyn Fn(NodeListProblem) -> NodeListError,
     ) -> Result<(), NodeListError> {
         let mut put = |name: &str| {
-            if item.exclude { set.remove(name) } else { set.insert(name) }
+            if item.exclude {
+                set.remove(name);
+            } else {
+                set.insert(name);
+            }
+            Ok::<(), NodeListProblem>(())
         };
         let origin = match &item.kind {
             ItemKind::Names(pattern) => {
@@ -116,22 +121,19 @@ struct OrderedSet {
 }
 
 impl OrderedSet {
-    fn insert(&mut self, name: &str) -> Result<(), NodeListProblem> {
-        match self.ranks.entry(name.to_owned()) {
-            Entry::Occupied(_) => Err(NodeListProblem::Duplicate(name.to_owned())),
-            Entry::Vacant(place) => {
-                place.insert(self.next);
-                self.next += 1;
-                Ok(())
-            }
+    /// Adds a name. One that is there keeps its place: lists of batch systems have a line for each
+    /// processor, and groups overlap.
+    fn insert(&mut self, name: &str) {
+        if let Entry::Vacant(place) = self.ranks.entry(name.to_owned()) {
+            place.insert(self.next);
+            self.next += 1;
         }
     }
 
     /// Removes a name if present. Absent names are no error: `@slurm!head` is valid with and
     /// without the head in the allocation.
-    fn remove(&mut self, name: &str) -> Result<(), NodeListProblem> {
+    fn remove(&mut self, name: &str) {
         self.ranks.remove(name);
-        Ok(())
     }
 
     fn into_names(self) -> Vec<String> {

@@ -11,10 +11,11 @@
 //! | `^hosts` | the node list in the file `hosts` |
 //! | `@gpu` | the group `gpu`, whose list may contain groups |
 //! | `@slurm` | the nodes of this Slurm allocation |
+//! | `[fd99::11]`, `bob@[fd99::11]` | an IPv6 address |
 //! | `local[1-8]`, `lab:n[1-20]` | ordinary names; the launcher interprets them |
 //!
 //! The syntax is the common part of ClusterShell, pdsh and Slurm. The given order is kept, since it
-//! is the order of chains. A node that is named twice is probably a mistake, so it is an error.
+//! is the order of chains. A node that is named twice counts once, where it is named first.
 //!
 //! A name consists of ASCII letters, digits and `. - _ : @ %`, and has at most [`LONGEST_NAME`]
 //! bytes. It begins with a letter, a digit or `_`, and so does the part after an `@`, so programs

@@ -2,6 +2,7 @@
 
 use super::error::NodeListProblem;
 use super::pattern::{Fault, Numbers, Pattern, Piece};
+use std::net::Ipv6Addr;
 use std::ops::Range;
 
 /// One item of a node list: a name with its ranges, `^file`, or `@group`.
@@ -103,6 +104,10 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         let mut pieces = Vec::new();
         while let Some(byte) = self.peek().filter(|byte| !ends_item(*byte)) {
+            if let Some(address) = self.address(start) {
+                pieces.extend(address.into_iter().map(Piece::Text));
+                break;
+            }
             pieces.push(match byte {
                 b'[' => Piece::Numbers(self.brackets()?),
                 b']' => return Err((self.at..self.at + 1, NodeListProblem::Nesting)),
@@ -110,12 +115,28 @@ impl<'a> Scanner<'a> {
                 _ => return Err(self.bad_character()),
             });
         }
-        if let Some(mark) =
-            self.text[start..self.at].chars().next_back().filter(|c| matches!(c, ':' | '@'))
-        {
+        let read = &self.text[start..self.at];
+        if let Some(mark) = read.chars().next_back().filter(|c| matches!(c, ':' | '@')) {
             return Err((self.at - 1..self.at, NodeListProblem::End(mark)));
         }
         Pattern::new(pieces).map_err(|problem| (start..self.at, problem))
+    }
+
+    /// Reads an IPv6 address in brackets, as scp(1) has it, at the beginning of an item or after the
+    /// `@` of a user. Returns its parts: a name neither begins nor ends with a colon, so zeros that the
+    /// address leaves out there are written.
+    fn address(&mut self, start: usize) -> Option<[&'a str; 3]> {
+        let before = &self.text[start..self.at];
+        let inside = self.text[self.at..].strip_prefix('[')?;
+        let inside = &inside[..inside.find(']')?];
+        let (digits, zone) = inside.split_once('%').unwrap_or((inside, "0"));
+        let is_address = digits.parse::<Ipv6Addr>().is_ok() && zone.bytes().all(is_name_byte);
+        if !is_address || !(before.is_empty() || before.ends_with('@')) {
+            return None;
+        }
+        self.at += inside.len() + "[]".len();
+        let zero = |is_left_out: bool| if is_left_out { "0" } else { "" };
+        Some([zero(inside.starts_with(':')), inside, zero(inside.ends_with(':'))])
     }
 
     /// Reads the part of a name up to the next bracket; `first` if this part begins the name.
