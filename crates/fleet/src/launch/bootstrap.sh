@@ -68,45 +68,59 @@ trap tidy 0;
 trap "exit 1" 1 2 13 15;
 # The commands that this node lacks for unpacking the program, and for fetching it from another node.
 l=; for o in gzip bash timeout sha256sum; do command -v "$o" >/dev/null || l=$l,$o; done; l=${l#,};
+# The new program is $t, open as descriptor 8, and its compressed form $e, open as 7. Both are written and
+# read by the descriptors of this shell: in a directory to which others may write, a name may mean a link or
+# another file by now.
+w8=/proc/$$/fd/8; w7=/proc/$$/fd/7;
+# Creates the file $2 as descriptor $1, and fails if the name is taken. "command" keeps a failed "exec" from
+# ending the shell.
+create() {
+  if [ -e "$2" ] || [ -h "$2" ]; then rm -f "$2"; fi;
+  # With noclobber set, a file or link that another user has created is not written through.
+  set -C;
+  if [ "$1" = 8 ]; then { command exec 8>"$2"; } 2>/dev/null; else { command exec 7>"$2"; } 2>/dev/null; fi;
+  o=$?; set +C; return $o;
+};
 # Copies the program from the path that is shared with the head. Zeroes the same header fields as the
 # head does, which refer to sections that only debuggers read.
 shared() {
   [ -f "$s" ] && [ "$(stat -L -c %s.%Y "$s")" = "$z" ] &&
-  head -c "$n" "$s" >"$t" &&
-  dd if=/dev/zero of="$t" bs=4 seek=10 count=2 conv=notrunc &&
-  dd if=/dev/zero of="$t" bs=4 seek=15 count=1 conv=notrunc && good "$t";
+  head -c "$n" "$s" >$w8 &&
+  dd if=/dev/zero of=$w8 bs=4 seek=10 count=2 conv=notrunc &&
+  dd if=/dev/zero of=$w8 bs=4 seek=15 count=1 conv=notrunc && good $w8;
 };
 # Unpacks the program $e if it was sent compressed. The compressed form stays for other nodes.
 unpack() {
-  if gzip -dc <"$e" 2>/dev/null >"$t"; then :; else mv -f "$e" "$t"; e=; fi;
+  g=$(wc -c <$w7);
+  if gzip -dc <$w7 2>/dev/null >$w8; then :; else cat <$w7 >$w8; rm -f "$e"; e=; fi;
 };
 asked() {
   echo "NEED $m ${l:--}";
   while read -r w q || exit 1; do
-    e=$t.gz; if [ -e "$e" ] || [ -h "$e" ]; then rm -f "$e"; fi;
+    e=$t.gz; create 7 "$e" || { r="no file can be created there"; e=; return 1; };
     if [ "$w" = SEND ]; then
-      head -c "$n" | { set -C; cat >"$e" || cat >/dev/null; };
-      unpack; if good "$t"; then return 0; fi;
-      g=$(wc -c <"${e:-$t}");
+      head -c "$n" | { cat >$w7 || cat >/dev/null; };
+      unpack; if good $w8; then return 0; fi;
       if [ "$g" -ne "$n" ]; then r="only $g of $n bytes could be written"; fi;
       return 1;
     fi;
     # PEER and the timeout in seconds; then a line with the program for bash, and one with the ticket,
     # which must only be in the input of bash.
     read -r x && read -r y || exit 1;
-    echo "$y" | timeout "$q" bash -c "$x" | { set -C; head -c "$n" >"$e"; };
-    unpack; if good "$t"; then return 0; fi;
-    g=$(wc -c <"${e:-$t}"); o="other bytes came"; if [ "$g" -ne "$n" ]; then o="$g of $n bytes came"; fi;
+    # What it leaves running for some seconds must not keep the program open for writing.
+    echo "$y" | timeout "$q" bash -c "$x" 7>&- 8>&- | { head -c "$n" >$w7; };
+    unpack; if good $w8; then return 0; fi;
+    o="other bytes came"; if [ "$g" -ne "$n" ]; then o="$g of $n bytes came"; fi;
     echo "UNSERVED $o";
   done;
 };
 fetch() {
-  t=$1/.new.$k.$$; if [ -e "$t" ] || [ -h "$t" ]; then rm -f "$t"; fi;
-  # With noclobber set, a file or link that another user has created is not written through.
-  set -C; true 2>/dev/null >"$t"; o=$?; set +C;
-  if [ $o -ne 0 ]; then f="$f; $1: no file can be created there"; t=; return 1; fi;
+  t=$1/.new.$k.$$;
+  if create 8 "$t"; then :; else f="$f; $1: no file can be created there"; t=; return 1; fi;
   if shared 2>/dev/null || asked; then
     chmod 700 /proc/self/fd/0 <&9;
+    # A file that is open for writing cannot be executed.
+    exec 8>&- 7>&-;
     if r=$(/proc/self/fd/9 --version 2>&1); then
       if [ "$e" ]; then mv -f "$e" "$b.gz"; fi;
       mv -f "$t" "$b" && t= && return 0;

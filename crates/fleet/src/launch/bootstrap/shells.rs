@@ -169,6 +169,29 @@ fn a_file_at_the_heads_own_path_is_run_only_if_it_is_the_heads_program() {
 }
 
 #[test]
+fn a_link_that_takes_the_name_of_the_new_program_is_not_written_through() {
+    everywhere("linked", |node| {
+        let ours = program("ours");
+        let path = node.put("shared/garland", &ours, 0o755);
+        let victim = node.put("victim", b"precious", 0o600);
+        // A tool that the script calls puts the link there, between the file's creation and its use.
+        let swap = format!(
+            "#!/bin/sh\nfor t in own/.new.*; do rm -f $t; ln -s {victim} $t; done\nexec /usr/bin/TOOL \"$@\"\n"
+        );
+        for tool in ["stat", "gzip"] {
+            let _ = node.put(&format!("bin/{tool}"), swap.replace("TOOL", tool).as_bytes(), 0o700);
+        }
+        let meta = fs::metadata(&path).expect("it was written");
+        let stamp = format!("{}.{}", meta.len(), meta.mtime());
+        for shared in [path.as_str(), "-"] {
+            let said = node.run(&ours, ["own/garland", shared, &stamp], "-", &ours);
+            assert_eq!(fs::read(&victim).expect("it stays"), b"precious", "{said}");
+            let _ = fs::remove_dir_all(node.home.join("own"));
+        }
+    });
+}
+
+#[test]
 fn wrong_bytes_never_run() {
     everywhere("sent", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
