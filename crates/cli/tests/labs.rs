@@ -81,7 +81,8 @@ fn a_request_to_end_takes_the_lab_down() {
 fn a_request_to_end_ends_the_command_on_a_node() {
     let scratch = Scratch::new("lab-exec-ends");
     let (garland, star) = (garland(&scratch), star(&scratch));
-    let (own, sign) = (GARLAND, scratch.folder().join("running").display().to_string());
+    let own = env!("CARGO_BIN_EXE_garland");
+    let sign = scratch.folder().join("running").display().to_string();
     let on_node =
         format!("trap 'rm {sign}; exit 7' TERM; touch {sign}; while :; do sleep 0.01; done");
     let script = format!(

@@ -44,9 +44,10 @@ impl<'a> Field<'a> {
             let _ = fs::remove_dir_all(folder);
         }
         let disk = self.disk;
-        Maker { top: &source, disk, has_hard_links: true, chance }.make();
         let contents_only = chance.below(2) == 0;
+        // Garland always keeps them, rsync if it is asked to: without them both leave single files.
         let hard_links = chance.below(2) == 0;
+        Maker { top: &source, disk, has_hard_links: hard_links, chance }.make();
         for copy in 0..COPIES {
             let choice = Choice { contents_only, hard_links, ..Choice::draw(chance) };
             let place = format!("seed {seed}, round {round}, copy {copy}: {choice:?}");
@@ -70,7 +71,7 @@ impl<'a> Field<'a> {
                 [&source, &inner(&theirs), &inner(&ours)].map(|top| entries::read(top));
             let found = differences(&of_source, &of_theirs, &of_ours, compared);
             assert!(found.is_empty(), "{place}\n{}", found.join("\n"));
-            Maker { top: &source, disk, has_hard_links: true, chance }.change();
+            Maker { top: &source, disk, has_hard_links: hard_links, chance }.change();
             if chance.below(2) == 0 {
                 let same = chance.below(u64::MAX);
                 for top in [inner(&theirs), inner(&ours)] {
