@@ -1,13 +1,14 @@
 //! `garland lab`: an emulated cluster on this machine.
 
 use std::ffi::OsString;
+use std::process::Child;
 
 use garland_core::units::{Nanos, Rate};
 use garland_lab::check::Report;
 use garland_lab::{Lab, Spec, plan};
 
 use super::lab_result::{DownResult, StatusResult, UpResult};
-use super::lab_run;
+use super::lab_run::{self, EVERY, code_of};
 use crate::args::{LabCommand, What};
 use crate::topology;
 use garland_fleet::context::Context;
@@ -16,8 +17,9 @@ use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
 use garland_results::head::{Head, Phases, print_json, show};
 use garland_results::places::Places;
-use garland_sys::process;
+use garland_sys::identity::{self, Signal};
 use garland_sys::signal::{self, Interrupts};
+use garland_sys::threads;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
@@ -112,13 +114,30 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
     let (program, words) =
         words.split_first().ok_or_else(|| Failure::usage("no command is given"))?;
     let node = node.strip_prefix(LAB_PREFIX).unwrap_or(node);
-    let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
+    let requests = Interrupts::catch_requests().or_nothing("cannot catch signals")?;
     let mut command = lab.command(node, program)?;
     signal::release_in(command.args(words));
-    process::end_with_parent(&mut command);
     let child = command.spawn();
-    let child = child.or_nothing(format!("cannot start {}", program.to_string_lossy()))?;
-    Ok(Exit::Code(lab_run::wait(child, &interrupts)?))
+    let child = child.or_nothing(format!("starting {}", program.to_string_lossy()))?;
+    Ok(Exit::Code(wait(child, &requests)?))
+}
+
+/// Waits for the command and returns its exit code. A request to end is passed on; a second one kills
+/// the command. Ctrl-C reaches the command by itself, which may go on after it.
+fn wait(mut child: Child, requests: &Interrupts) -> Result<u8, Failure> {
+    let mut is_asked = false;
+    loop {
+        if let Some(status) = child.try_wait().or_nothing("waiting for the command")? {
+            return Ok(code_of(status));
+        }
+        if requests.pending() {
+            let signal = if is_asked { Signal::KILL } else { Signal::TERM };
+            is_asked = true;
+            // The command may have ended just now; the next look notices this.
+            let _ = identity::signal(child.id(), signal);
+        }
+        threads::sleep(EVERY);
+    }
 }
 
 fn down(context: &Context, name: &str) -> Result<Exit, Failure> {

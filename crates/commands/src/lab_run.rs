@@ -24,7 +24,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Interval between checks for the command's end and for interrupts.
-const EVERY: Duration = Duration::from_millis(10);
+pub const EVERY: Duration = Duration::from_millis(10);
 
 /// How long an interrupted command may continue before it gets SIGTERM, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -115,7 +115,7 @@ fn check_and_run(
 /// Waits for the command and returns its exit code. Ctrl-C reaches all foreground processes of the
 /// terminal, so the command gets it too; a signal to this process alone is passed on as SIGTERM
 /// after a second, and a second signal kills the command.
-pub fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
+fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
     let mut asked = None;
     loop {
         if let Some(status) = child.try_wait().or_nothing("waiting for the command")? {

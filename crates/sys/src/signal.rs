@@ -30,15 +30,33 @@ impl Interrupts {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn catch() -> io::Result<Self> {
-        let mut set = empty_set();
-        // SAFETY: `empty_set` has initialised `set`, the signal numbers are valid, and the pointer
+        Self::catch_these(&TAKEN)
+    }
+
+    /// Blocks the signals as [`catch`](Self::catch), but is not raised by SIGINT: the terminal sends it
+    /// to a command that runs in the foreground beside this process, too.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn catch_requests() -> io::Result<Self> {
+        Self::catch_these(&[libc::SIGTERM, libc::SIGHUP])
+    }
+
+    /// Blocks all interrupts, and is raised by `signals`.
+    fn catch_these(signals: &[i32]) -> io::Result<Self> {
+        let mut blocked = empty_set();
+        let mut caught = empty_set();
+        // SAFETY: `empty_set` has initialised both sets, the signal numbers are valid, and the pointer
         // for the old mask may be null.
         let fd = unsafe {
             for signal in TAKEN.into_iter().filter(|signal| !inherited::ignores(*signal)) {
-                libc::sigaddset(&raw mut set, signal);
+                libc::sigaddset(&raw mut blocked, signal);
+                if signals.contains(&signal) {
+                    libc::sigaddset(&raw mut caught, signal);
+                }
             }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut());
+            libc::signalfd(-1, &raw const caught, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
         if fd < 0 {
             return Err(io::Error::last_os_error());

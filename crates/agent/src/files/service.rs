@@ -135,10 +135,7 @@ impl FileService {
             Ask::Change(FileRef::Open(handle), changes) => {
                 self.handles.change(*handle, |file| change::open(file, changes)).map(Answer::Attr)
             }
-            Ask::Open(path, flags) => {
-                let may_change = self.reach.may_change(path);
-                self.open_file(&self.places.find(path)?, *flags, may_change)
-            }
+            Ask::Open(path, flags) => self.open_file(path, *flags),
             Ask::Read(handle, offset, length) => {
                 self.handles.file(*handle, |file| self.read(file, *offset, *length, frame))
             }
@@ -223,13 +220,9 @@ impl FileService {
         }
     }
 
-    fn open_file(
-        &self,
-        place: &Place<'_>,
-        flags: OpenFlags,
-        may_change: bool,
-    ) -> Result<Answer, Errno> {
-        let (file, made) = open(place, flags)?;
+    fn open_file(&self, path: &[u8], flags: OpenFlags) -> Result<Answer, Errno> {
+        let may_change = self.reach.may_change(path);
+        let (file, made) = open(&self.places.find(path)?, flags)?;
         let mut attr = attr::of_open(&file)?;
         match attr.kind {
             FileKind::File => {}

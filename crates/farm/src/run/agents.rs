@@ -45,18 +45,12 @@ impl Driver for Agents {
         let Work { settings, asked, interrupts, .. } = work;
         let nodes = self.nodes(work)?;
         let lab = asked.launch.enter_lab(&nodes, work.places)?;
+        let Work { inventory, places, run, .. } = work;
         let builder = FleetBuilder {
             interrupts: Some(Arc::clone(interrupts)),
             quiet: asked.quiet || work.context.json,
             here: (self.engine == Engine::Local).then(|| settings.folder.clone()),
-            ..FleetBuilder::new(
-                &nodes,
-                work.inventory,
-                work.places,
-                &asked.launch,
-                work.run,
-                lab.as_ref(),
-            )
+            ..FleetBuilder::new(&nodes, inventory, places, &asked.launch, run, lab.as_ref())
         };
         let Fleet { agents, children } = builder.assemble()?;
         require_one(&nodes, &agents)?;
@@ -95,14 +89,8 @@ impl Driver for Agents {
             FarmNews::Begins(job) => ledger.begins(job),
             FarmNews::Wrote(job, is_error, bytes) => ledger.wrote(job, is_error, &bytes),
             FarmNews::Lost(node, reason) => {
-                garland_terminal::errln!("lost    {}: {reason}", names[node]);
-                last_words(node).iter().for_each(|line| garland_terminal::errln!("        {line}"));
-                if stager.is_some() && has_agent[node] {
-                    let folder = &access.folder;
-                    garland_terminal::errln!(
-                        "        files of its jobs are in {folder} there until its agent ends"
-                    );
-                }
+                let folder = (stager.is_some() && has_agent[node]).then_some(&access.folder);
+                tell_lost(&names[node], &reason, &last_words(node), folder);
             }
             FarmNews::NotMoved(job, node, what) => {
                 garland_terminal::errln!("note    job {job} on {}: {what}", names[node]);
@@ -117,6 +105,18 @@ impl Driver for Agents {
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
         children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
         failed.map_or_else(|| Ok(ending(settings, &names, &ended, &last_words)), Err)
+    }
+}
+
+/// Says that a node is lost, with the last lines of its agent's log, and where it may have files of its
+/// jobs.
+fn tell_lost(node: &str, reason: &str, last_words: &[Text], folder: Option<&Text>) {
+    garland_terminal::errln!("lost    {node}: {reason}");
+    last_words.iter().for_each(|line| garland_terminal::errln!("        {line}"));
+    if let Some(folder) = folder {
+        garland_terminal::errln!(
+            "        files of its jobs are in {folder} there until its agent ends"
+        );
     }
 }
 
