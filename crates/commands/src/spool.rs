@@ -21,6 +21,7 @@ use garland_control::{Agent, stand_chain};
 use garland_core::cluster::Node;
 use garland_core::farm::Text;
 use garland_core::units::{Nanos, bytes};
+use garland_dataplane::Mounts;
 use garland_sys::clock;
 use garland_sys::error::reason;
 use garland_sys::folder_events::ClosedFiles;
@@ -513,7 +514,7 @@ impl Spool<'_> {
                     .map_err(|error| Failure::nothing(format!("{}: {}", what(), reason(&error))))?;
                 CopySource::from_file(file, &path, disk)
             }
-            _ => CopySource::open_tree(&request, self.interrupts, disk),
+            _ => CopySource::open_tree(&request, self.interrupts, disk, Mounts::LeftOut),
         };
         let copy = PlannedCopy::opening(
             open,

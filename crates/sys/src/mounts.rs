@@ -13,6 +13,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+/// The reason why a name on which a file system is mounted is not opened.
+pub const MOUNTED: &str = "another file system is mounted there";
+
 /// Returns the number of the mount that an open file lies on; none if the kernel does not tell. A
 /// directory that is bound elsewhere has the device number of its file system, but another mount.
 #[must_use]

@@ -11,7 +11,7 @@ use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
 use garland_dataplane::{
-    Content, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, TreeSource,
+    Content, Mounts, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, TreeSource,
 };
 use garland_protocol::{Destination, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
@@ -73,7 +73,7 @@ impl CopySource {
                     "several sources ({count}) need -r, which copies them into one directory"
                 )))
             }
-            _ => Self::open_tree(request, interrupts, disk),
+            _ => Self::open_tree(request, interrupts, disk, Mounts::Entered),
         }
     }
 
@@ -82,6 +82,7 @@ impl CopySource {
         request: &CopyRequest<'_>,
         interrupts: &Arc<Interrupts>,
         disk: Option<u64>,
+        mounts: Mounts,
     ) -> Result<Self, Failure> {
         let options = ScanOptions {
             excludes: request.excludes.clone(),
@@ -91,6 +92,9 @@ impl CopySource {
             stop: &|| interrupts.have_come(),
         };
         let tree = match (&request.args.files_from, request.args.sources()) {
+            (None, sources) if mounts == Mounts::LeftOut => {
+                TreeSource::open_unmounted(sources, &options)
+            }
             (None, sources) => TreeSource::open(sources, &options),
             (Some(file), [source]) => TreeSource::open_chosen(source, &chosen(file)?, &options),
             (Some(_), _) => {

@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
@@ -140,7 +139,7 @@ impl FinishedFile {
             text.extend(Line::new(name, entry, ended_ns).to_bytes()?);
         }
         new_file::write(path, &text)?;
-        let file = regular_file::open_with(OpenOptions::new().append(true).mode(0o600), path)?;
+        let file = regular_file::open_with(OpenOptions::new().append(true), path)?;
         Ok(Self { path: path.to_owned(), file, lines: entries.entries.len() })
     }
 

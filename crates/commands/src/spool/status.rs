@@ -11,13 +11,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use garland_core::farm::Text;
 use garland_core::tree::DEPTH_MAX;
-use garland_sys::mounts::open_unmounted;
+use garland_sys::mounts::{MOUNTED, open_unmounted};
 use rustix::fs::{Dir, FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-
-/// The reason why an entry with a mount point is not touched.
-pub const MOUNTED: &str = "another file system is mounted there";
 
 /// A time of a file, in seconds and nanoseconds since the start of 1970.
 type FileTime = (i64, u64);

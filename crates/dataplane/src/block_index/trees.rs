@@ -13,7 +13,7 @@ use super::holding::KnownDigests;
 use super::stamp::unsettled_since_ns;
 use crate::attributes::modified;
 use crate::pace::{self, Pace};
-use crate::tree::{Body, Gathered, Index, Opener, Place, Reading, Stamp, make, record_of};
+use crate::tree::{Body, Gathered, Index, Mounts, Opener, Place, Reading, Stamp, make, record_of};
 
 /// The memory limit in bytes for the index of a tree. If the index of a tree needs more, all blocks
 /// of the tree are sent.
@@ -72,7 +72,8 @@ impl Coming {
         stop: &AtomicBool,
     ) -> Option<FoundTree> {
         let index = self.gathered.index(layout.length)?;
-        let places = [Place { folder: self.folder, path: Vec::new(), first: 0 }];
+        let places =
+            [Place { folder: self.folder, path: Vec::new(), first: 0, mounts: Mounts::Entered }];
         let equal = trusts.then(|| RecordSet::new(index.len()));
         let mut own = Own { index, places, opener: Opener::default(), looked: 0, equal };
         let mut trusted = BlockSet::new(layout.blocks());

@@ -24,7 +24,7 @@ pub use index::{Body, Index, Stamp};
 pub use left_out::LeftOut;
 pub use making::make;
 pub use objects::{ObjectFile, Objects, Unread};
-pub use place::{Opener, Place, open_directory, open_file, record_of};
+pub use place::{Mounts, Opener, Place, open_directory, open_file, record_of};
 pub use reading::{Reading, WrittenFile};
 pub use scan::{ScanError, ScanOptions, Tally};
 pub use source::TreeSource;

@@ -1,13 +1,17 @@
 //! Opens the directories and files of a tree's sources name by name, without following symbolic
 //! links.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
 use garland_core::tree::Record;
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, openat, statat};
+use garland_sys::mounts::{MOUNTED, open_unmounted};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::io::Errno;
 
 use super::index::{Body, Index};
 use crate::page_cache::ReadAhead;
@@ -24,6 +28,51 @@ pub fn open_file(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<File> {
     openat(parent, name, flags, Mode::empty()).map(File::from)
 }
 
+/// What happens where another file system is mounted in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mounts {
+    /// It is read like the rest.
+    Entered,
+    /// It is left out, and asked for nothing: it may belong to another user, and never answer.
+    LeftOut,
+}
+
+impl Mounts {
+    /// Opens the directory `name` in `parent`.
+    pub fn open_directory(self, parent: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
+        match self {
+            Self::Entered => Ok(open_directory(parent, name)?),
+            Self::LeftOut => unmounted(parent, name, OFlags::RDONLY | OFlags::DIRECTORY),
+        }
+    }
+
+    /// Opens the file `name` in `parent` for reading. Does not block, even if the file is a pipe.
+    pub fn open_file(self, parent: &OwnedFd, name: &[u8]) -> io::Result<File> {
+        match self {
+            Self::Entered => Ok(open_file(parent, name)?),
+            Self::LeftOut => {
+                unmounted(parent, name, OFlags::RDONLY | OFlags::NONBLOCK).map(File::from)
+            }
+        }
+    }
+
+    /// Returns the status of `name` in `parent`; does not follow a symbolic link.
+    pub fn stat(self, parent: &OwnedFd, name: &[u8]) -> io::Result<Stat> {
+        match self {
+            Self::Entered => Ok(statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?),
+            Self::LeftOut => Ok(fstat(unmounted(parent, name, OFlags::PATH)?)?),
+        }
+    }
+}
+
+fn unmounted(parent: &OwnedFd, name: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    let opened = open_unmounted(parent, OsStr::from_bytes(name), flags);
+    opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::XDEV) => io::Error::other(MOUNTED),
+        _ => error,
+    })
+}
+
 /// One source of a tree.
 #[derive(Debug)]
 pub struct Place {
@@ -33,6 +82,8 @@ pub struct Place {
     pub path: Vec<u8>,
     /// The record number of the source's first record.
     pub first: u32,
+    /// What happens where another file system is mounted.
+    pub mounts: Mounts,
 }
 
 /// Returns record `number`; none if it is invalid.
@@ -97,8 +148,9 @@ impl Opener {
 
     fn opened(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&OpenFile> {
         if self.file.as_ref().is_none_or(|opened| opened.number != number) {
+            let mounts = places[place_of(places, number)].mounts;
             let folder = self.folder(places, index, number)?;
-            let file = open_file(folder, &name_of(index, number))?;
+            let file = mounts.open_file(folder, &name_of(index, number))?;
             let length = match index.body(number) {
                 Body::File(stamp) => stamp.length(),
                 Body::None | Body::NameOf(_) => 0,
@@ -116,8 +168,8 @@ impl Opener {
 
     /// Returns the status of the file of record `number`; does not follow a symbolic link.
     pub fn stat(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<Stat> {
-        let folder = self.folder(places, index, number)?;
-        Ok(statat(folder, name_of(index, number), AtFlags::SYMLINK_NOFOLLOW)?)
+        let mounts = places[place_of(places, number)].mounts;
+        mounts.stat(self.folder(places, index, number)?, &name_of(index, number))
     }
 
     /// Returns the directory that record `number` is in; opens it unless it is the one used last.
@@ -128,7 +180,7 @@ impl Opener {
             let mut folder = places[at].folder.try_clone()?;
             let names = key.1.map_or_else(Vec::new, |folder| names_to(index, folder));
             for name in names {
-                folder = open_directory(&folder, &name)?;
+                folder = places[at].mounts.open_directory(&folder, &name)?;
             }
             self.last = Some((key, folder));
         }

@@ -20,7 +20,7 @@ use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
 use super::objects::{ObjectFile, Objects, Unread, tree_of};
-use super::place::{Opener, Place, names_to, path_of, record_of};
+use super::place::{Mounts, Opener, Place, names_to, path_of, record_of};
 use super::remainder::Remainder;
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::{scan, scan_chosen};
@@ -82,7 +82,19 @@ impl TreeSource {
         sources: &[impl AsRef<Path>],
         options: &ScanOptions<'_>,
     ) -> Result<Self, ScanError> {
-        scan(sources, options).map(Self::new)
+        scan(sources, options, Mounts::Entered).map(Self::new)
+    }
+
+    /// Scans all `sources` as [`open`](Self::open) does, without other file systems that are mounted in
+    /// them.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open), and when a source is a mount point.
+    pub fn open_unmounted(
+        sources: &[impl AsRef<Path>],
+        options: &ScanOptions<'_>,
+    ) -> Result<Self, ScanError> {
+        scan(sources, options, Mounts::LeftOut).map(Self::new)
     }
 
     /// Scans the entries `chosen` of the directory `source`, which keep their paths in it.
@@ -152,6 +164,7 @@ impl TreeSource {
                 folder: place.folder.try_clone()?,
                 path: place.path.clone(),
                 first: first.unwrap_or(left.index.len()),
+                mounts: place.mounts,
             })
         };
         Ok(Self {

@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::tree::{DEPTH_MAX, Meta, Pattern, RECORD_MAX, Record};
-use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat, statat};
+use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat};
 use rustix::process::geteuid;
 
 use super::chosen::Chosen;
 use super::index::{Body, Stamp, TOP};
 use super::left_out::LeftOut;
-use super::place::{Place, names_to, open_directory, open_file};
+use super::place::{Mounts, Place, names_to};
 use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
 use garland_sys::error::reason;
@@ -25,9 +25,14 @@ const STAT_BLOCK: i64 = 512;
 /// Scans all `sources`. The entries of each directory are scanned in the order of their names. If
 /// the path of a source ends in a slash, only the content of that directory is copied; any other
 /// source is copied under its own name.
-pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
+pub fn scan(
+    sources: &[impl AsRef<Path>],
+    options: &ScanOptions<'_>,
+    mounts: Mounts,
+) -> Result<Scan, ScanError> {
     let mut names = HashSet::new();
     let mut walk = Walk::new(options);
+    walk.mounts = mounts;
     walk.scan.begin(options);
     for source in sources {
         let source = source.as_ref();
@@ -73,6 +78,7 @@ fn means_content(source: &Path) -> bool {
 /// The state of a scan.
 struct Walk<'a> {
     options: &'a ScanOptions<'a>,
+    mounts: Mounts,
     /// The result so far.
     scan: Scan,
     /// The current path, as the user would write it. The path of a directory ends in a slash.
@@ -96,7 +102,8 @@ impl<'a> Walk<'a> {
         let (scan, path, firsts) = (Scan::default(), Vec::new(), HashMap::new());
         let user = geteuid().as_raw();
         let (chosen, incomplete) = (None, false);
-        Self { options, scan, path, top: 0, depth: 0, chosen, incomplete, user, firsts }
+        let mounts = Mounts::Entered;
+        Self { options, mounts, scan, path, top: 0, depth: 0, chosen, incomplete, user, firsts }
     }
 
     /// Scans a source that is copied under its own name.
@@ -105,8 +112,8 @@ impl<'a> Walk<'a> {
         let folder = self.begin(source, above.unwrap_or(Path::new(".")))?;
         self.path = above.map_or_else(Vec::new, with_slash);
         self.top = self.path.len();
-        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        let stat = stat.map_err(|error| unopened(source, &error.into()))?;
+        let stat = self.mounts.stat(&folder, name);
+        let stat = stat.map_err(|error| unopened(source, &error))?;
         if let Some(is) = other_kind(&stat) {
             return Err(ScanError::Kind { path: source.display().to_string(), is });
         }
@@ -134,7 +141,8 @@ impl<'a> Walk<'a> {
         let opened = opened.and_then(|fd| Ok((fd.try_clone()?, fd)));
         let (fd, kept) = opened.map_err(|error| unopened(source, &error))?;
         let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };
-        self.scan.places.push(Place { folder: kept, path, first: self.scan.index.len() });
+        let first = self.scan.index.len();
+        self.scan.places.push(Place { folder: kept, path, first, mounts: self.mounts });
         // A later source may replace files of an earlier one, so it gets no hard links to those.
         self.firsts.clear();
         Ok(fd)
@@ -187,9 +195,9 @@ impl<'a> Walk<'a> {
         if self.scan.index.len() >= TOP - 2 {
             return Err(ScanError::TooMany);
         }
-        let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match self.mounts.stat(folder, name) {
             Ok(stat) => stat,
-            Err(error) => return self.fail("get the status of", &error.into()),
+            Err(error) => return self.fail("get the status of", &error),
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
         let inside = &self.path[self.top..];
@@ -222,7 +230,7 @@ impl<'a> Walk<'a> {
             self.leave_out(LeftOut::failed(&self.path, reason));
             return Ok(());
         }
-        let opened = open_directory(above, name).map_err(io::Error::from);
+        let opened = self.mounts.open_directory(above, name);
         let opened = opened.and_then(|fd| Ok((self.attributes(&fd)?, fd)));
         let (attributes, folder) = match opened {
             Ok(opened) => opened,
@@ -253,10 +261,13 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         if !self.reads_surely(stat) {
-            accessat(folder, name, Access::READ_OK, AtFlags::EACCESS)?;
+            match self.mounts {
+                Mounts::Entered => accessat(folder, name, Access::READ_OK, AtFlags::EACCESS)?,
+                Mounts::LeftOut => drop(self.mounts.open_file(folder, name)?),
+            }
         }
         let attributes = if self.options.attributes {
-            attributes::read(open_file(folder, name)?)?
+            attributes::read(self.mounts.open_file(folder, name)?)?
         } else {
             Vec::new()
         };
@@ -348,4 +359,41 @@ fn with_slash(path: &Path) -> Vec<u8> {
 fn unopened(source: &Path, error: &io::Error) -> ScanError {
     let path = source.display().to_string();
     ScanError::Io { operation: "open", path, reason: reason(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_sys::confine::Root;
+    use garland_sys::fuse;
+    use garland_sys::mounts::MOUNTED;
+
+    use super::*;
+    use crate::tests::Scratch;
+
+    #[test]
+    fn what_is_mounted_in_a_tree_can_be_left_out_without_asking_it() {
+        let dir = Scratch::new("mounted-tree");
+        let inner = dir.join("tree/inner");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(dir.join("tree/leaf"), "leaf").unwrap();
+        // Nobody answers: whoever asks waits until the device is closed.
+        let device = fuse::mount(&inner).unwrap();
+        let options = ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: false,
+            root: &Root::Free,
+            stop: &|| false,
+        };
+        let scanned = scan(&[dir.join("tree")], &options, Mounts::LeftOut);
+        let refused = scan(std::slice::from_ref(&inner), &options, Mounts::LeftOut);
+        drop(device);
+        fuse::unmount(&inner, true).unwrap();
+        let scan = scanned.unwrap();
+        assert_eq!((scan.tally.files, scan.tally.folders), (1, 1));
+        let [left_out] = &scan.left_out[..] else { panic!("{:?}", scan.left_out) };
+        assert!(left_out.path.ends_with("tree/inner"));
+        assert!(left_out.reason.ends_with(MOUNTED), "{}", left_out.reason);
+        assert!(refused.unwrap_err().to_string().ends_with(MOUNTED));
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use garland_sys::mounts::MOUNTED;
 use garland_sys::{fuse, process};
 
 use super::*;
-use crate::spool::status::MOUNTED;
 
 struct Spool(SpoolDir);
 

@@ -9,7 +9,7 @@ use garland_core::plan::{BlockSet, Layout};
 use garland_core::tree::GOOD;
 use garland_sys::sync::Mutex;
 
-use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, WrittenFile, make};
+use crate::tree::{Body, Index, Mounts, Opener, Place, Reading, Stamp, WrittenFile, make};
 
 /// The files of a tree that were in place before the copy.
 pub struct PreviousTree {
@@ -31,7 +31,10 @@ impl PreviousTree {
 
     /// Sets the directory that contains the tree.
     pub fn below(self, folder: OwnedFd) -> Self {
-        Self { places: vec![Place { folder, path: Vec::new(), first: 0 }], ..self }
+        Self {
+            places: vec![Place { folder, path: Vec::new(), first: 0, mounts: Mounts::Entered }],
+            ..self
+        }
     }
 
     /// Returns the stamp of the file of record `number`. Returns none if the file is not in place,

@@ -385,7 +385,7 @@ fn what_waits_makes_way_for_another_entry_of_its_name() {
 
 #[test]
 fn the_stream_is_read_from_files_that_wait() {
-    use crate::tree::{Body, Index, Opener, Place, Reading, Stamp, make};
+    use crate::tree::{Body, Index, Mounts, Opener, Place, Reading, Stamp, make};
 
     let dir = Scratch::new("tree-waiting-read");
     let records = [enter(b"d"), file(b"f", false), file(b"g", false), file(b"h", false)];
@@ -411,7 +411,12 @@ fn the_stream_is_read_from_files_that_wait() {
         }
     }
     assert_eq!(fs::read(dir.join("d/f")).unwrap(), b"old");
-    let places = [Place { folder: File::open(&dir).unwrap().into(), path: Vec::new(), first: 0 }];
+    let places = [Place {
+        folder: File::open(&dir).unwrap().into(),
+        path: Vec::new(),
+        first: 0,
+        mounts: Mounts::Entered,
+    }];
     let written = extractor.written(&(0..=3));
     let mut reading = Reading::new(&index, &places, Opener::default());
     reading.written = &written;
