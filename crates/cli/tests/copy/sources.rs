@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -89,6 +89,22 @@ fn one_that_changes_and_hides_it_by_its_old_time() {
         file.write_all_at(b"other bytes", 5).expect("it can change");
         file.set_modified(time).expect("it is ours");
     });
+}
+
+#[test]
+fn one_whose_mode_time_and_links_change_is_copied() {
+    let scratch = Scratch::new("touched");
+    let from = source(&scratch, LENGTH);
+    let garland = garland(&scratch).over(Wire::slow(200));
+    let copy = garland.start_cp(&["source.bin", "local[1-2]:/x"]);
+    await_middle(&scratch, "local2", &from, 0);
+    std::fs::set_permissions(&from, PermissionsExt::from_mode(0o600)).expect("it is ours");
+    let file = File::open(&from).expect("it is there");
+    file.set_modified(std::time::UNIX_EPOCH).expect("it is ours");
+    std::fs::hard_link(&from, scratch.path("name")).expect("it can be made");
+    let _ = copy.end().with_code(0);
+    crate::assert_copied(&scratch, locals(2), "x", &from);
+    scratch.assert_nobody_left();
 }
 
 #[test]
