@@ -114,7 +114,7 @@ fn the_space_of_replaced_files_is_used_for_the_next_ones() {
     let made = Command::new("mkfs.ext4").args(["-q", "-F", "-m0"]).arg(&image).status();
     assert!(made.expect("mkfs.ext4 is installed").success());
     for number in 0..5 {
-        random_file(&scratch.path(&format!("t/{number}")), LENGTH, number);
+        random_file(&scratch.path(format!("t/{number}")), LENGTH, number);
     }
     let at = root.display();
     let mount = format!("mount -o loop '{}' '{at}' && mkdir '{at}/t'", image.display());
