@@ -232,15 +232,15 @@ impl CopyContext {
         end.has_last(index).then_some(end.last_length)
     }
 
-    /// Returns whether block `index` may have `length` bytes. In a stream only the last block may be
-    /// shorter than the others, if its source has signed the end.
+    /// Returns whether block `index` may have `length` bytes. In a stream only the last block may
+    /// be shorter than the others, if its source has signed the end.
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
         let is_last = self.layout.open && self.length_of_last(index) == Some(length);
         is_last || length == self.layout.block_length(index)
     }
 
-    /// Notes the end of a stream, which the source has signed. Returns whether it has signed no other
-    /// one before.
+    /// Notes the end of a stream, which the source has signed. Returns whether it has signed no
+    /// other one before.
     pub fn note_end(&self, end: SignedEnd) -> bool {
         self.end.get_or_init(|| end).end == end.end
     }

@@ -41,7 +41,8 @@ pub fn majority(count: usize) -> usize {
     count / 2 + 1
 }
 
-/// Returns the newest entry of each name. Equal ones have the holders of all, first those that are `known`.
+/// Returns the newest entry of each name. Equal ones have the holders of all, first those that are
+/// `known`.
 pub fn newest<'a>(
     answers: impl Iterator<Item = &'a Answer>,
     known: impl Fn(&str) -> bool,

@@ -537,9 +537,10 @@ impl NameManifest {
             && self.files.iter().zip(&other.files).all(same)
     }
 
-    /// Returns this manifest as the next one of a name that stood for `old`. Copies compare files by length and time: a
-    /// file with the content that it had keeps its time, and one with other content has a later one, so that no earlier
-    /// content of the file had the time, however often the name was published.
+    /// Returns this manifest as the next one of a name that stood for `old`. Copies compare files by
+    /// length and time: a file with the content that it had keeps its time, and one with other
+    /// content has a later one, so that no earlier content of the file had the time, however often
+    /// the name was published.
     #[must_use]
     pub fn following(mut self, old: &Self) -> Self {
         let known: HashMap<&[u8], &NamedFile> =

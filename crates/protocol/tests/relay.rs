@@ -205,27 +205,6 @@ fn a_downstream_that_requests_blocks_without_end_holds_up_nobody() {
 }
 
 #[test]
-fn requests_without_end_cost_the_link() {
-    let mut head = Middle::new(true);
-    head.after(route(None, Some(1)));
-    head.after(Event::Opened(Down, 1));
-    head.after(Event::Requested(1, Kind::Resume, 8));
-    let mut served = 0;
-    let lost = loop {
-        let orders = head.after(Event::Requested(1, Kind::Again, 3));
-        if let [.., Order::ReportLost(Down, 1, reason)] = &orders[..] {
-            break reason.clone();
-        }
-        served += 1;
-        assert!(served < 1000, "it is served for ever");
-        head.after(Event::Fed);
-    };
-    assert_eq!(lost, "protocol error: it requests blocks without end");
-    // A wire that damages nine of ten blocks is repaired.
-    assert!(served >= 10 * 8, "{served}");
-}
-
-#[test]
 fn a_repeated_resume_costs_the_link_and_feeds_nothing_twice() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
@@ -256,11 +235,7 @@ fn side_links_never_share_a_key_however_often_they_repair() {
         }
         last
     };
-    // As many as cost no link.
-    assert!(
-        newest(5, 8 * 16 + 64) < newest(6, 1),
-        "the next link's keys begin behind all of these"
-    );
+    assert!(newest(5, 5000) < newest(6, 1), "the next link's keys begin behind all of these");
 }
 
 #[test]

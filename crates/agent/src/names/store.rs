@@ -151,8 +151,9 @@ impl NameStore {
         self.keep_changing(entry, manifest, key, wall_ns)
     }
 
-    /// Adds a holder of the content with the manifest `root` to the entry of `name`, if it has this content. If there are
-    /// too many, one makes way for it, first one of a node that is not `known`.
+    /// Adds a holder of the content with the manifest `root` to the entry of `name`, if it has this
+    /// content. If there are too many, one makes way for it, first one of a node that is not
+    /// `known`.
     ///
     /// # Errors
     /// When the holder has no usual name or path, or the entry cannot be written.

@@ -30,8 +30,8 @@ impl Lane {
         }
     }
 
-    /// Sends the signed end of a stream, if it is known, and the missing digests of all blocks before
-    /// `end` over a link. Nodes further down the
+    /// Sends the signed end of a stream, if it is known, and the missing digests of all blocks
+    /// before `end` over a link. Nodes further down the
     /// chain may need them for blocks that this downstream already has.
     pub(super) fn send_all_digests(&mut self, epoch: u32, end: u64) {
         self.send_source_end(epoch);

@@ -15,8 +15,8 @@ use garland_transport::{LinkError, link};
 
 impl Lane {
     /// Waits for a command, a frame from the upstream if it may be read, or a request from a
-    /// downstream, and handles what arrives on the links. If a block was `fed`, there may be more to
-    /// send: only handles what has already arrived. After a requested block that includes the
+    /// downstream, and handles what arrives on the links. If a block was `fed`, there may be more
+    /// to send: only handles what has already arrived. After a requested block that includes the
     /// upstream's next one, so that requests without end do not stop the lane.
     pub(super) fn wait(&mut self, fed: Fed) -> io::Result<()> {
         let more = fed != Fed::Nothing;

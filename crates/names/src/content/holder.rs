@@ -146,8 +146,8 @@ impl Holder {
         }
     }
 
-    /// Returns whether it is to be read from if the holders of the ranks before give so many bytes in a
-    /// second, and readers wait for them.
+    /// Returns whether it is to be read from if the holders of the ranks before give so many bytes
+    /// in a second, and readers wait for them.
     pub fn helps_at(&self, rate: u64) -> bool {
         match self.access {
             Access::Here | Access::Node(_) | Access::Elsewhere => rate < SLOW_NODES,

@@ -205,8 +205,9 @@ impl Shared {
         }
     }
 
-    /// Starts to read from the holders of the next rank if `helps` is true of them, because those of the ranks before
-    /// are silent or slow. They are not left alone: what they fetch may come slowly to them.
+    /// Starts to read from the holders of the next rank if `helps` is true of them, because those of
+    /// the ranks before are silent or slow. They are not left alone: what they fetch may come slowly
+    /// to them.
     fn activate_rank(shared: &Arc<Self>, helps: impl Fn(&Holder) -> bool) {
         let rest = &shared.holders[*shared.active.lock()..];
         let first = rest.first().filter(|holder| holder.is_readable() && helps(holder));

@@ -28,7 +28,8 @@ const QUIET_MAX_NS: u64 = 5_000_000_000;
 /// The waiting time after which it is measured how much comes, in nanoseconds.
 const MEASURED_NS: u64 = 10_000_000_000;
 
-/// The length that a short block counts as when rates are measured: a small file costs its round trip.
+/// The length that a short block counts as when rates are measured: a small file costs its round
+/// trip.
 const COUNTED_MIN: u64 = 16 << 10;
 
 /// The most that counts between two looks at the clock: if this process was stopped, nobody was silent.
@@ -248,7 +249,8 @@ impl Window {
         Silence { silent, is_quiet, waited_rate }
     }
 
-    /// Returns how many bytes came in a second while readers waited, each time that they have waited for so long.
+    /// Returns how many bytes came in a second while readers waited, each time that they have waited
+    /// for so long.
     fn measure(&mut self) -> Option<u64> {
         let span_ns = self.waited_ns.saturating_sub(self.measured_ns);
         if span_ns < MEASURED_NS {
@@ -431,8 +433,8 @@ mod tests {
         assert_eq!(window.next(1, now_ns), Some(0), "others fetch what it was to fetch");
     }
 
-    /// Waits for so many seconds for blocks of 1 MiB, of which one comes from holder 0 each time after `pause`
-    /// looks of 100 ms. Returns the rates that were measured.
+    /// Waits for so many seconds for blocks of 1 MiB, of which one comes from holder 0 each time
+    /// after `pause` looks of 100 ms. Returns the rates that were measured.
     fn rates(pause: u64, seconds: u64) -> Vec<u64> {
         let mut window = Window::new(vec![1 << 20; 1000].into(), 1);
         let mut rates = Vec::new();

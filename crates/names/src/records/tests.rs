@@ -486,7 +486,7 @@ fn a_keeper_that_invents_holders_leaves_room_for_those_of_the_others() {
     // Nodes that have standing agents lose no place to others.
     let full: Vec<String> = many("n");
     assert_eq!(merged([&lies, &answer(full.clone())]), full);
-    // Nor do they to nodes that are known, and that a keeper names falsely: it has every other place.
+    // A keeper that names known nodes falsely has every other place.
     let false_ones = answer(many("nx"));
     let truly = merged([&false_ones, &answer(full)]);
     assert_eq!(truly.iter().filter(|node| !node.starts_with("nx")).count(), HOLDERS_MAX / 2);

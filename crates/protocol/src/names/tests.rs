@@ -138,7 +138,7 @@ fn a_manifest_has_paths_that_a_copy_can_make_and_nothing_else() {
         assert_eq!(refused_paths([path]), None);
     }
     assert_eq!(refused_paths([b"a".to_vec(), b"a.b".to_vec(), b"b/a".to_vec()]), None);
-    // A directory's files follow each other, also if a neighbour's name has a smaller byte than `/`.
+    // A directory's files follow each other, also if a neighbour has a smaller byte than `/`.
     assert_eq!(refused_paths([b"a/b".to_vec(), b"a.b".to_vec()]), None);
     let refused = |paths: &[&[u8]]| match *paths {
         [one] => refused_paths([one.to_vec()]),

@@ -12,8 +12,6 @@ pub(super) struct Down {
     /// The ordinal of the next block that the downstream expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
-    /// The number of blocks that the downstream has requested.
-    pub(super) requests: u64,
     /// The blocks that the downstream has, if it has reported any.
     pub(super) has: Option<BlockSet>,
     pub(super) ended: bool,
@@ -21,15 +19,7 @@ pub(super) struct Down {
 
 impl Down {
     pub(super) fn new(epoch: u32) -> Self {
-        Self {
-            epoch,
-            resumed: false,
-            next: 0,
-            again: VecDeque::new(),
-            requests: 0,
-            has: None,
-            ended: false,
-        }
+        Self { epoch, resumed: false, next: 0, again: VecDeque::new(), has: None, ended: false }
     }
 
     /// Notes that block `index` with ordinal `place` was sent on this link.

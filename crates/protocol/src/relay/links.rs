@@ -6,12 +6,9 @@ use crate::frame::Kind;
 use crate::route::{Downstream, LinkSide, Route};
 use crate::sink::Sink;
 
-/// The maximum number of pending requests of a downstream; further ones are ignored.
+/// The maximum number of pending requests of a downstream; further ones are ignored. All of them
+/// together are not bounded: a node whose disk hangs drops blocks, and requests them, for as long.
 const AGAIN_MAX: usize = 64;
-
-/// The maximum number of requests of a downstream for each block of the lane, over one link: a wire
-/// that damages most blocks needs a few, and nothing needs them without end.
-const REQUESTS_MAX: u64 = 16;
 
 impl Relay {
     pub(super) fn take_route(&mut self, route: Route) {
@@ -95,13 +92,6 @@ impl Relay {
                 down.next = index.min(self.blocks.len());
             }
             Kind::Again => {
-                down.requests += 1;
-                let requests_max = self.blocks.len().saturating_mul(REQUESTS_MAX);
-                if down.requests > requests_max.saturating_add(AGAIN_MAX as u64) {
-                    self.orders.push_back(RelayOrder::Close(LinkSide::Down, epoch));
-                    let reason = "protocol error: it requests blocks without end".to_owned();
-                    return self.lost(LinkSide::Down, epoch, reason);
-                }
                 let room = down.again.len() < AGAIN_MAX && !down.again.contains(&index);
                 if room && self.blocks.ordinal(index).is_some() {
                     down.again.push_back(index);
