@@ -38,8 +38,8 @@ pub fn run(words: &[OsString]) -> Result<Exit, Failure> {
     // the agent down cleanly. The call fails if the process already leads a session, which has the
     // same effect.
     let _ = garland_sys::process::leave_session();
-    // Nobody's terminal reaches it from here on, and the commands of others are not to ignore signals
-    // because the one that started it was to outlast its terminal.
+    // Nobody's terminal reaches it from here on, and the commands of others are not to ignore
+    // signals because the one that started it was to outlast its terminal.
     inherited::stop_ignoring();
     if let Some(fault) = arguments.clock {
         let ClockFault { offset_ns, drift_ppb, step } = fault;

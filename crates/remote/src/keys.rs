@@ -1,6 +1,6 @@
-//! Objects whose keys are no paths for the library. Its parser of listings refuses a whole listing for
-//! one such key (`a//b`, `..`), and changes others (`a/` and `/a` become `a`). They are taken out of the
-//! listing before the library parses it, and kept beside it.
+//! Objects whose keys are no paths for the library. Its parser of listings refuses a whole listing
+//! for one such key (`a//b`, `..`), and changes others (`a/` and `/a` become `a`). They are taken
+//! out of the listing before the library parses it, and kept beside it.
 
 use std::sync::Arc;
 
@@ -50,8 +50,9 @@ impl OddObjects {
 }
 
 impl OddObject {
-    /// Parses the inside of an object's element. Returns `None` if its key is a path for the library, or
-    /// if the element is not as expected; the library reports what is wrong with it then.
+    /// Parses the inside of an object's element. Returns `None` if its key is a path for the
+    /// library, or if the element is not as expected; the library reports what is wrong with it
+    /// then.
     fn parse(inner: &str) -> Option<Self> {
         let key = text(inner, "Key")?;
         if Path::parse(&key).is_ok_and(|path| path.as_ref() == key) {

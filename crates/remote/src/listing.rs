@@ -100,8 +100,8 @@ impl Listing {
         })
     }
 
-    /// Starts to read the objects with these numbers, which ascend. Later calls have no effect. An object
-    /// that cannot be read is left out.
+    /// Starts to read the objects with these numbers, which ascend. Later calls have no effect. An
+    /// object that cannot be read is left out.
     pub fn start(&self, numbers: impl FnOnce() -> Vec<u32>) {
         self.reading.get_or_init(|| {
             let origin = |number: &u32| match &self.objects[*number as usize] {
@@ -149,8 +149,8 @@ impl Entry {
     }
 }
 
-/// Returns a key without the prefix with which it was asked for. The key of the prefix itself, without
-/// its slash, gives an empty path.
+/// Returns a key without the prefix with which it was asked for. The key of the prefix itself,
+/// without its slash, gives an empty path.
 fn below<'a>(prefix: &str, key: &'a str) -> &'a str {
     match key.strip_prefix(prefix) {
         Some(rest) => rest,

@@ -28,8 +28,8 @@ const ELSEWHERE: [&str; 3] = [
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 ];
 
-/// Creates the object store of `address`, which `transport` reaches. Returns the store, and the path of
-/// the object in it.
+/// Creates the object store of `address`, which `transport` reaches. Returns the store, and the
+/// path of the object in it.
 pub(crate) fn of(
     address: &Address,
     transport: Transport,

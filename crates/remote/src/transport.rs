@@ -43,8 +43,8 @@ const SLICE: usize = 128 << 10;
 /// be used again.
 const REDIRECT_BODY_MAX: u64 = 64 << 10;
 
-/// The maximum number of bytes of a part of a listing. A thousand keys of 1 KiB, each byte escaped, take
-/// some 6 MiB.
+/// The maximum number of bytes of a part of a listing. A thousand keys of 1 KiB, each byte escaped,
+/// take some 6 MiB.
 const LISTING_MAX: u64 = 32 << 20;
 
 /// An HTTP client. Its connections are kept for the next requests.

@@ -24,8 +24,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The name by which users refer to the last run.
 pub const LAST: &str = "last";
 
-/// The maximum length of a file of a run that is read at once. The result of a copy to 2,000 nodes has a
-/// few MB, the longest trace 64 MiB.
+/// The maximum length of a file of a run that is read at once. The result of a copy to 2,000 nodes
+/// has a few MB, the longest trace 64 MiB.
 const FILE_MAX: u64 = 256 << 20;
 
 /// Reads a file in the directory of a run. The directory may be another user's, who may have put

@@ -1,6 +1,6 @@
 //! What this process was given by the one that started it: which standard descriptors were closed,
-//! and which signals were ignored. It is looked at before `main`: the Rust runtime opens `/dev/null`
-//! in place of closed descriptors and ignores SIGPIPE, after which nobody can tell.
+//! and which signals were ignored. It is looked at before `main`: the Rust runtime opens
+//! `/dev/null` in place of closed descriptors and ignores SIGPIPE, after which nobody can tell.
 
 use std::io::{self, Stdin, Stdout};
 use std::os::unix::process::CommandExt;
@@ -79,15 +79,15 @@ fn open_at_start(descriptor: u8, name: &str) -> io::Result<()> {
     }
 }
 
-/// Returns whether the signal was ignored when this process was started, as by nohup(1) or by a shell
-/// that runs a command in the background.
+/// Returns whether the signal was ignored when this process was started, as by nohup(1) or by a
+/// shell that runs a command in the background.
 #[must_use]
 pub fn ignores(signal: i32) -> bool {
     IGNORED.load(Ordering::Relaxed) & bit(signal) != 0
 }
 
-/// Makes this process, and the programs that it starts, take signals that were ignored at its start. An
-/// agent that was started with nohup(1) must not run the commands of others so.
+/// Makes this process, and the programs that it starts, take signals that were ignored at its
+/// start. An agent that was started with nohup(1) must not run the commands of others so.
 pub fn stop_ignoring() {
     let ignored = IGNORED.swap(0, Ordering::Relaxed);
     let ignored = (1..=SIGNAL_MAX).filter(|signal| ignored & bit(*signal) != 0);
@@ -97,8 +97,8 @@ pub fn stop_ignoring() {
     }
 }
 
-/// Makes writes beyond the limit of the length of files (`ulimit -f`) fail with an error, as on a full
-/// disk, instead of killing this process without a word.
+/// Makes writes beyond the limit of the length of files (`ulimit -f`) fail with an error, as on a
+/// full disk, instead of killing this process without a word.
 pub fn survive_file_limit() {
     // SAFETY: SIG_IGN is a valid disposition of this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

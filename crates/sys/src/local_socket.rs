@@ -81,13 +81,14 @@ pub struct Hearing {
 pub struct Heard {
     /// The whole messages.
     pub messages: Vec<Vec<u8>>,
-    /// The number of sockets whose message was incomplete or too long or did not come, or which were
-    /// gone or not asked. Those of other users do not count.
+    /// The number of sockets whose message was incomplete or too long or did not come, or which
+    /// were gone or not asked. Those of other users do not count.
     pub silent: usize,
 }
 
-/// Connects to the sockets with these names, and reads a message from each that belongs to this user or
-/// to root. Anybody can take such names, so sockets of others cost a connection each and nothing more.
+/// Connects to the sockets with these names, and reads a message from each that belongs to this
+/// user or to root. Anybody can take such names, so sockets of others cost a connection each and
+/// nothing more.
 #[must_use]
 pub fn hear(names: &[String], hearing: Hearing) -> Heard {
     let deadline_ns = clock::after(hearing.patience);

@@ -15,8 +15,8 @@ use crate::{inherited, limits};
 const TAKEN: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP arrives. These signals are
-/// blocked in this process. Those that were ignored when it was started stay ignored: nohup(1) is to
-/// outlast the terminal, and a shell that runs a command in the background keeps Ctrl-C from it.
+/// blocked in this process. Those that were ignored when it was started stay ignored: nohup(1) is
+/// to outlast the terminal, and a shell that runs a command in the background keeps Ctrl-C from it.
 #[derive(Debug)]
 pub struct Interrupts {
     fd: OwnedFd,

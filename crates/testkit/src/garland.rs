@@ -83,8 +83,8 @@ impl<'a> Garland<'a> {
         command
     }
 
-    /// Returns the command `garland ARGUMENTS` as started by the shell's `line`, in which `"$0" "$@"`
-    /// stands for it.
+    /// Returns the command `garland ARGUMENTS` as started by the shell's `line`, in which `"$0"
+    /// "$@"` stands for it.
     #[must_use]
     pub fn by_shell<A: AsRef<OsStr>>(&self, line: &str, arguments: &[A]) -> Command {
         let inner = self.command(arguments);

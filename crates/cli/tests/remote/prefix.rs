@@ -127,8 +127,8 @@ fn a_prefix_without_a_slash_keeps_its_name_and_patterns_hold() {
     scratch.assert_nothing_left();
 }
 
-/// The listing of a store that has these keys below `k/`, each with its name as its contents; keys that
-/// end in a slash are empty.
+/// The listing of a store that has these keys below `k/`, each with its name as its contents; keys
+/// that end in a slash are empty.
 fn listing(keys: &[&str]) -> String {
     let object = |key: &&str| {
         let size = if key.ends_with('/') { 0 } else { key.len() };

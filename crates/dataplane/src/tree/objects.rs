@@ -21,7 +21,8 @@ const FOLDER_MODE: u32 = 0o755;
 pub struct ObjectFile<'a> {
     /// The path in the tree.
     pub path: &'a [u8],
-    /// Whether the store can be asked for its bytes. If not, and they are needed, the object is told.
+    /// Whether the store can be asked for its bytes. If not, and they are needed, the object is
+    /// told.
     pub is_readable: bool,
     /// The length in bytes.
     pub length: u64,
@@ -185,8 +186,8 @@ impl ObjectTree<'_> {
         self.scan.left_out.push(LeftOut::failed(object.path, reason));
     }
 
-    /// Leaves and enters directories until those with these names are open. New ones get the time of
-    /// the object `modified`.
+    /// Leaves and enters directories until those with these names are open. New ones get the time
+    /// of the object `modified`.
     fn enter(&mut self, folders: &[&[u8]], modified: (i64, u32)) {
         let alike = self.open.iter().zip(folders).take_while(|(open, name)| open.0 == **name);
         self.leave(alike.count());

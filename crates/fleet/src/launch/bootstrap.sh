@@ -68,12 +68,12 @@ trap tidy 0;
 trap "exit 1" 1 2 13 15;
 # The commands that this node lacks for unpacking the program, and for fetching it from another node.
 l=; for o in gzip bash timeout sha256sum; do command -v "$o" >/dev/null || l=$l,$o; done; l=${l#,};
-# The new program is $t, open as descriptor 8, and its compressed form $e, open as 7. Both are written and
-# read by the descriptors of this shell: in a directory to which others may write, a name may mean a link or
-# another file by now.
+# The new program is $t, open as descriptor 8, and its compressed form $e, open as 7. Both are
+# written and read by the descriptors of this shell: in a directory to which others may write, a
+# name may mean a link or another file by now.
 w8=/proc/$$/fd/8; w7=/proc/$$/fd/7;
-# Creates the file $2 as descriptor $1, and fails if the name is taken. "command" keeps a failed "exec" from
-# ending the shell.
+# Creates the file $2 as descriptor $1, and fails if the name is taken. "command" keeps a failed
+# "exec" from ending the shell.
 create() {
   if [ -e "$2" ] || [ -h "$2" ]; then rm -f "$2"; fi;
   # With noclobber set, a file or link that another user has created is not written through.

@@ -280,8 +280,8 @@ impl Mount {
         self.peer(inode).ask(ask, Vec::new(), Box::new(then));
     }
 
-    /// Replies once the names in a directory are on the node's stable storage. The node has made all of
-    /// them before it replied to whoever made them.
+    /// Replies once the names in a directory are on the node's stable storage. The node has made
+    /// all of them before it replied to whoever made them.
     pub fn sync_folder(&self, inode: &Arc<Inode>, reply: ReplyEmpty) {
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let then = move |outcome: Result<Reply, Errno>| match outcome {

@@ -20,8 +20,8 @@ const DEEPEST: usize = 32;
 /// ```
 ///
 /// # Errors
-/// [`NodeListError`]: a syntax error, more than [`MOST_NAMES`] names, an unknown group, an unreadable
-/// source, or no names.
+/// [`NodeListError`]: a syntax error, more than [`MOST_NAMES`] names, an unknown group, an
+/// unreadable source, or no names.
 pub fn expand(expr: &str, sources: &dyn Sources) -> Result<Vec<String>, NodeListError> {
     let mut expander = Expander { sources, budget: MOST_NAMES, open: Vec::new() };
     let names = expander.evaluate(expr, Origin::Given)?;

@@ -122,9 +122,9 @@ impl<'a> Scanner<'a> {
         Pattern::new(pieces).map_err(|problem| (start..self.at, problem))
     }
 
-    /// Reads an IPv6 address in brackets, as scp(1) has it, at the beginning of an item or after the
-    /// `@` of a user. Returns its parts: a name neither begins nor ends with a colon, so zeros that the
-    /// address leaves out there are written.
+    /// Reads an IPv6 address in brackets, as scp(1) has it, at the beginning of an item or after
+    /// the `@` of a user. Returns its parts: a name neither begins nor ends with a colon, so zeros
+    /// that the address leaves out there are written.
     fn address(&mut self, start: usize) -> Option<[&'a str; 3]> {
         let before = &self.text[start..self.at];
         let inside = self.text[self.at..].strip_prefix('[')?;

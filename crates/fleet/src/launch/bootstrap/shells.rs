@@ -174,7 +174,8 @@ fn a_link_that_takes_the_name_of_the_new_program_is_not_written_through() {
         let ours = program("ours");
         let path = node.put("shared/garland", &ours, 0o755);
         let victim = node.put("victim", b"precious", 0o600);
-        // A tool that the script calls puts the link there, between the file's creation and its use.
+        // A tool that the script calls puts the link there, between the file's creation and its
+        // use.
         let swap = format!(
             "#!/bin/sh\nfor t in own/.new.*; do rm -f $t; ln -s {victim} $t; done\nexec /usr/bin/TOOL \"$@\"\n"
         );
