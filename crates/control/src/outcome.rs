@@ -1,5 +1,6 @@
 //! The outcome of a copy.
 
+use garland_core::plan::NodeId;
 use garland_core::trace::Trace;
 use garland_protocol::{BadFrame, Fault, Moments, NodeOutcome, StageDepth, Summed};
 
@@ -14,6 +15,8 @@ pub struct Outcome {
     pub faults: Vec<Fault>,
     /// The hops that corrupted frames.
     pub bad_frames: Vec<BadFrame>,
+    /// The nodes that reported more corrupt blocks and frames than are kept.
+    pub faults_cut_short: Vec<NodeId>,
     /// Whether the user interrupted.
     pub interrupted: bool,
     /// The trace of the head, followed by those of the nodes that sent one.

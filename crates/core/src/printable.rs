@@ -14,6 +14,41 @@ pub fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
+/// Returns the name of a file for a message: one line, in which different names never look alike. A
+/// backslash is doubled, bytes that are no text become `\xHH`, and characters above them `\u{HEX}`.
+pub fn name(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => shown.push_str("\\\\"),
+                // `\xHH` would be a byte that is no text.
+                '\u{80}'..='\u{9f}' => {
+                    let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+                }
+                c => shown.push_str(&line(c.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+/// Returns the bytes of a name in hexadecimal, for a JSON object beside [`name`]; `None` if the
+/// name is text, which a JSON string keeps exactly.
+pub fn name_bytes(bytes: &[u8]) -> Option<String> {
+    let is_text = str::from_utf8(bytes).is_ok();
+    (!is_text).then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Returns the name of a file for a JSON object: exactly, if it is text, otherwise as [`name`]
+/// does.
+pub fn json_name(bytes: &[u8]) -> String {
+    str::from_utf8(bytes).map_or_else(|_| name(bytes), str::to_owned)
+}
+
 /// Escapes bytes as [`text`] does; invalid UTF-8 becomes `\xHH`.
 pub fn bytes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
@@ -96,6 +131,37 @@ mod tests {
         assert!(!text.chars().any(|c| c != '\n' && is_obeyed(c)), "{text}");
         let inner = text.trim_start_matches("{\n  ").trim_end_matches("\n}");
         assert_eq!(serde_json::from_str::<String>(inner).unwrap(), hostile);
+    }
+
+    #[test]
+    fn different_names_never_look_alike() {
+        let names: [&[u8]; 12] = [
+            b"a\nb",
+            b"a\\nb",
+            b"a\\\\nb",
+            b"a\xffb",
+            b"a\xfeb",
+            b"a\\xffb",
+            "a\u{fffd}b".as_bytes(),
+            "\u{9b}".as_bytes(),
+            b"\x9b",
+            b"\\x9b",
+            b"?",
+            b"\t",
+        ];
+        let shown: Vec<String> = names.iter().map(|bytes| name(bytes)).collect();
+        for (at, one) in shown.iter().enumerate() {
+            assert!(!one.chars().any(is_obeyed), "{one}");
+            assert!(!shown[at + 1..].contains(one), "{one}");
+            // The output escapes nothing a second time.
+            assert_eq!(text(one), *one);
+        }
+        assert_eq!(name("gr\u{f6}\u{df}e 1".as_bytes()), "größe 1");
+        assert_eq!((name_bytes(b"a\xff"), name_bytes(b"a\n")), (Some("61ff".to_owned()), None));
+        assert_eq!(
+            (json_name(b"a\xff"), json_name(b"a\\")),
+            ("a\\xff".to_owned(), "a\\".to_owned())
+        );
     }
 
     #[test]

@@ -71,6 +71,9 @@ pub struct CopyResult {
     stages: Vec<StageResult>,
     #[serde(default)]
     faults: Vec<FaultResult>,
+    /// The nodes that reported more faults than `faults` has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    faults_cut_short: Vec<String>,
     /// What the holders of a name gave (`garland get`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     holders: Vec<HolderShare>,
@@ -212,6 +215,7 @@ impl CopyResult {
             nodes,
             stages: copies.iter().flat_map(stages).collect(),
             faults: copies.iter().flat_map(faults).collect(),
+            faults_cut_short: copies.iter().flat_map(faults_cut_short).collect(),
             holders: Vec::new(),
             tree: None,
             interrupted: copies.iter().any(|copied| copied.outcome.interrupted),
@@ -341,6 +345,11 @@ fn stages(copied: &Copied) -> impl Iterator<Item = StageResult> {
     here.chain(there)
 }
 
+fn faults_cut_short(copied: &Copied) -> impl Iterator<Item = String> {
+    let nodes = copied.outcome.faults_cut_short.iter();
+    nodes.map(|id| copied.plan.nodes[id.index()].name.clone())
+}
+
 fn faults(copied: &Copied) -> impl Iterator<Item = FaultResult> {
     let name = |id: NodeId| copied.plan.nodes[id.index()].name.clone();
     let blocks = copied.outcome.faults.iter().map(move |fault| FaultResult {
@@ -427,6 +436,10 @@ impl fmt::Display for CopyResult {
                 None => "a frame".to_owned(),
             };
             writeln!(f, "fault   {what} changed between {from} and {to}; sent again")?;
+        }
+        if !self.faults_cut_short.is_empty() {
+            let names = nodelist::fold(&self.faults_cut_short);
+            writeln!(f, "fault   {names} reported more than are kept; the others are not listed")?;
         }
         if self.in_place && self.nodes.iter().any(|node| !node.end.is_ok()) {
             writeln!(f, "note    a device, a pipe or a command keeps the bytes it has received")?;

@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use garland_core::printable;
 use garland_dataplane::{LeftOut, Tally};
 use garland_protocol::Absent;
 use serde::{Deserialize, Serialize};
@@ -42,6 +44,9 @@ pub struct TreeResult {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LeftOutResult {
     path: String,
+    /// The path in hexadecimal, if it is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
     reason: String,
     /// Whether an error prevented the copy of the entry; if not, the entry was skipped by design.
     missed: bool,
@@ -55,10 +60,14 @@ impl TreeResult {
         // List first the entries that should have been copied.
         let first = left_out.iter().filter(|left| left.failed);
         let all = first.chain(left_out.iter().filter(|left| !left.failed));
-        let entry = |left: &LeftOut| LeftOutResult {
-            path: left.path.to_string_lossy().into_owned(),
-            reason: left.reason.clone(),
-            missed: left.failed,
+        let entry = |left: &LeftOut| {
+            let path = left.path.as_os_str().as_bytes();
+            LeftOutResult {
+                path: printable::json_name(path),
+                path_bytes: printable::name_bytes(path),
+                reason: left.reason.clone(),
+                missed: left.failed,
+            }
         };
         Self {
             files: tally.files,
@@ -80,7 +89,8 @@ impl TreeResult {
 
     /// Sets the directories in which nodes were told to remove nothing.
     pub fn with_deletion_skipped(self, directories: &[PathBuf]) -> Self {
-        let first = directories.iter().take(KEPT).map(|path| path.to_string_lossy().into_owned());
+        let first = directories.iter().take(KEPT);
+        let first = first.map(|path| printable::json_name(path.as_os_str().as_bytes()));
         Self { deletion_skipped: directories.len(), deletion_skipped_in: first.collect(), ..self }
     }
 
@@ -126,7 +136,12 @@ impl TreeResult {
         let (word, count) =
             if missed { ("missed", self.missed) } else { ("skipped", self.skipped) };
         for left in self.left_out.iter().filter(|left| left.missed == missed).take(SHOWN) {
-            writeln!(f, "{word:<7} {}", shown(&format!("{}: {}", left.path, left.reason)))?;
+            let path = match left.path_bytes {
+                // It is escaped already.
+                Some(_) => left.path.clone(),
+                None => printable::name(left.path.as_bytes()),
+            };
+            writeln!(f, "{word:<7} {path}: {}", printable::line(&left.reason))?;
         }
         write_more(f, word, count)
     }
@@ -134,16 +149,10 @@ impl TreeResult {
     fn write_unswept(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for folder in self.deletion_skipped_in.iter().take(SHOWN) {
             let why = "nothing was removed, since one of its entries was not copied";
-            writeln!(f, "kept    {}: {why}", shown(folder))?;
+            writeln!(f, "kept    {}: {why}", printable::line(folder))?;
         }
         write_more(f, "kept", self.deletion_skipped)
     }
-}
-
-/// Replaces the control characters in a line by `?`: file names may contain them, and a terminal
-/// would interpret them.
-fn shown(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Writes how many of the `count` entries of a list are not shown, if any, after `word`.
@@ -196,6 +205,6 @@ mod tests {
         let said = result.to_string();
         assert!(said.starts_with("tree    1 file, 0 directories, 2 links\nmissed  f0: a reason\n"));
         assert!(said.contains("missed  and 2 more"), "{said}");
-        assert!(said.ends_with("skipped sock?: a reason\n"), "{said}");
+        assert!(said.ends_with("skipped sock\\n: a reason\n"), "{said}");
     }
 }

@@ -104,8 +104,7 @@ impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for row in &self.rows {
             let word = if row.change == Change::Copy { "copy" } else { "remove" };
-            let path = String::from_utf8_lossy(&row.path);
-            let path = printable::line(&path);
+            let path = printable::name(&row.path);
             match &self.sets[row.set] {
                 (_, true) => writeln!(f, "{word:<7} {path}")?,
                 (nodes, false) => writeln!(f, "{word:<7} {path}  ({nodes})")?,
@@ -126,11 +125,14 @@ impl Serialize for Changes {
         struct Entry<'a> {
             change: Change,
             path: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            path_bytes: Option<String>,
             nodes: &'a str,
         }
         serializer.collect_seq(self.rows.iter().map(|row| Entry {
             change: row.change,
-            path: String::from_utf8_lossy(&row.path).into_owned(),
+            path: printable::json_name(&row.path),
+            path_bytes: printable::name_bytes(&row.path),
             nodes: &self.sets[row.set].0,
         }))
     }

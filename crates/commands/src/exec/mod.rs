@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use garland_control::{CommandEnd, run_command};
+use garland_protocol::MAX_MESSAGE;
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 
@@ -55,6 +56,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(&exec.nodes)?;
+    refuse_too_long(&words(exec))?;
     let places = Places::open()?;
     let lab = exec.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "exec")?;
@@ -112,6 +114,20 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
 fn words(exec: &Exec) -> Vec<Vec<u8>> {
     let words: Vec<Vec<u8>> = exec.command.iter().map(|word| word.as_bytes().to_vec()).collect();
     if exec.shell { vec![b"sh".to_vec(), b"-c".to_vec(), words.join(&b' ')] } else { words }
+}
+
+/// Fails if a command does not fit into a message to an agent.
+fn refuse_too_long(command: &[Vec<u8>]) -> Result<(), Failure> {
+    /// The room for what a message has beside the words, and for the length of each word.
+    const AROUND: usize = 16;
+    const AROUND_WORD: usize = 3;
+    let length: usize = command.iter().map(|word| word.len() + AROUND_WORD).sum();
+    if length + AROUND <= MAX_MESSAGE {
+        return Ok(());
+    }
+    let message = format!("the command has {length} bytes; at most {} fit", MAX_MESSAGE - AROUND);
+    Err(Failure::usage(message)
+        .hint("copy a script to the nodes with garland cp, and execute that"))
 }
 
 fn reason(end: &CommandEnd) -> Option<String> {

@@ -54,6 +54,7 @@ impl Driver<'_> {
             moments: self.head.moments(clock::now_ns()),
             faults: self.head.faults(),
             bad_frames: self.head.bad_frames().to_vec(),
+            faults_cut_short: self.head.faults_cut_short(),
             interrupted: self.head.is_interrupted(),
             traces,
             depths: context.stages.depths(),

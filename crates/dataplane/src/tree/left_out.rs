@@ -5,6 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use garland_core::printable;
 use garland_protocol::{Absence, Absent, MAX_MESSAGE};
 
 /// A file or directory that is not copied, and why.
@@ -64,6 +65,6 @@ impl From<Absent> for LeftOut {
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.reason)
+        write!(f, "{}: {}", printable::name(self.path.as_os_str().as_bytes()), self.reason)
     }
 }

@@ -56,6 +56,11 @@ impl Faults {
         *reports <= REPORTS_MAX
     }
 
+    /// Returns the nodes that reported more than is kept.
+    pub(super) fn cut_short(&self) -> Vec<NodeId> {
+        self.reports.keys().copied().filter(|node| self.is_cut_short(*node)).collect()
+    }
+
     /// Returns whether reports of the node were left out.
     fn is_cut_short(&self, node: NodeId) -> bool {
         self.reports.get(&node).is_some_and(|reports| *reports > REPORTS_MAX)

@@ -216,6 +216,12 @@ impl Head {
         self.faults.frames()
     }
 
+    /// Returns the nodes that reported more corrupt blocks and frames than are kept.
+    #[must_use]
+    pub fn faults_cut_short(&self) -> Vec<NodeId> {
+        self.faults.cut_short()
+    }
+
     fn bad_block(&mut self, by: NodeId, index: u64) {
         if self.lanes.iter().any(|lane| lane.blocks.ordinal(index).is_some()) {
             self.faults.add_block(index, by);

@@ -116,6 +116,7 @@ fn failed(plan: &Plan, reason: &str) -> Outcome {
         moments,
         faults: Vec::new(),
         bad_frames: Vec::new(),
+        faults_cut_short: Vec::new(),
         interrupted: reason == "interrupted",
         traces: Vec::new(),
         depths: Vec::new(),

@@ -4,6 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
+use garland_core::printable;
 use garland_sys::error::reason;
 
 /// The number of errors whose texts are kept; further ones are only counted.
@@ -22,7 +23,7 @@ impl Troubles {
     /// # Errors
     /// When the error affects the rest of the tree, too; such an error is not recorded.
     pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
-        let said = format!("{}: {}", String::from_utf8_lossy(path), reason(error));
+        let said = format!("{}: {}", printable::name(path), reason(error));
         if is_for_all(error) {
             return Err(io::Error::other(said));
         }
