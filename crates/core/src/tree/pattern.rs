@@ -215,20 +215,26 @@ fn set(text: &[u8], at: &mut usize) -> Result<Token, PatternError> {
     }
 }
 
+/// A class of bytes in a set, such as `[:upper:]`.
+struct Class {
+    name: &'static [u8],
+    ranges: &'static [(u8, u8)],
+}
+
 /// The classes of bytes, as in the C locale.
-const CLASSES: [(&[u8], &[(u8, u8)]); 12] = [
-    (b"alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
-    (b"alpha", &[(b'A', b'Z'), (b'a', b'z')]),
-    (b"blank", &[(b' ', b' '), (b'\t', b'\t')]),
-    (b"cntrl", &[(0, 31), (127, 127)]),
-    (b"digit", &[(b'0', b'9')]),
-    (b"graph", &[(33, 126)]),
-    (b"lower", &[(b'a', b'z')]),
-    (b"print", &[(32, 126)]),
-    (b"punct", &[(33, 47), (58, 64), (91, 96), (123, 126)]),
-    (b"space", &[(9, 13), (32, 32)]),
-    (b"upper", &[(b'A', b'Z')]),
-    (b"xdigit", &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')]),
+const CLASSES: [Class; 12] = [
+    Class { name: b"alnum", ranges: &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')] },
+    Class { name: b"alpha", ranges: &[(b'A', b'Z'), (b'a', b'z')] },
+    Class { name: b"blank", ranges: &[(b' ', b' '), (b'\t', b'\t')] },
+    Class { name: b"cntrl", ranges: &[(0, 31), (127, 127)] },
+    Class { name: b"digit", ranges: &[(b'0', b'9')] },
+    Class { name: b"graph", ranges: &[(33, 126)] },
+    Class { name: b"lower", ranges: &[(b'a', b'z')] },
+    Class { name: b"print", ranges: &[(32, 126)] },
+    Class { name: b"punct", ranges: &[(33, 47), (58, 64), (91, 96), (123, 126)] },
+    Class { name: b"space", ranges: &[(9, 13), (32, 32)] },
+    Class { name: b"upper", ranges: &[(b'A', b'Z')] },
+    Class { name: b"xdigit", ranges: &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')] },
 ];
 
 /// Parses a class such as `[:upper:]` in a set, if one begins at `at`, and moves `at` past it. Returns
@@ -240,10 +246,10 @@ fn class(text: &[u8], at: &mut usize) -> Result<Option<&'static [(u8, u8)]>, Pat
     });
     // Otherwise the bracket is a member of the set.
     let Some(inside) = inside else { return Ok(None) };
-    let known = CLASSES.iter().find(|known| known.0 == inside);
+    let known = CLASSES.iter().find(|known| known.name == inside);
     let known = known.ok_or(PatternError::Class(*at))?;
     *at += b"[::]".len() + inside.len();
-    Ok(Some(known.1))
+    Ok(Some(known.ranges))
 }
 
 #[cfg(test)]
