@@ -1,6 +1,7 @@
 //! Runs. Every command that moves bytes stores its result, plan and traces in a directory of its
 //! own. The command prints the directory's name, and later commands read it.
 
+mod files;
 pub mod listed;
 mod names;
 mod retention;
@@ -11,9 +12,10 @@ use std::sync::Arc;
 
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::threads::{self, JoinHandle};
-use garland_sys::{clock, ownership, private_file, random, regular_file};
+use garland_sys::{clock, ownership, private_file, random};
 use serde::Serialize;
 
+pub use self::files::read_file;
 use self::names::{LOCK, SECOND};
 pub use self::names::{TOPOLOGY, TRACES};
 pub use self::retention::TRACED;
@@ -23,19 +25,6 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name by which users refer to the last run.
 pub const LAST: &str = "last";
-
-/// The maximum length of a file of a run that is read at once. The result of a copy to 2,000 nodes
-/// has a few MB, the longest trace 64 MiB.
-const FILE_MAX: u64 = 256 << 20;
-
-/// Reads a file in the directory of a run. The directory may be another user's, who may have put
-/// anything there: a pipe would be waited for, and a device without an end fill the memory.
-///
-/// # Errors
-/// When it cannot be read, is longer than any command writes, or is no regular file.
-pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    regular_file::read(path, FILE_MAX)
-}
 
 /// A run: its name, and the directory in which its results are stored.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use garland_sys::clock;
 
+use super::files::read_file;
 use super::names::{LOCK, SECOND, TRACES};
-use super::read_file;
 use crate::lock;
 
 /// For each command, the maximum number of runs that are kept.
