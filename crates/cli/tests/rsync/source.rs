@@ -102,7 +102,7 @@ impl Maker<'_> {
             let user = owner(self.chance);
             lchown(path, user, owner(self.chance)).expect("root may");
         }
-        if !is_link && self.chance.below(3) == 0 {
+        if !is_link && self.disk.keeps_modes() && self.chance.below(3) == 0 {
             let modes = [0o644, 0o600, 0o755, 0o700, 0o444, 0o4755, 0o2770, 0o1777, 0o711];
             let mode = Permissions::from_mode(self.chance.pick(&modes));
             fs::set_permissions(path, mode).expect("its owner may");
@@ -177,22 +177,17 @@ impl Maker<'_> {
         }
     }
 
-    /// Changes a byte of a file and gives it its time again.
+    /// Gives a file other bytes, as many, and its time again. What it had does not count: where rsync left
+    /// an old one, Garland may have the source's.
     fn deceive(&mut self, path: &Path, stat: &fs::Metadata) {
-        let mut bytes = fs::read(path).expect("it can be read");
-        let at = self.chance.below(bytes.len() as u64) as usize;
-        let Some(byte) = bytes.get_mut(at) else {
-            return;
-        };
-        *byte ^= 1;
+        let bytes = random_bytes(stat.len() as usize, self.chance.below(u64::MAX));
         // A file of its own, so that other names of a destination's file keep what they have.
         let new = path.with_file_name(".new");
-        fs::copy(path, &new).expect("it can be copied");
         fs::write(&new, bytes).expect("it can be written");
         if self.disk.keeps_modes() {
             lchown(&new, Some(stat.uid()), Some(stat.gid())).expect("it was so before");
+            fs::set_permissions(&new, stat.permissions()).expect("its owner may");
         }
-        fs::set_permissions(&new, stat.permissions()).expect("its owner may");
         set_time(&new, stat.mtime(), stat.mtime_nsec());
         fs::rename(new, path).expect("it can be renamed");
     }
