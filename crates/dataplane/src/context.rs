@@ -235,8 +235,9 @@ impl CopyContext {
     /// Returns whether block `index` may have `length` bytes. In a stream only the last block may
     /// be shorter than the others, if its source has signed the end.
     pub fn takes_length(&self, index: u64, length: u32) -> bool {
+        let whole = self.layout.block_length(index);
         let is_last = self.layout.open && self.length_of_last(index) == Some(length);
-        is_last || length == self.layout.block_length(index)
+        is_last && length < whole || length == whole
     }
 
     /// Notes the end of a stream, which the source has signed. Returns whether it has signed no

@@ -11,6 +11,9 @@ use std::path::Path;
 
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 
+/// The most events that are taken at once: those who cause more than are read keep nobody.
+const EVENTS_MAX: usize = 16_384;
+
 /// The most names of closed files that are kept. Beyond it all are forgotten.
 const CLOSED_MAX: usize = 100_000;
 
@@ -76,15 +79,16 @@ impl ClosedFiles {
         Ok(Self { events, closed: BTreeSet::new(), moving: BTreeMap::new() })
     }
 
-    /// Takes all pending events. Returns the names of the files that were closed by who wrote them;
-    /// `None` if there were no events. Call this before reading the directory: a file that appears
-    /// later then causes a new event.
+    /// Takes the pending events, at most [`EVENTS_MAX`]. Returns the names of the files that were closed
+    /// by who wrote them; `None` if there were no events. Call this before reading the directory: a
+    /// file that appears later then causes a new event.
     pub fn take(&mut self) -> Option<Vec<OsString>> {
         let mut taken: Option<Vec<OsString>> = None;
         let mut room = [MaybeUninit::uninit(); ROOM];
         let fd = self.events.fd.as_fd();
         let mut reader = inotify::Reader::new(fd, &mut room);
-        while let Ok(event) = reader.next() {
+        for _ in 0..EVENTS_MAX {
+            let Ok(event) = reader.next() else { break };
             let closed = taken.get_or_insert_default();
             let flags = event.events();
             let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));

@@ -246,7 +246,8 @@ mod tests {
         let script =
             "setsid sh -c 'printf \"a\\377) b\" >/proc/$$/comm; printf 1; sleep 600; :' & wait";
         let mut child = start(&mark, "1", script, 1);
-        assert!(find(&wanted(&mark)).len() >= 3);
+        // The one that waits for it, and itself; its own child may not be there yet.
+        assert!(find(&wanted(&mark)).len() >= 2);
         mark.kill_all(&[]);
         child.wait().unwrap();
         await_end_of_all(&mark);

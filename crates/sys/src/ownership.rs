@@ -4,7 +4,7 @@
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::io::Errno;
@@ -37,9 +37,28 @@ pub fn fault_of_own_folder(path: &Path) -> io::Result<Option<String>> {
     if let Some(why) = fault_of_file(path, &fs::symlink_metadata(path)?) {
         return Ok(Some(why));
     }
-    for folder in path.ancestors().skip(1) {
+    let above = path.parent().map_or(Ok(None), open_folder)?;
+    Ok(above.map(|OpenFolder { path, why }| format!("{why} ({})", path.display())))
+}
+
+/// A directory in which other users may replace files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFolder {
+    /// Its path.
+    pub path: PathBuf,
+    /// The reason.
+    pub why: String,
+}
+
+/// Returns the first of the directory `path`, an absolute path without symbolic links, and those above it
+/// in which other users may replace files; none if they can lead the path nowhere else.
+///
+/// # Errors
+/// When one of them cannot be inspected.
+pub fn open_folder(path: &Path) -> io::Result<Option<OpenFolder>> {
+    for folder in path.ancestors() {
         if let Some(why) = fault_of_folder(folder, &fs::symlink_metadata(folder)?) {
-            return Ok(Some(format!("{why} ({})", folder.display())));
+            return Ok(Some(OpenFolder { path: folder.to_owned(), why }));
         }
     }
     Ok(None)

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
@@ -15,6 +14,7 @@ use std::time::Duration;
 
 use garland_sys::child::ForeignGroup;
 use garland_sys::mark::Mark;
+use garland_sys::removal;
 use garland_sys::sync::Mutex;
 
 /// The running program; the guard is one of its hidden commands.
@@ -127,12 +127,13 @@ pub fn guard(mut input: impl Read) {
     mark.kill_all(&[]);
     if let Some(folder) = folder {
         // Fails if no job had files.
-        let _ = fs::remove_dir_all(folder);
+        let _ = removal::remove_dir_all(&folder);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;

@@ -1,7 +1,6 @@
 //! Files that are gathered from nodes.
 
 use std::fs;
-use std::time::Duration;
 
 use garland_testkit::{Scratch, Wire, random_file, until};
 
@@ -144,11 +143,14 @@ fn what_changes_while_it_is_given_is_not_kept() {
     logs(&scratch, 1, 8 << 20);
     let garland = garland(&scratch).over(Wire::slow(100));
     let copy = garland.start_cp(&["--json", "local1:/log/x", "here"]);
-    until("the file to come", || scratch.partial_files().len() == 1);
-    std::thread::sleep(Duration::from_millis(20));
     let path = scratch.root("local1").join("log/x");
     let mut bytes = fs::read(&path).expect("a log");
-    *bytes.last_mut().expect("it has bytes") ^= 1;
+    until("the first bytes of the file", || {
+        let mut partial = scratch.partial_files().into_iter().map(|path| scratch.path(path));
+        partial.any(|path| fs::read(path).is_ok_and(|here| here.starts_with(&bytes[..64])))
+    });
+    // A byte that was given: what is read after a change is the file as it is then.
+    *bytes.first_mut().expect("it has bytes") ^= 1;
     fs::write(&path, bytes).expect("it can be written");
     let result = copy.end().with_code(3).json();
     let (said, reason) = verdict(&result, "local1");

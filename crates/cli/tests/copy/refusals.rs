@@ -88,16 +88,6 @@ fn an_unknown_group() {
 }
 
 #[test]
-fn a_node_named_twice() {
-    let said = refused("twice", 2, &["source.bin", "local[1-3],local2:/x"]);
-    insta::assert_snapshot!(said.err, @r"
-    error: node list `local[1-3],local2`, column 12: local2 is named twice
-    local[1-3],local2
-               ^^^^^^
-    ");
-}
-
-#[test]
 fn a_broken_node_list() {
     let said = refused("list", 2, &["source.bin", "local[3-1]:/x"]);
     insta::assert_snapshot!(said.err, @r"

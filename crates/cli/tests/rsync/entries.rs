@@ -101,6 +101,8 @@ pub fn obstacles(source: &Entries, before: &Entries) -> Vec<PathBuf> {
 pub struct Compared {
     pub disk: Disk,
     pub xattrs: bool,
+    /// Whether files have several names.
+    pub hard_links: bool,
     /// Whether some paths are excluded.
     pub some_stay: bool,
 }
@@ -134,8 +136,6 @@ struct Allowed<'a> {
     /// What rsync left, what was sent, if it was, and what rsync left of other names of the same file.
     entries: Vec<&'a Entry>,
     sent: Option<&'a Entry>,
-    /// Whether what rsync left has several names.
-    is_linked: bool,
 }
 
 impl<'a> Allowed<'a> {
@@ -146,12 +146,7 @@ impl<'a> Allowed<'a> {
         };
         let names = source.iter().filter(same_file).map(|(name, _)| name.as_path());
         let theirs = names.chain([path]).filter_map(|name| rsync.get(name));
-        let own = rsync[path].inode;
-        Self {
-            entries: theirs.chain(sent).collect(),
-            sent,
-            is_linked: rsync.values().filter(|other| other.inode == own).count() > 1,
-        }
+        Self { entries: theirs.chain(sent).collect(), sent }
     }
 
     fn check(&self, path: &Path, ours: &Entry, what: Compared, found: &mut Vec<String>) {
@@ -165,7 +160,7 @@ impl<'a> Allowed<'a> {
         check("kind", &|it| it.kind == ours.kind);
         check("content", &|it| it.content == ours.content);
         // rsync changes a file in its place, also if a path that is not sent is another name of it.
-        if (what.some_stay || self.sent.is_none()) && self.is_linked {
+        if what.hard_links && (what.some_stay || self.sent.is_none()) {
             return;
         }
         // A folder that only destinations have has the time of the last removal in it.

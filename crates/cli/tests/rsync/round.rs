@@ -65,8 +65,12 @@ impl<'a> Field<'a> {
                 return copy + 1;
             }
             self.copy(&choice, [&source, &theirs], &place);
-            let compared =
-                Compared { disk, xattrs: choice.xattrs, some_stay: !choice.excluded.is_empty() };
+            let compared = Compared {
+                disk,
+                xattrs: choice.xattrs,
+                hard_links,
+                some_stay: !choice.excluded.is_empty(),
+            };
             let [of_source, of_theirs, of_ours] =
                 [&source, &inner(&theirs), &inner(&ours)].map(|top| entries::read(top));
             let found = differences(&of_source, &of_theirs, &of_ours, compared);

@@ -109,12 +109,17 @@ impl SpoolDir {
     /// or another process serves the directory.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let path = std::path::absolute(path).or_nothing("finding the directory of the spool")?;
-        let done = path.join(DONE);
         fs::create_dir_all(&path).or_nothing(format!("creating {}", shown(&path)))?;
-        let stat = fs::metadata(&path).or_nothing(format!("opening {}", shown(&path)))?;
-        if let Some(why) = ownership::fault_of_folder(&done, &stat) {
-            let message = format!("cannot keep copied files in {}: {why}", shown(&done));
-            let hint = format!("chmod +t {} lets each user change own files only", shown(&path));
+        // Without links, and where nobody else can put another directory in place of one.
+        let opening = || format!("opening {}", shown(&path));
+        let path = fs::canonicalize(&path).or_nothing(opening())?;
+        let done = path.join(DONE);
+        if let Some(open) = ownership::open_folder(&path).or_nothing(opening())? {
+            let inner = path.strip_prefix(&open.path).ok().and_then(|inner| inner.iter().next());
+            let replaced = inner.map_or_else(|| done.clone(), |inner| open.path.join(inner));
+            let message = format!("cannot keep copied files in {}: {}", shown(&replaced), open.why);
+            let hint =
+                format!("chmod +t {} lets each user change own files only", shown(&open.path));
             return Err(Failure::usage(message).hint(hint));
         }
         let done = open_done(&done)?;

@@ -134,8 +134,7 @@ impl<'a> StagerSession<'a> {
         while let Some(transfers) = batch.due() {
             let files: Vec<Vec<StagedFile>> =
                 transfers.iter().map(|transfer| self.stager.files(transfer)).collect();
-            let lengths = files.iter().map(|files| files.iter().map(|file| file.length).sum());
-            let lengths = lengths.collect();
+            let lengths = files.iter().map(|files| total(files)).collect();
             let copied = self.copy_all(&files.into_iter().flatten().collect::<Vec<_>>());
             batch.tried(copied.map(|()| lengths));
         }
@@ -159,8 +158,9 @@ impl<'a> StagerSession<'a> {
         let outgoing = files.iter().all(|file| file.output.is_none());
         let ends = if outgoing { self.ends_out(files) } else { Ok(ends_in(files)) };
         let planned = ends.and_then(|(ends, length)| {
-            let plan = Plan::broadcast(Layout::fitting(length), names, 1);
-            let plan = plan.map_err(|error| error.to_string())?;
+            // A node tells how long its outputs are.
+            let layout = Layout::fitting(length).checked().map_err(|error| error.to_string())?;
+            let plan = Plan::broadcast(layout, names, 1).map_err(|error| error.to_string())?;
             Ok((if outgoing { plan } else { plan.reversed() }, ends))
         });
         let (plan, ends) = match planned {
@@ -201,15 +201,23 @@ fn ends_in(files: &[StagedFile]) -> (Ends, u64) {
         let OutputFile { length, modified, .. } = output;
         Origin { path: file.there.clone(), length, modified, tree: None }
     };
-    let target = |(file, output): (&StagedFile, OutputFile)| {
-        let (OutputFile { length, mode, .. }, room) = (output, output.length);
-        FileTarget { path: file.here.as_os_str().as_bytes().to_vec(), length, mode, room }
+    // No room is taken for bytes that have not come: one node's word would take it from all others.
+    let target = |(file, output): (&StagedFile, OutputFile)| FileTarget {
+        path: file.here.as_os_str().as_bytes().to_vec(),
+        length: output.length,
+        mode: output.mode,
+        room: 0,
     };
     let targets = described().map(target).collect();
     let destination = Destination::Files { files: targets, fsync: true };
     let origins = vec![described().map(origin).collect()];
-    let length = files.iter().map(|file| file.length).sum();
+    let length = total(files);
     (Ends::In { origins, destination, digests: Vec::new() }, length)
+}
+
+/// Returns the bytes of all files together.
+fn total(files: &[StagedFile]) -> u64 {
+    files.iter().fold(0, |sum, file| sum.saturating_add(file.length))
 }
 
 fn job(plan: &Plan, ends: Ends) -> CopyJob<'_> {

@@ -19,6 +19,13 @@ const NAME_MAX: usize = 255;
 /// The maximum length of a path in bytes on Linux, without the zero byte at its end.
 pub const PATH_MAX: usize = 4095;
 
+/// The maximum length of a file's list of names of attributes on Linux (`XATTR_LIST_MAX`), each with a
+/// zero byte.
+const ATTRIBUTE_NAMES_MAX: usize = 64 << 10;
+
+/// The maximum number of a file's attributes: each has a prefix, such as `user.`, and a letter.
+const ATTRIBUTES_MAX: usize = ATTRIBUTE_NAMES_MAX / 7;
+
 /// The maximum length of a symbolic link's target in bytes on Linux.
 const TARGET_MAX: usize = 4095;
 
@@ -156,9 +163,12 @@ impl Record {
 impl Meta {
     fn is_sound(&self) -> bool {
         let (user, group) = self.owner;
+        let names = || self.attributes.iter().map(|(name, _)| name.as_slice());
         let name = |name: &[u8]| (1..=NAME_MAX).contains(&name.len()) && !name.contains(&0);
+        let listed: usize = names().map(|name| name.len() + 1).sum();
+        let has_listed = listed <= ATTRIBUTE_NAMES_MAX && self.attributes.len() <= ATTRIBUTES_MAX;
         // The largest number is not a valid ID.
-        user != u32::MAX && group != u32::MAX && self.attributes.iter().all(|(of, _)| name(of))
+        user != u32::MAX && group != u32::MAX && has_listed && names().all(name)
     }
 }
 
@@ -167,4 +177,22 @@ impl Meta {
 pub fn is_name(name: &[u8]) -> bool {
     let leads_away = matches!(name, b"." | b"..") || name.contains(&b'/') || name.contains(&0);
     (1..=NAME_MAX).contains(&name.len()) && !leads_away
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_has_more_attributes_than_linux_lists() {
+        let read = |count: usize, length: usize| {
+            let attribute = |number: usize| (format!("{number:0length$}").into_bytes(), Vec::new());
+            let attributes = (0..count).map(attribute).collect();
+            let meta = Meta { attributes, ..Meta::default() };
+            Record::from_bytes(&Record::Top(meta).to_bytes()).is_some()
+        };
+        assert!(read(ATTRIBUTES_MAX, 6));
+        assert!(!read(ATTRIBUTES_MAX + 1, 5));
+        assert!(!read(ATTRIBUTE_NAMES_MAX / 101 + 1, 100));
+    }
 }

@@ -35,8 +35,8 @@ pub fn give(file: &File, folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Resul
         return set(file, new);
     }
     let there = stat.st_mode & PERMISSIONS;
-    if stat.st_uid != process::user_id() {
-        // Another user could have made it, for all to write.
+    if stat.st_uid != process::user_id() || stat.st_nlink > 1 {
+        // Another user could have made it, or this name of it, for all to write.
         return set(file, new & there);
     }
     if let Some(list) = read(|list| getxattr(confine::by_descriptor(&old), ACCESS, list)) {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::nodes::Node;
-use super::tried::Try;
+use super::tried::{self, Try};
 use super::tries::Tries;
 use crate::placement::{Candidate, Placement, PlacementRequest};
 use garland_core::farm::{Engine, Job, Move, MoveKind, Outcome, Record};
@@ -207,7 +207,7 @@ impl Dispatcher {
         let tally = &mut self.tallies[job];
         tally.stranded += 1;
         if tally.stranded > STRANDED_MAX {
-            return self.settle(node, job, Try::failed(Outcome::Failed(why)), now);
+            return self.settle(node, job, Try::failed(tried::failed(why)), now);
         }
         tally.failed_at.push(node);
         self.give_back(job);

@@ -1,11 +1,11 @@
 //! The state of a job that is assigned to a node.
 
 use super::transfer::Direction;
-use super::tried::Try;
+use super::tried::{self, Try};
 use super::work::CpuUse;
 use crate::farm::{OutputFile, Task};
 use garland_core::farm::staging::path_inside;
-use garland_core::farm::{Job, Outcome, Text};
+use garland_core::farm::{Job, Text};
 
 /// The step of a job on its node. A message about the job counts only in its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl RunningJob {
     /// Returns the result of the try, which failed for the reason `why` in a step other than the
     /// command.
     pub fn failed(self, why: String) -> Try {
-        Try { outcome: Outcome::Failed(why), bytes_out: 0, ..self.tried }
+        Try { outcome: tried::failed(why), bytes_out: 0, ..self.tried }
     }
 }
 

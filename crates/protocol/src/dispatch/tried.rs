@@ -62,7 +62,7 @@ impl Try {
             bytes_out: end.bytes_out.min(BYTES_MAX),
             last_words: last_words::limited(end.last_words),
             ..Self::failed(match end.outcome {
-                Outcome::Failed(reason) => Outcome::Failed(shortened(reason)),
+                Outcome::Failed(reason) => failed(reason),
                 ended => ended,
             })
         }
@@ -101,8 +101,24 @@ impl Try {
     }
 }
 
+/// Returns the outcome of a job that failed for the reason `why`, which a node may have told.
+pub fn failed(why: String) -> Outcome {
+    Outcome::Failed(shortened(why))
+}
+
 /// Returns the beginning of a reason.
 fn shortened(mut reason: String) -> String {
     reason.truncate(reason.floor_char_boundary(REASON_MAX));
     reason
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_cut_between_letters() {
+        let Outcome::Failed(reason) = failed("ä".repeat(REASON_MAX)) else { panic!("not failed") };
+        assert_eq!(reason, "ä".repeat(REASON_MAX / 2));
+    }
 }

@@ -18,9 +18,10 @@ enum InOrder {
 
 impl Relay {
     /// Returns the next order to feed downstreams; `None` if there is none now. Requested blocks
-    /// (`Again`) come first, but a block in the lane's order comes after each of them, if there is
-    /// one: a downstream that requests blocks without end does not hold up the others. Likewise,
-    /// downstreams take turns with their requests. In the lane's order comes the next block of the
+    /// (`Again`) come first: what goes ahead of them might have to be requested, too. But if others
+    /// wait for the next block in the lane's order, it comes after each of them: a downstream that
+    /// requests blocks without end does not hold up the others. Likewise, downstreams take turns with
+    /// their requests. In the lane's order comes the next block of the
     /// downstream that is farthest behind, which is sent to all downstreams that expect it. The end
     /// of the lane comes last.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
@@ -30,7 +31,7 @@ impl Relay {
             // Only the node's own lane receives the end of a stream.
             self.end_at(end);
         }
-        if !self.was_requested
+        if !(self.was_requested && self.others_wait())
             && let Some(order) = self.feed_requested(sink)
         {
             return Some(order);
@@ -43,6 +44,13 @@ impl Relay {
             InOrder::Waits => self.feed_requested(sink),
             InOrder::Done => self.feed_requested(sink).or_else(|| self.end_downs()),
         }
+    }
+
+    /// Returns whether another downstream than the last one that requested a block expects one in the
+    /// lane's order.
+    fn others_wait(&self) -> bool {
+        let others = self.downs.iter().filter(|down| Some(down.epoch) != self.last_requester);
+        others.filter(|down| down.resumed).any(|down| down.next < self.cursor)
     }
 
     /// Returns the order to feed a block that a downstream has requested; `None` if there is none

@@ -78,6 +78,8 @@ impl Tasks {
         work: impl FnOnce(&Suspend) + 'static,
     ) -> std::io::Result<TaskId> {
         let stack = DefaultStack::new(STACK)?;
+        // What a thread begins with may be larger than what is moved to a new stack (1 KiB).
+        let work: Box<dyn FnOnce(&Suspend)> = Box::new(work);
         let coroutine = Coroutine::with_stack(stack, |suspend: &Suspend, _| work(suspend));
         self.next += 1;
         let task = Task {

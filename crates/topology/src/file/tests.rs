@@ -303,7 +303,7 @@ fn values_are_checked() {
     den.toml:4:9: 1002 nodes: a topology has at most 1001 with the head, since a Linux bridge has 1023 ports; use fewer nodes
     den.toml:4:9: 2000 nodes: a topology has at most 1001 with the head, since a Linux bridge has 1023 ports; use fewer nodes
     den.toml:4:9: two nodes have the name n1: rename one of them
-    den.toml:4:13: `nodes`: `]` is missing after this `[`
+    den.toml:4:14: `nodes`: `]` is missing after this `[`
     den.toml:4:9: "n_2" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
     den.toml:4:10: `nodes`: cannot read @all: groups can contain nodes, but `nodes` cannot contain groups
     den.toml:4:9: `nodes` must be a node list such as "n[0-3]", or the number of nodes without the head n0, not an array

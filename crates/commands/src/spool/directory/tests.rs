@@ -212,6 +212,22 @@ fn a_spool_whose_done_or_lock_is_a_link_is_refused() {
 }
 
 #[test]
+fn a_spool_that_others_can_replace_by_another_directory_is_refused() {
+    let name = format!("garland-spool-above-{}", std::process::id());
+    let above = std::env::temp_dir().join(name);
+    fs::create_dir_all(above.join("spool")).unwrap();
+    set_mode(&above, 0o777);
+    let why = refused(&above.join("spool"));
+    assert!(
+        why.ends_with("spool: other users may replace it: its directory has mode 0777"),
+        "{why}"
+    );
+    set_mode(&above, 0o1777);
+    assert!(SpoolDir::open(&above.join("spool")).is_ok());
+    fs::remove_dir_all(&above).unwrap();
+}
+
+#[test]
 fn a_spool_in_which_others_can_replace_or_make_what_is_done_is_refused() {
     let spool = Spool::new("owners");
     let path = spool.0.path().to_owned();
