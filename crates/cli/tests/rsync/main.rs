@@ -21,16 +21,19 @@ use crate::round::Field;
 /// The rounds of a usual run of the tests on a disk, and in memory.
 const FEW: u64 = 40;
 
+/// Those on the one other file system of a usual run: it needs no program that makes it.
+const FEW_ON_OVERLAY: u64 = 10;
+
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
-/// Plays the rounds on the file system of `scratch`'s folder `files`.
-fn play(scratch: &Scratch, disk: Disk) {
+/// Plays the rounds on the file system of `scratch`'s folder `files`: `few` in a usual run.
+fn play(scratch: &Scratch, disk: Disk, few: u64) {
     let seed = number("GARLAND_SOAK").unwrap_or(1);
     let field = Field::up(scratch, disk);
-    let rounds = number("GARLAND_RSYNC_ROUNDS").unwrap_or(FEW);
+    let rounds = number("GARLAND_RSYNC_ROUNDS").unwrap_or(few);
     let only = number("GARLAND_RSYNC_ROUND");
     let mut runs = 0;
     for round in only.map_or(0..rounds, |only| only..only + 1) {
@@ -42,23 +45,21 @@ fn play(scratch: &Scratch, disk: Disk) {
 
 #[test]
 fn on_a_disk_a_copy_leaves_what_rsync_leaves() {
-    play(&Scratch::new("rsync-disk"), Disk::Here);
+    play(&Scratch::new("rsync-disk"), Disk::Here, FEW);
 }
 
 #[test]
 fn in_memory_a_copy_leaves_what_rsync_leaves() {
-    play(&Scratch::in_memory("rsync-memory"), Disk::Here);
+    play(&Scratch::in_memory("rsync-memory"), Disk::Here, FEW);
 }
 
-/// The file systems that a soak makes; a usual run of the tests has the two above only.
 #[test]
 fn on_other_file_systems_a_copy_leaves_what_rsync_leaves() {
-    if number("GARLAND_RSYNC_ROUNDS").is_none() {
-        return;
-    }
-    for disk in Disk::MADE {
+    let is_soak = number("GARLAND_RSYNC_ROUNDS").is_some();
+    let disks = if is_soak { &Disk::MADE[..] } else { &[Disk::Overlay] };
+    for &disk in disks {
         in_own_mounts("on_other_file_systems_a_copy_leaves_what_rsync_leaves", disk, |scratch| {
-            play(scratch, disk);
+            play(scratch, disk, FEW_ON_OVERLAY);
         });
     }
 }
