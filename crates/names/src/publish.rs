@@ -233,7 +233,7 @@ fn keep(
         let known = old.as_ref().map(|old| &old.record);
         let newer = newest.filter(|newest| known.is_none_or(|old| newest.is_newer_than(old)));
         let (mut entry, manifest) = entry(keepers, name, content, (old.as_ref(), newer.as_ref()))?;
-        // Before an agent is told of it: what does not fit into a message is kept nowhere.
+        // Checked before any agent gets the entry: none could keep one that does not fit into a message.
         let unfit = |reason| Failure::nothing(format!("cannot publish {name}: {reason}"));
         entry.check().map_err(unfit)?;
         serve(access, &mut entry, &manifest, &mut content.nodes, interrupts)?;

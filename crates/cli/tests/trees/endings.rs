@@ -105,7 +105,8 @@ fn a_disk_that_is_full_fails_its_node_alone() {
 fn the_space_of_replaced_files_is_used_for_the_next_ones() {
     const LENGTH: u64 = 12 << 20;
     let scratch = Scratch::new("tree-freed");
-    let (root, image) = (scratch.root("local1"), scratch.path("image"));
+    let root = scratch.root("local1");
+    let image = scratch.path("image");
     fs::create_dir_all(&root).expect("it can be made");
     fs::create_dir(scratch.path("t")).expect("it can be made");
     // Room for all five files, what the file system needs, and one file more.

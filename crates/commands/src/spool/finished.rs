@@ -23,7 +23,7 @@ const PAUSE_NS: u64 = 1_000_000_000;
 /// The pause is this part of the time since the entry was done.
 const AGE_PER_PAUSE: u64 = 10;
 
-/// The lines of the file that are left before it is written anew, besides two for each entry.
+/// How many lines the file may have, besides two for each entry, before it is rewritten.
 const SPARE_LINES: usize = 1000;
 
 /// An entry that all nodes have.
@@ -160,8 +160,12 @@ impl FinishedFile {
 
 impl Line {
     fn new(name: &OsStr, entry: &FinishedEntry, ended_ns: u64) -> Self {
-        let (name, place) = (Text::from(name.as_bytes()), Text::from(entry.place.as_bytes()));
-        Self { name, place, ended_ns, status: entry.status.clone() }
+        Self {
+            name: Text::from(name.as_bytes()),
+            place: Text::from(entry.place.as_bytes()),
+            ended_ns,
+            status: entry.status.clone(),
+        }
     }
 
     fn name(&self) -> OsString {
@@ -192,7 +196,8 @@ mod tests {
     #[test]
     fn a_finished_entry_is_looked_at_less_and_less_often_for_an_hour() {
         let mut entries = FinishedEntries::default();
-        let (name, status) = (OsString::from("a"), Status::of_version(1));
+        let name = OsString::from("a");
+        let status = Status::of_version(1);
         entries.add(name.clone(), "a.~1~".into(), status.clone(), 0);
         let mut looks = Vec::new();
         while let Some(now_ns) = entries.next_due_ns() {

@@ -1,5 +1,5 @@
-//! The status of an entry and of all that is in it. It differs after any change, so that two of
-//! them tell whether somebody wrote meanwhile.
+//! The status of an entry and of all that is in it. It differs after any change: an entry whose
+//! status is the same at two times was not written to between them.
 
 #[cfg(test)]
 mod tests;

@@ -110,7 +110,7 @@ fn directories_of<'a>(objects: impl Iterator<Item = ObjectFile<'a>>) -> Director
         let marked = object.as_directory();
         let mut above = marked.unwrap_or(object.path);
         if !is_path(above) {
-            // It is told, and nothing is made for it.
+            // The tree leaves it out, and reports it when its turn comes.
             continue;
         }
         all.marked.extend(marked);
@@ -161,8 +161,9 @@ impl ObjectTree<'_> {
         let Some((name, folders)) = names.split_last() else { return };
         self.enter(folders, object.modified);
         let meta = self.meta(object.mode, object.modified);
-        let (name, length) = (name.to_vec(), object.length);
-        let record = Record::File { name, meta, length, sparse: false, linked: false };
+        let length = object.length;
+        let record =
+            Record::File { name: name.to_vec(), meta, length, sparse: false, linked: false };
         let body = Body::File(Stamp::of_object(number, length));
         self.scan.index.push(self.folder(), &record, body);
         self.scan.tally.files += 1;

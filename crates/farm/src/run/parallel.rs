@@ -272,8 +272,14 @@ mod tests {
                 bytes_out: 0,
                 last_words: Vec::new(),
             };
-            let (node, token) = ("n".to_owned(), token.to_owned());
-            let line = WorkEnd { node, ahead_ns: 0, end, again: 0, said: None, token };
+            let line = WorkEnd {
+                node: "n".to_owned(),
+                ahead_ns: 0,
+                end,
+                again: 0,
+                said: None,
+                token: token.to_owned(),
+            };
             serde_json::to_string(&line).unwrap() + "\n"
         };
         let expected = Expected(HashMap::from([(1, "a".to_owned()), (2, "b".to_owned())]));

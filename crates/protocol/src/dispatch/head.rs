@@ -446,7 +446,7 @@ impl<'a> FarmHead<'a> {
     }
 
     /// Ends the jobs that their nodes should have ended long ago, since their time limit is over. Such
-    /// a node gets no more jobs: it hangs, or does not do what it is told.
+    /// a node gets no more jobs: it hangs, or ignores its orders.
     fn enforce_time_limits(&mut self, now_ns: u64) {
         let Some(passed_ns) = self.time_limits.passed_ns(now_ns) else { return };
         let slots = if self.at_once { Some(u32::MAX) } else { self.slots };

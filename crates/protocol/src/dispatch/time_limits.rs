@@ -1,5 +1,5 @@
-//! The time limits of jobs, as the head enforces them: a node that hangs, or that does not do what it
-//! is told, ends no job.
+//! The time limits of jobs, as the head enforces them: a node that hangs, or that ignores its
+//! orders, ends no job.
 
 use std::collections::HashMap;
 
