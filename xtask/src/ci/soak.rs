@@ -79,7 +79,7 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
 pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
     steps::setup(root)?;
     let variables = [("GARLAND_SOAK", seed().to_string()), profile()];
-    let which = ["--release", "--package", "garland", "--test", "mount"];
+    let which = ["--release", "--package", "garland", "--test", "local", "mount::"];
     steps::tests(root, &which, &variables)
 }
 
@@ -91,8 +91,8 @@ pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
 /// If one of that was found, or a package cannot be installed.
 pub(crate) fn soak_hostile(root: &Path) -> Result<()> {
     packages::install(packages::HOSTILE)?;
-    let mut command = printing(root, "garland", "sessions");
-    command.arg("hostile::").env("GARLAND_SOAK", seed().to_string());
+    let mut command = printing(root, "garland", "local");
+    command.arg("sessions::hostile::").env("GARLAND_SOAK", seed().to_string());
     steps::watched(&mut command)
 }
 

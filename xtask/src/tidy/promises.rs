@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn a_promise_without_its_test_is_found() {
         let page =
-            "| whole | `a_test_that_is`, `worlds`, `lines.toml` |\n| never | `a_test_that_was` |\n";
+            "| whole | `a_test_that_is`, `worlds`, `words.toml` |\n| never | `a_test_that_was` |\n";
         let code = "#[test]\nfn a_test_that_is() {}\n";
         let tree = Tree::of([
             ("docs/promises.md".to_owned(), page.to_owned()),

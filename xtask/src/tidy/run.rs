@@ -14,7 +14,7 @@ use super::{
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 12] = [
     direction::check,
     lengths::check,
     banned::check,
@@ -25,7 +25,6 @@ const RULES: [Rule; 13] = [
     promises::check,
     scenarios::check,
     reach::check,
-    sizes::check,
     waits::check,
     vocabulary::check,
 ];
@@ -43,6 +42,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         println!("{finding}");
     }
     println!("{}", lengths::summary(&tree));
+    println!("{}", sizes::trend(root, &tree));
     if !findings.is_empty() {
         bail!("tidy: {} findings", findings.len());
     }

@@ -1,4 +1,4 @@
-//! Rule: no type has a name, and no comment or message has a phrase, that `words.toml` lists.
+//! Rule: no type has a name, and no comment or message has a phrase, that `words.toml` beside this file lists.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::scan::{identifier, line_of, words};
 use super::tree::Tree;
 
 /// The file with the words.
-const WORDS: &str = "words.toml";
+const WORDS: &str = "xtask/src/tidy/words.toml";
 
 /// Keywords that define a type.
 const DEFINING: [&str; 4] = ["struct", "enum", "trait", "type"];

@@ -1,0 +1,194 @@
+//! What a tree must not do to what is there, and what can't be read of it.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use garland_testkit::{Running, Scratch};
+
+use crate::trees::{garland, left_out, locals, paths, verdict, write};
+
+#[test]
+fn no_kind_replaces_another_and_nothing_goes_through_a_link() {
+    let scratch = Scratch::new("tree-kinds");
+    for path in ["t/d/x", "t/file", "t/l/y", "t/rest"] {
+        write(&scratch, path, path);
+    }
+    let outside = scratch.path("outside");
+    fs::create_dir(&outside).expect("it can be made");
+    let there = scratch.root("local2").join("t");
+    fs::create_dir_all(there.join("file/kept")).expect("it can be made");
+    fs::write(there.join("d"), b"a file").expect("it can be written");
+    symlink(&outside, there.join("l")).expect("it can be made");
+    let result = garland(&scratch).cp(&["--json", "-r", "t", "local[1-3]:/"]).with_code(1).json();
+    let reason = "copied everything except 3 entries: \
+                  t/d: it is not a directory and is not replaced by one; \
+                  t/l: it is not a directory and is not replaced by one; \
+                  t/file: it is a directory and is not replaced";
+    assert_eq!(verdict(&result, "local2"), ("failed", reason));
+    assert_eq!(
+        paths(&scratch.root("local2")),
+        ["t/", "t/d", "t/file/", "t/file/kept/", "t/l", "t/rest"]
+    );
+    assert_eq!(fs::read(there.join("d")).expect("it is there"), b"a file");
+    assert_eq!(paths(&outside), Vec::<String>::new());
+    for node in ["local1", "local3"] {
+        assert_eq!(verdict(&result, node), ("ok", ""));
+        let wanted = ["t/", "t/d/", "t/d/x", "t/file", "t/l/", "t/l/y", "t/rest"];
+        assert_eq!(paths(&scratch.root(node)), wanted);
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+    let scratch = Scratch::new("tree-link-file");
+    write(&scratch, "t/file", b"new");
+    write(&scratch, "kept", b"as it was");
+    symlink("elsewhere", scratch.path("t/link")).expect("it can be made");
+    let there = scratch.root("local1").join("t");
+    fs::create_dir_all(&there).expect("it can be made");
+    symlink(scratch.path("kept"), there.join("file")).expect("it can be made");
+    fs::write(there.join("link"), b"a file").expect("it can be written");
+    let _ = garland(&scratch).cp(&["-r", "t", "local1:/"]).with_code(0);
+    assert_eq!(fs::read(scratch.path("kept")).expect("it is there"), b"as it was");
+    assert_eq!(fs::read(there.join("file")).expect("it is there"), b"new");
+    assert!(!there.join("file").is_symlink());
+    assert!(there.join("link").is_symlink());
+}
+
+#[test]
+fn a_destination_that_is_a_file_fails_its_node() {
+    let scratch = Scratch::new("tree-to-file");
+    write(&scratch, "t/x", b"");
+    write(&scratch, "roots/local2/d", b"kept");
+    let result = garland(&scratch).cp(&["--json", "-r", "t", "local[1-2]:/d"]).with_code(1).json();
+    let reason = "cannot open the directory /d: not a directory";
+    assert_eq!(verdict(&result, "local2"), ("failed", reason));
+    assert_eq!(verdict(&result, "local1"), ("ok", ""));
+}
+
+/// `command` as somebody who is allowed no more than others, even where the test is root's.
+fn without_rights(command: &Command) -> Command {
+    let mut weak = Command::new("setpriv");
+    weak.args(["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"]);
+    if garland_sys::process::user_id() != 0 {
+        weak = Command::new("env");
+    }
+    weak.arg(command.get_program()).args(command.get_args()).env_clear();
+    let variables = command.get_envs();
+    weak.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    weak.current_dir(command.get_current_dir().expect("it has one"));
+    weak
+}
+
+#[test]
+fn what_may_not_be_read_is_named_and_the_rest_arrives() {
+    let scratch = Scratch::new("tree-unreadable");
+    for number in 0..300 {
+        write(&scratch, &format!("t/{number:03}"), number.to_string());
+    }
+    write(&scratch, "t/closed/inside", b"");
+    for path in ["t/200", "t/closed"] {
+        let none = Permissions::from_mode(0o000);
+        fs::set_permissions(scratch.path(path), none).expect("it may have it");
+    }
+    let garland = garland(&scratch);
+    let roots = scratch.path("roots").display().to_string();
+    let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
+    let output = without_rights(&garland.command(&words)).output().expect("it can be started");
+    let shown = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    let result = serde_json::from_slice(&output.stdout).expect("it is a result");
+    let wanted =
+        ["t/200: cannot read it: permission denied", "t/closed: cannot open it: permission denied"];
+    assert_eq!(left_out(&result), wanted);
+    for node in locals(2) {
+        assert_eq!(verdict(&result, &node), ("ok", ""));
+        assert_eq!(paths(&scratch.root(&node)).len(), 300);
+    }
+    // So that it can be removed.
+    fs::set_permissions(scratch.path("t/closed"), Permissions::from_mode(0o700)).expect("it may");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn where_nothing_may_be_written_it_is_named_and_the_rest_arrives() {
+    let scratch = Scratch::new("tree-unwritable");
+    for number in 0..6000 {
+        write(&scratch, &format!("t/{}/{number:04}", number / 1000), number.to_string());
+    }
+    let closed = scratch.root("local2").join("t/5");
+    fs::create_dir_all(&closed).expect("it can be made");
+    // It may be entered and not be changed, and belongs to somebody else where it can.
+    let owner = Some(4321).filter(|_| garland_sys::process::user_id() == 0);
+    fs::set_permissions(&closed, Permissions::from_mode(0o555)).expect("it may have it");
+    std::os::unix::fs::chown(&closed, owner, owner).expect("root may");
+    let garland = garland(&scratch);
+    let roots = scratch.path("roots").display().to_string();
+    let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
+    let output = without_rights(&garland.command(&words)).output().expect("it can be started");
+    let shown = String::from_utf8_lossy(&output.stderr);
+    let result: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {shown}"));
+    assert_eq!(verdict(&result, "local1"), ("ok", ""));
+    assert_eq!(paths(&scratch.root("local1")).len(), 6007);
+    if owner.is_some() {
+        assert_eq!(output.status.code(), Some(1), "{shown}");
+        let (said, reason) = verdict(&result, "local2");
+        assert_eq!(said, "failed");
+        let first = "copied everything except 1001 entries: t/5/5000: permission denied; \
+                     t/5/5001: permission denied; ";
+        assert!(reason.starts_with(first) && reason.ends_with("; and 996 more"), "{reason}");
+        assert_eq!(paths(&scratch.root("local2")).len(), 5007);
+    }
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).expect("it may have it");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn devices_are_skipped_and_said() {
+    let scratch = Scratch::new("tree-devices");
+    let words = ["--json", "-r", "--exclude", "*/", "/dev/", "local1:/d"];
+    let result = garland(&scratch).cp(&words).with_code(0).json();
+    let left = left_out(&result);
+    assert!(left.contains(&"/dev/null: a device".to_owned()), "{left:?}");
+    assert!(!scratch.root("local1").join("d/null").exists());
+}
+
+#[test]
+fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
+    let scratch = Scratch::new("tree-folds");
+    for (path, bytes) in [("t/README", "loud"), ("t/ReadMe", "quiet"), ("t/rest", "rest")] {
+        write(&scratch, path, bytes);
+    }
+    let (root, disk) = (scratch.root("local1"), scratch.path("disk"));
+    fs::create_dir_all(&root).expect("it can be made");
+    fs::File::create(&disk).and_then(|disk| disk.set_len(8 << 20)).expect("there is room");
+    let made = Command::new("mkntfs").args(["-F", "-Q", "-q"]).arg(&disk).output();
+    assert!(made.as_ref().is_ok_and(|made| made.status.success()), "{made:?}");
+    // Mounted in a view of its own of the file system, and unmounted there: its server would last.
+    let script = format!(
+        "lowntfs-3g -o ignore_case '{disk}' '{at}' > /dev/null 2>&1; \"$0\" \"$@\" || code=$?; \
+         cp -r '{at}/t' '{found}'; umount '{at}'; exit ${{code:-0}}",
+        disk = disk.display(),
+        at = root.display(),
+        found = scratch.path("found").display(),
+    );
+    let roots = scratch.path("roots").display().to_string();
+    let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
+    let plain = garland(&scratch).command(&words);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).arg(plain.get_program()).args(plain.get_args());
+    let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.env_clear().envs(set).current_dir(scratch.folder());
+    let result = Running::start(command).end().with_code(1).json();
+    let (word, reason) = verdict(&result, "local1");
+    let wanted = "copied everything except 1 entry: t/ReadMe: the file system ignores case, and \
+                  readme exists there";
+    assert_eq!((word, reason), ("failed", wanted));
+    assert_eq!(verdict(&result, "local2"), ("ok", ""));
+    assert_eq!(paths(&scratch.path("found")), ["readme", "rest"]);
+    assert_eq!(fs::read(scratch.path("found/readme")).expect("it is there"), b"loud");
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,182 @@
+//! Which sources go where, and what is left out of them: as rsync does it.
+
+use std::fs::File;
+use std::process::Command;
+use std::time::SystemTime;
+
+use garland_testkit::Scratch;
+
+use crate::trees::compare::assert_equal;
+use crate::trees::{garland, paths, write};
+
+fn make(scratch: &Scratch) {
+    for path in ["a/x", "a/in/y.o", "a/in/build/z", "b/x2", "b/in/w", "one", "build/v", "cache/c"] {
+        write(scratch, path, path);
+    }
+    std::fs::create_dir(scratch.path("a/empty")).expect("it can be made");
+}
+
+/// What rsync and we make of the same words, which end in the sources.
+#[track_caller]
+fn as_rsync(scratch: &Scratch, words: &[&str]) {
+    let target = scratch.path("rsync");
+    let _ = std::fs::remove_dir_all(&target);
+    let mut rsync = Command::new("rsync");
+    let rsync = rsync.arg("-a").args(words).arg(&target).current_dir(scratch.folder()).status();
+    let rsync = rsync.expect("rsync is there");
+    assert!(rsync.success(), "{words:?}");
+    let _ = std::fs::remove_dir_all(scratch.root("local1"));
+    let words = [&["-r"], words, &["local1:/new/t"]].concat();
+    let _ = garland(scratch).cp(&words).with_code(0);
+    let got = scratch.root("local1").join("new/t");
+    assert_eq!(paths(&got), paths(&target), "{words:?}");
+    let content = |word: &str| word.ends_with('/') || word.ends_with("/.");
+    if !words.windows(2).any(|pair| !pair[0].starts_with("--") && content(pair[1])) {
+        // Nobody says what this folder is to have, and rsync's was made a moment earlier.
+        for folder in [&got, &target] {
+            let folder = File::open(folder).expect("it is there");
+            folder.set_modified(SystemTime::UNIX_EPOCH).expect("it may have it");
+        }
+    }
+    assert_equal(&target, &got);
+}
+
+#[test]
+fn a_slash_behind_a_folder_means_what_is_in_it() {
+    let scratch = Scratch::new("tree-slash");
+    make(&scratch);
+    for words in [&["a"][..], &["a/"], &["a/."], &["a", "b"], &["a/", "b", "one"]] {
+        as_rsync(&scratch, words);
+    }
+    let whole = scratch.path("a").display().to_string();
+    as_rsync(&scratch, &[&whole]);
+    as_rsync(&scratch, &[&format!("{whole}/")]);
+}
+
+#[test]
+fn folders_of_several_sources_become_one() {
+    let scratch = Scratch::new("tree-merge");
+    make(&scratch);
+    write(&scratch, "b/x", b"the later one");
+    let _ = garland(&scratch).cp(&["-r", "a/", "b/", "local1:/"]).with_code(0);
+    let root = scratch.root("local1");
+    let wanted = ["empty/", "in/", "in/build/", "in/build/z", "in/w", "in/y.o", "x", "x2"];
+    assert_eq!(paths(&root), wanted);
+    assert_eq!(std::fs::read(root.join("x")).expect("it is there"), b"the later one");
+}
+
+#[test]
+fn patterns_leave_out_what_they_leave_out_of_rsync() {
+    let scratch = Scratch::new("tree-exclude");
+    make(&scratch);
+    let patterns: [&[&str]; 8] = [
+        &["*.o"],
+        &["build"],
+        &["/build"],
+        &["build/"],
+        &["/a/in"],
+        &["in/build"],
+        &["**/z"],
+        &["x*", "[xyz]"],
+    ];
+    for patterns in patterns {
+        let excludes = patterns.iter().flat_map(|pattern| ["--exclude", pattern]);
+        let words: Vec<&str> = excludes.chain(["a", "b", "build", "cache"]).collect();
+        as_rsync(&scratch, &words);
+    }
+    as_rsync(&scratch, &["--exclude", "/in", "a/"]);
+    // The first pattern that matches decides, wherever it stands.
+    let all = ["a", "b", "build", "cache"];
+    write(&scratch, "patterns", b"# kept\n+ y.o\n\n; skipped\n*.o\r\n- build/\n");
+    let lists: [&[&str]; 5] = [
+        &["--include", "y.o", "--exclude", "*.o"],
+        &["--exclude", "*.o", "--include", "y.o"],
+        &["--include", "in/", "--exclude", "in", "--exclude=w", "--include=**/w"],
+        &["--exclude-from", "patterns"],
+        &["--exclude=y.*", "--exclude-from=patterns", "--include=y.o"],
+    ];
+    for list in lists {
+        as_rsync(&scratch, &[list, &all].concat());
+    }
+}
+
+#[test]
+fn the_paths_of_a_list_are_copied_as_by_rsync() {
+    let scratch = Scratch::new("tree-list");
+    make(&scratch);
+    write(&scratch, "lines", b"# some\na/in/y.o\n\n/b/x2\n./one\n; more\nb/x2\n");
+    for words in [["--files-from=lines", "."], ["--files-from=lines", "./"]] {
+        as_rsync(&scratch, &words);
+    }
+    // A directory with everything in it, from names with NUL between them, as find prints them.
+    write(&scratch, "names", b"a/in\0cache\0a/in/y.o\0");
+    let words = ["-r", "--files-from", "names", ".", "local2:/"];
+    let _ = garland(&scratch).cp(&words).with_code(0);
+    let wanted = ["a/", "a/in/", "a/in/build/", "a/in/build/z", "a/in/y.o", "cache/", "cache/c"];
+    assert_eq!(paths(&scratch.root("local2")), wanted);
+    let mut command = garland(&scratch).command(&[
+        "cp",
+        "-r",
+        "--files-from=-",
+        "--local-root=roots",
+        ".",
+        "local4:/",
+    ]);
+    command.stdin(File::open(scratch.path("names")).unwrap());
+    assert!(command.output().unwrap().status.success());
+    assert_eq!(paths(&scratch.root("local4")), wanted);
+    let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
+    assert!(said.err.contains("from standard input (--files-from -)\nhint: start"), "{}", said.err);
+    write(&scratch, "missing", b"nosuch\none\n");
+    let words = ["-r", "--files-from", "missing", ".", "local3:/"];
+    let said = garland(&scratch).cp(&words).with_code(1);
+    assert!(said.out.contains("missed  ./nosuch: "), "{}", said.out);
+    assert_eq!(paths(&scratch.root("local3")), ["one"]);
+    write(&scratch, "outside", b"one\n../one\n");
+    let refused: [(&[&str], &str); 4] = [
+        (&["-r", "--files-from=outside", "."], "outside:2: ../one: paths are relative to SOURCE"),
+        (&["-r", "--files-from=lines", "a", "b"], "--files-from needs one SOURCE"),
+        (&["-r", "--files-from=lines", "--delete", "."], "cannot be used with"),
+        (&["--files-from=lines", "one"], "required"),
+    ];
+    for (words, wanted) in refused {
+        let said = garland(&scratch).cp(&[words, &["local3:/"]].concat()).with_code(2);
+        assert!(said.err.contains(wanted), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn one_plain_file_is_copied_alike_with_and_without_the_word() {
+    let scratch = Scratch::new("tree-one");
+    make(&scratch);
+    let _ = garland(&scratch).cp(&["-r", "one", "local1:/name"]).with_code(0);
+    assert_eq!(paths(&scratch.root("local1")), ["name"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_done() {
+    let scratch = Scratch::new("tree-refused");
+    make(&scratch);
+    write(&scratch, "b/in/a/x", b"");
+    let garland = garland(&scratch);
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["a", "local1:/"], 3, "hint: directories are copied with -r"),
+        (&["a", "b", "local1:/"], 2, "several sources (2) need -r"),
+        (&["-r", "a", "b/in/a", "local1:/"], 2, "two sources are named a"),
+        (&["-r", "nosuch", "local1:/"], 3, "cannot open nosuch: no such file or directory"),
+        (&["-r", "one/", "local1:/"], 3, "cannot open one/: not a directory"),
+        (&["-r", "/dev/zero", "local1:/"], 3, "cannot copy /dev/zero: it is a device, not a file"),
+        (&["-r", "--exclude", "a[", "a", "local1:/"], 2, "--exclude a[: the bracket at byte 1"),
+        (
+            &["-r", "a", "local1:-"],
+            2,
+            "a tree can be copied only to a directory, not to standard output",
+        ),
+        (&["-r", "--stripe", "a", "local[1-2]:/"], 2, "cannot be used with"),
+    ];
+    for (words, code, wanted) in cases {
+        let said = garland.cp(words).with_code(code);
+        assert!(said.err.contains(wanted), "{words:?}: {}", said.err);
+    }
+    assert_eq!(paths(&scratch.root("local1")), Vec::<String>::new());
+}
