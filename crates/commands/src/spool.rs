@@ -39,9 +39,9 @@ use self::status::Status;
 use crate::args::{Cp, Up};
 use crate::cluster_key::{self, MemberKeys};
 use crate::cp::out::PlannedCopy;
-use crate::cp::request::CopyRequest;
 use crate::cp::site::Site;
 use crate::cp::source::CopySource;
+use crate::cp::spec::CopySpec;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::standing::RecordDir;
@@ -127,7 +127,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let destination = destination(up);
     let (site, (nodes, path)) = Site::enter(context, &up.launch, &destination, true)?;
     // Options that no copy can have are refused now.
-    CopyRequest::try_from(&copy_of(up, directory, FileType::Directory)?)?;
+    CopySpec::try_from(&copy_of(up, directory, FileType::Directory)?)?;
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&site.places, "spool")?;
     let start = |nodes: &[Node], quiet| start(up, &site, &run, (nodes, &interrupts), quiet);
@@ -502,7 +502,7 @@ impl Spool<'_> {
         let kind = entry.stamp.kind();
         let path = self.directory.path_of(entry);
         let cp = copy_of(self.up, &path, kind)?;
-        let request = CopyRequest::try_from(&cp)?;
+        let spec = CopySpec::try_from(&cp)?;
         let all = self.members.nodes();
         let target = (nodes.iter().map(|&node| all[node].clone()).collect(), self.path.clone());
         // Others may have given the name to a link to what only this user can read.
@@ -514,11 +514,11 @@ impl Spool<'_> {
                     .map_err(|error| Failure::nothing(format!("{}: {}", what(), reason(&error))))?;
                 CopySource::from_file(file, &path, disk)
             }
-            _ => CopySource::open_tree(&request, self.interrupts, disk, Mounts::LeftOut),
+            _ => CopySource::open_tree(&spec, self.interrupts, disk, Mounts::LeftOut),
         };
         let copy = PlannedCopy::opening(
             open,
-            &request,
+            &spec,
             self.site,
             target,
             self.interrupts,

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 
 use clap::Args as ClapArgs;
-use garland_commands::args::ProgressForm;
+use garland_commands::args::{ProgressForm, TRACES_VARIABLE, at_least_one};
 use garland_core::units::Rate;
 use garland_fleet::args::{LAB_VARIABLE, Launch};
+use garland_results::run::TRACED;
 
 /// The arguments of `garland publish`.
 #[derive(Debug, ClapArgs)]
@@ -46,6 +47,16 @@ pub struct Get {
     /// Report progress to programs, as `garland cp --progress` does.
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "quiet")]
     pub progress: Option<ProgressForm>,
+    /// Keep the traces of the last COUNT copies; older ones are removed.
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = TRACED,
+        env = TRACES_VARIABLE,
+        value_parser = at_least_one,
+        hide = true
+    )]
+    pub keep_traces: usize,
     /// All words of the command line, for `garland cp --resume`.
     #[arg(skip)]
     pub words: Vec<OsString>,

@@ -1,16 +1,14 @@
 //! `garland get`: copies the content of a name to nodes, from its holders.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use garland_commands::args::Cp;
+use garland_commands::cp::command_line::CommandLine;
 use garland_commands::cp::objects::owner;
 use garland_commands::cp::out::{PlannedCopy, end, end_with};
 use garland_commands::cp::overtime::Overtime;
-use garland_commands::cp::request::CopyRequest;
 use garland_commands::cp::site::{Site, Target};
 use garland_commands::cp::source::CopySource;
+use garland_commands::cp::spec::{CopySpec, SourceSpec};
 use garland_control::{Outcome, ask_names};
 use garland_core::cluster::target as destination;
 use garland_dataplane::{ScanOptions, TreeSource};
@@ -42,15 +40,14 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let access = Arc::new(access);
     refuse_streams(&target.1)?;
     let (entry, manifest) = find(&get.name, &access, &interrupts)?;
-    let cp = copy_of(get, &manifest, (&site, &target))?;
-    let request = CopyRequest::try_from(&cp)?;
+    let spec = copy_of(get, &manifest, &site);
     let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
     let before = fetching.as_ref().map_or(&[][..], Fetching::before);
     let holders = follow::holders(&access, (&entry, &manifest), (&target.0, before), &interrupts);
     let source = source(&entry, &manifest, holders, &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.1.clone();
-    let copy = PlannedCopy::of(given, (&request, &site), target, (&interrupts, phases))?;
+    let copy = PlannedCopy::of(given, (&spec, &site), target, (&interrupts, phases))?;
     let names: Vec<String> = copy.nodes().map(str::to_owned).collect();
     let run = copy.begin()?;
     let fleet = copy.assemble(context, &run)?;
@@ -71,7 +68,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
             failure.message()
         );
     }
-    end_with(context, &request, &path, (&run, &result.with_holders(shares)))
+    end_with(context, &spec, &path, (&run, &result.with_holders(shares)))
 }
 
 /// Returns an error if what is copied would not be a file or directory.
@@ -101,28 +98,19 @@ fn place(context: &Context, get: &Get) -> Result<(Access, Site, Target), Failure
     Ok((access, site, target))
 }
 
-/// Returns the copy as the arguments of `garland cp`.
-fn copy_of(
-    get: &Get,
-    manifest: &NameManifest,
-    (site, (nodes, path)): (&Site, &Target),
-) -> Result<Cp, Failure> {
-    let kept = if manifest.is_tree { "-a" } else { "-p" };
-    // The path stands for the content, and is not opened.
-    let mut source = OsString::from("/");
-    source.push(OsStr::from_bytes(&manifest.base));
-    let mut destination = get.destination.clone();
-    if site.here.is_some() {
-        destination = OsString::from(&nodes[0].name);
-        destination.push(OsStr::from_bytes(&[b":", path.as_slice()].concat()));
-    }
-    let words = [kept.into(), "--".into(), source, destination];
-    let mut cp = Cp::of_words(words, &get.launch)?;
-    cp.checks.bwlimit = get.bwlimit;
-    (cp.quiet, cp.progress, cp.words) = (get.quiet, get.progress, get.words.clone());
+/// Returns the copy of the content with the manifest `manifest`.
+fn copy_of(get: &Get, manifest: &NameManifest, site: &Site) -> CopySpec {
+    let source =
+        SourceSpec { is_tree: manifest.is_tree, keeps_time: true, ..SourceSpec::default() };
+    let mut spec = CopySpec::new(source, get.launch.clone());
+    spec.tuning.link_limit = get.bwlimit;
     // To this machine the bytes leave no kernel.
-    cp.no_encrypt = site.here.is_some();
-    Ok(cp)
+    spec.tuning.is_sealed = site.here.is_none();
+    spec.run.is_quiet = get.quiet;
+    spec.run.reports_progress = get.progress.is_some();
+    spec.run.keep_traces = get.keep_traces;
+    spec.run.command_line = CommandLine::new(&get.words, &[], false);
+    spec
 }
 
 /// Opens the content on its holders.

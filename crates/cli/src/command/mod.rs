@@ -1,7 +1,7 @@
 //! Dispatches the parsed command line to the commands.
 
 use garland_commands::args::Cp;
-use garland_commands::cp::command_line::CommandLine;
+use garland_commands::cp::resume::{reporting, words};
 use garland_commands::{
     cp, down, exec, explain, forecast, key, lab_command, mount_command, net, plan, report, runs,
     status, trace, up,
@@ -71,15 +71,14 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// Goes on with the copy of `run`: starts it again by its own command line.
 fn resume(context: &Context, asked: &Cp, run: &str) -> Result<Exit, Failure> {
-    let words = CommandLine::of(asked, run)?;
-    let again = Args::of(words).map_err(|error| {
+    let again = Args::of(words(asked, run)?).map_err(|error| {
         let message = format!("cannot resume {run}: this release refuses its command line");
         Failure::usage(message).hint(error.to_string().trim_end())
     })?;
     let json = context.json || again.context.json;
     let context = Context { json, ..again.context };
     match again.command {
-        Command::Cp(copy) => cp::run(&context, &CommandLine::resumed(*copy, asked)),
+        Command::Cp(copy) => cp::run(&context, &reporting(*copy, asked)),
         Command::Get(mut get) => {
             get.quiet |= asked.quiet;
             get.progress = asked.progress.or(get.progress);

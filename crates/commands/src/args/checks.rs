@@ -43,12 +43,6 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Returns the rate limit of each link between two machines in bytes per second; 0 if there is
-    /// none.
-    pub fn pace(&self) -> u64 {
-        self.bwlimit.map_or(0, |rate| rate.bytes_per_second() as u64)
-    }
-
     /// Returns the checks that read the file back at the end of the copy.
     pub fn read_back(&self) -> ReadBack {
         ReadBack { verify: self.verify, checksum: self.digest }

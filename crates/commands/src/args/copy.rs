@@ -18,6 +18,7 @@ use garland_protocol::{Encoding, SlowNodes};
 use super::checks::Checks;
 use super::words::words;
 use crate::args::TRACES_VARIABLE;
+use crate::cp::spec::ShapeChoice;
 use garland_results::run::TRACED;
 use garland_terminal::failure::Failure;
 
@@ -475,17 +476,6 @@ pub enum ProgressForm {
     Json,
 }
 
-/// The shapes of a copy's route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShapeChoice {
-    /// Whichever is predicted to be faster.
-    Auto,
-    /// The fastest tree.
-    Tree,
-    /// This shape.
-    Only(RouteShape),
-}
-
 /// Parses the value of `--shape`.
 fn shape(text: &str) -> Result<ShapeChoice, &'static str> {
     let fanout = |text: &str| text.parse().ok().filter(|fanout| *fanout > 0);
@@ -507,7 +497,11 @@ fn share(text: &str) -> Result<u16, &'static str> {
     thousandths.ok_or("a share must be from 0.1% to 90%")
 }
 
-fn at_least_one(text: &str) -> Result<usize, &'static str> {
+/// Parses a number that is not 0.
+///
+/// # Errors
+/// When it is another text.
+pub fn at_least_one(text: &str) -> Result<usize, &'static str> {
     text.parse().ok().filter(|count| *count > 0).ok_or("the minimum is 1")
 }
 

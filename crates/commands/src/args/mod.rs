@@ -14,7 +14,7 @@ mod top;
 mod trace;
 mod words;
 
-pub use copy::{Cp, Exec, FilterRule, ProgressForm, ShapeChoice};
+pub use copy::{Cp, Exec, FilterRule, ProgressForm, at_least_one};
 pub use explain::Explain;
 pub use forecast::{Forecast, PlanCommand, PlanName, PlanNames, PlanSuggest};
 pub use lab::{LabCommand, What};

@@ -18,9 +18,9 @@ use garland_terminal::output;
 
 use super::incremental::{self, Before, Remaining};
 use super::progress::Bars;
-use super::request::CopyRequest;
 use super::site::Site;
 use super::source::CopySource;
+use super::spec::CopySpec;
 
 /// How often a tree is copied of which files change between the comparison and the sending.
 const ATTEMPTS_MAX: u32 = 4;
@@ -28,7 +28,7 @@ const ATTEMPTS_MAX: u32 = 4;
 /// What all attempts have in common.
 pub struct Stage<'a> {
     pub context: &'a Context,
-    pub request: &'a CopyRequest<'a>,
+    pub spec: &'a CopySpec,
     pub site: &'a Site,
     pub run: &'a Run,
     pub builder: &'a FleetBuilder<'a>,
@@ -72,7 +72,7 @@ impl Stage<'_> {
         phases: &mut Phases,
     ) -> Result<Made, Failure> {
         let before = incremental::compare_first(
-            self.request,
+            self.spec,
             copy,
             (&self.site.places, self.interrupts, phases),
         )?;
@@ -83,12 +83,12 @@ impl Stage<'_> {
         for _ in 1..ATTEMPTS_MAX {
             let Some(given) = made.without_changed()? else { break };
             let plan = made.plan.ended_at(given.content().length());
-            let ends = given.ends(self.request, self.path, None)?;
+            let ends = given.ends(self.spec, self.path, None)?;
             let Fleet { agents, children } = made.fleet;
             let copy = Remaining { given, ends, plan, agents };
             // The phases are those of the first comparison and of the last copy.
             let again = (&self.site.places, self.interrupts, &mut Phases::since_now());
-            let before = incremental::compare_first(self.request, copy, again)?;
+            let before = incremental::compare_first(self.spec, copy, again)?;
             let unchanged = made.unchanged;
             made = self.attempt(before, children, false)?;
             made.unchanged += unchanged;
@@ -104,28 +104,28 @@ impl Stage<'_> {
     ) -> Result<Made, Failure> {
         let Before { copy, unchanged, digests, unusable, unread, .. } = before;
         let Remaining { given, ends, plan, agents } = copy;
-        let args = self.request.args;
+        let CopySpec { slow, checks, tuning, .. } = self.spec;
         let Site { inventory, places, lab, .. } = self.site;
         let job = CopyJob {
             plan: &plan,
             ends,
             stripes: self.stripes,
             known: digests,
-            pipeline: self.request.pipeline,
-            read_back: self.request.read_back(),
-            sealed: !args.no_encrypt,
-            packing: args.compress.beginning_with(self.encoding),
-            congestion: self.request.congestion(),
+            pipeline: self.spec.pipeline(),
+            read_back: checks.read_back,
+            sealed: tuning.is_sealed,
+            packing: tuning.packing.beginning_with(self.encoding),
+            congestion: tuning.congestion(),
             transport: self.transport,
-            policy: self.request.policy(&plan, self.stripes.is_some(), inventory.cluster()),
+            policy: slow.policy(&plan, self.stripes.is_some(), inventory.cluster()),
             late: None,
-            tracing: self.request.tracing(lab.as_ref(), self.began_ns),
+            tracing: self.spec.tracing(lab.as_ref(), self.began_ns),
             injections: self.faults.clone(),
         };
         let joinable = is_joinable && job.takes_latecomers() && unchanged == 0;
         let listener = joinable.then(|| JoinListener::open(places, self.run)).transpose();
         let mut listener = listener?;
-        let mut bars = Bars::new(&plan, self.context, args);
+        let mut bars = Bars::new(&plan, self.context, &self.spec.run);
         let fleet = Fleet { agents, children };
         let copied =
             self.builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(&plan, now));

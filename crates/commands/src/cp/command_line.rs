@@ -9,7 +9,6 @@ use garland_core::farm::Text;
 use serde::{Deserialize, Serialize};
 
 use super::ends::is_stream;
-use crate::args::Cp;
 use garland_fleet::args::LAB_VARIABLE;
 use garland_results::places::Places;
 use garland_results::run::{Run, read_file};
@@ -17,9 +16,6 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// The file in a run's directory.
 const FILE: &str = "command.json";
-
-/// The options that may stand beside `--resume`; they say how this command reports.
-const BESIDE: [&str; 4] = ["resume", "quiet", "json", "progress"];
 
 /// How a copy whose list was read from standard input goes on.
 const LIST_AGAIN: &str = "start the copy again with the same list; only what nodes lack is sent";
@@ -41,21 +37,29 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Stores the command line of `cp` in `run`; nothing if another command makes the copy.
+    /// Returns the command line with these words, which copies `sources`; `None` without words, when another command
+    /// makes the copy. `is_list_read` says whether the list of what is copied comes from standard input.
+    pub fn new(words: &[OsString], sources: &[PathBuf], is_list_read: bool) -> Option<Self> {
+        if words.is_empty() {
+            return None;
+        }
+        // A directory that was removed cannot be gone to again.
+        let directory = std::env::current_dir().ok()?;
+        Some(Self {
+            directory: text(directory.as_os_str()),
+            words: words.iter().map(|word| text(word)).collect(),
+            lab: lab_here(),
+            is_stream: sources.iter().any(|source| is_stream(source)),
+            is_list_read,
+        })
+    }
+
+    /// Stores the command line in `run`.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn keep(cp: &Cp, run: &Run) -> Result<(), Failure> {
-        if cp.words.is_empty() {
-            return Ok(());
-        }
-        // A directory that was removed cannot be gone to again.
-        let Ok(directory) = std::env::current_dir() else { return Ok(()) };
-        let words = cp.words.iter().map(|word| text(word)).collect();
-        let is_stream = cp.sources().iter().any(|source| is_stream(source));
-        let is_list_read = cp.files_from.as_deref().is_some_and(|list| list.as_os_str() == "-");
-        let directory = text(directory.as_os_str());
-        run.keep(FILE, &Self { directory, words, lab: lab_here(), is_stream, is_list_read })
+    pub fn keep(&self, run: &Run) -> Result<(), Failure> {
+        run.keep(FILE, self)
     }
 
     /// Returns whether the copy whose run's directory is `folder` can be started again by its command line.
@@ -78,22 +82,12 @@ impl CommandLine {
         }
     }
 
-    /// Returns the command line with which the copy of `run` was started. Makes its directory the
-    /// current one, so that its paths mean the same. `cp` has `--resume`.
+    /// Returns the words of the copy of `run` after the program's name. Makes its directory the current one, so that
+    /// its paths mean the same.
     ///
     /// # Errors
-    /// When the run is unknown, still runs or read standard input, when its directory is gone, or
-    /// when `cp` has options that the copy's own command line decides.
-    pub fn of(cp: &Cp, run: &str) -> Result<Vec<OsString>, Failure> {
-        let other = cp.typed.iter().find(|(option, _)| !BESIDE.contains(&option.as_str()));
-        if let Some((option, _)) = other {
-            return Err(Failure::usage(format!("--{option} has no effect with --resume"))
-                .hint("the copy goes on with the options of its own command; only --quiet, --progress and --json can be combined with --resume"));
-        }
-        if cp.has_paths() {
-            return Err(Failure::usage("--resume takes no SOURCE and no DESTINATION")
-                .hint("the copy goes on with those of its own command"));
-        }
+    /// When the run is unknown, still runs or read standard input, or when its directory is gone.
+    pub fn go_back_to(run: &str) -> Result<Vec<OsString>, Failure> {
         let run = Run::find_own(&Places::open()?, run, FILE, "a copy that can be resumed")?;
         if run.is_running() {
             return Err(Failure::usage(format!("{} is still running", run.name()))
@@ -136,13 +130,6 @@ impl CommandLine {
             Some(lab) => format!("export {LAB_VARIABLE}={lab}"),
             None => format!("unset {LAB_VARIABLE}"),
         }))
-    }
-
-    /// Sets how a resumed copy reports: as `asked`, the command with `--resume`, says.
-    pub fn resumed(mut copy: Cp, asked: &Cp) -> Cp {
-        copy.quiet |= asked.quiet;
-        copy.progress = asked.progress.or(copy.progress);
-        copy
     }
 }
 

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use garland_remote::{Address, Names, Object, Trouble};
 use garland_sys::signal::Interrupts;
 
-use crate::args::Cp;
 use garland_fleet::launch::resolve::Lookup;
 use garland_terminal::failure::Failure;
 
 /// Opens the source if it is remote; returns `None` if it is not. A remote source must be the only
 /// source.
-pub fn open(cp: &Cp, interrupts: &Arc<Interrupts>) -> Result<Option<Object>, Failure> {
-    let Some(address) = address(cp.sources())? else { return Ok(None) };
-    if cp.sources().len() > 1 {
+pub fn open(sources: &[PathBuf], interrupts: &Arc<Interrupts>) -> Result<Option<Object>, Failure> {
+    let Some(address) = address(sources)? else { return Ok(None) };
+    if sources.len() > 1 {
         let what = format!("{address} cannot be copied together with other sources");
         return Err(Failure::usage(what)
             .hint("copy it with a separate command, or download it to this machine first"));

@@ -9,8 +9,8 @@ use garland_predict::Payload;
 use garland_protocol::Encoding;
 use garland_sys::clock;
 
-use super::request::CopyRequest;
 use super::source::CopySource;
+use super::spec::CopySpec;
 use crate::known_wires::Handling;
 
 /// The size in bytes of a piece of the source that is compressed to learn what compression saves.
@@ -34,16 +34,16 @@ struct Sample {
 }
 
 /// Returns the form of blocks that are not compressed.
-pub fn plain(request: &CopyRequest<'_>) -> Payload {
-    Payload { sealed: !request.args.no_encrypt, ..Payload::USUAL }
+pub fn plain(spec: &CopySpec) -> Payload {
+    Payload { sealed: spec.tuning.is_sealed, ..Payload::USUAL }
 }
 
 /// Returns how the options of a request handle the bytes of `given`; with `--compress auto`, each way
 /// that the copy may choose, without compression first. What cannot be sampled is taken for
 /// incompressible.
-pub fn handlings(request: &CopyRequest<'_>, given: &CopySource) -> Vec<Handling> {
-    let plain = plain(request);
-    let encodings = match request.args.compress {
+pub fn handlings(spec: &CopySpec, given: &CopySource) -> Vec<Handling> {
+    let plain = plain(spec);
+    let encodings = match spec.tuning.packing {
         Packing::None => &[][..],
         Packing::Lz4 => &[Encoding::Lz4],
         Packing::Zstd => &[Encoding::Zstd],
@@ -55,17 +55,17 @@ pub fn handlings(request: &CopyRequest<'_>, given: &CopySource) -> Vec<Handling>
         let form = pieces.map_or(plain, |pieces| pieces.encoded(*encoding).payload(plain.sealed));
         (form, *encoding)
     };
-    let may_be_plain = matches!(request.args.compress, Packing::None | Packing::Auto(_));
+    let may_be_plain = matches!(spec.tuning.packing, Packing::None | Packing::Auto(_));
     let unpacked = may_be_plain.then_some((plain, Encoding::Plain));
     let forms = unpacked.into_iter().chain(encodings.iter().map(packed));
-    forms.map(|form| Handling::new(form, request.args.checks.bwlimit)).collect()
+    forms.map(|form| Handling::new(form, spec.tuning.link_limit)).collect()
 }
 
 /// Returns the form of a request's blocks before the copy has measured anything.
-pub fn usual(request: &CopyRequest<'_>, given: &CopySource) -> Payload {
-    match request.args.compress {
-        Packing::None | Packing::Auto(_) => plain(request),
-        Packing::Lz4 | Packing::Zstd => handlings(request, given)[0].payload,
+pub fn usual(spec: &CopySpec, given: &CopySource) -> Payload {
+    match spec.tuning.packing {
+        Packing::None | Packing::Auto(_) => plain(spec),
+        Packing::Lz4 | Packing::Zstd => handlings(spec, given)[0].payload,
     }
 }
 

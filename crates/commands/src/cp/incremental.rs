@@ -12,8 +12,8 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::cp::changes::Changes;
-use crate::cp::request::CopyRequest;
 use crate::cp::source::CopySource;
+use crate::cp::spec::{Comparison, CopySpec};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -54,23 +54,24 @@ pub struct Remaining {
 /// phase ends at the start of the comparison. Also returns what changes on the nodes, if this was
 /// asked for.
 pub fn leave_out_unchanged(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     copy: Remaining,
     (interrupts, phases): (&Arc<Interrupts>, &mut Phases),
 ) -> Result<(Remaining, Option<Changes>), Failure> {
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
-    let args = request.args;
-    let by_contents = args.whole || args.checksum || args.checks.verify;
     let (
         CopySource::Tree(tree),
         Ends::Out { destination: Destination::Tree(destination), .. },
         false,
-    ) = (&given, &ends, by_contents)
+    ) = (&given, &ends, spec.ignores_status())
     else {
         return Ok((Remaining { given, ends, plan, agents }, None));
     };
-    let by = CompareBy::Status { attributes: args.xattrs, named: args.verbose };
+    let by = CompareBy::Status {
+        attributes: spec.source.keeps_attributes,
+        named: spec.run.names_entries,
+    };
     let Some(outline) = tree_compare(tree, destination, &plan, by) else {
         return Ok((Remaining { given, ends, plan, agents }, None));
     };
@@ -108,17 +109,17 @@ fn named(
 /// to a file, and a tree that is copied to a directory, are compared. If a node has something to
 /// compare, the set-up phase ends at the start of the comparison.
 pub fn compare_first(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     copy: Remaining,
     (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
 ) -> Result<Before, Failure> {
     let length = copy.plan.layout.length;
-    let (copy, changes) = leave_out_unchanged(request, copy, (interrupts, phases))?;
+    let (copy, changes) = leave_out_unchanged(spec, copy, (interrupts, phases))?;
     let unchanged = length.saturating_sub(copy.plan.layout.length);
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
     let records = places.records();
-    let Some((outline, asked)) = asked(request, &given, &ends, &plan, &records) else {
+    let Some((outline, asked)) = asked(spec, &given, &ends, &plan, &records) else {
         return Ok(Before {
             copy: Remaining { given, ends, plan, agents },
             changes,
@@ -162,7 +163,7 @@ fn shared(given: &CopySource, plan: &Plan) -> Result<Option<SharedSource>, Failu
 
 /// Returns the source and destination to compare; `None` if there is nothing to compare.
 fn asked<'a>(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     given: &'a CopySource,
     ends: &Ends,
     plan: &Plan,
@@ -170,8 +171,9 @@ fn asked<'a>(
 ) -> Option<(Compare, CompareSource<'a>)> {
     let Ends::Out { destination, .. } = ends else { return None };
     let layout = plan.layout;
+    let is_sent_whole = spec.checks.comparison == Comparison::None || spec.plan.is_striped();
     match (given, destination) {
-        _ if request.args.whole || request.args.stripe.is_some() || layout.length == 0 => None,
+        _ if is_sent_whole || layout.length == 0 => None,
         (given, Destination::File { path, name, .. }) => {
             let source = match given {
                 CopySource::File(_, source) => CompareSource::File(source, records),
@@ -185,8 +187,7 @@ fn asked<'a>(
         // A comparison by blocks would read each object twice.
         (CopySource::Tree(tree), _) if tree.is_of_objects() => None,
         (CopySource::Tree(tree), Destination::Tree(destination)) => {
-            let by_contents = request.args.checksum || request.args.checks.verify;
-            let by = if by_contents { CompareBy::Contents } else { CompareBy::Differing };
+            let by = if spec.ignores_status() { CompareBy::Contents } else { CompareBy::Differing };
             let compare = tree_compare(tree, destination, plan, by)?;
             Some((compare, CompareSource::Tree(tree)))
         }

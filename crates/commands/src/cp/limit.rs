@@ -10,7 +10,7 @@ use garland_sys::nic;
 use garland_topology::paths::{Stream, Ways};
 use garland_topology::{Topology, bounds};
 
-use super::request::CopyRequest;
+use super::spec::CopySpec;
 use crate::calibration;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::limit::{Limit, ProcessorRate};
@@ -47,7 +47,7 @@ fn of_wires(
 /// Returns the limit that a lab's wires set for several copies at once that gather files; `None`
 /// outside of a lab.
 pub fn of_gather(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     lab: Option<&Lab>,
     plans: &[&Plan],
     transport: Transport,
@@ -55,7 +55,7 @@ pub fn of_gather(
     // The wires have the same rate in the other direction.
     let reversed: Vec<Plan> = plans.iter().map(|plan| (*plan).clone().reversed()).collect();
     let reversed: Vec<&Plan> = reversed.iter().collect();
-    of_wires_in(lab?, request.args.launch.sender(), &reversed, transport)
+    of_wires_in(lab?, spec.run.launch.sender(), &reversed, transport)
 }
 
 /// Returns the limit that a lab's wires set for several copies at once.
@@ -81,27 +81,27 @@ fn of_wires_in(
 /// Returns the limit that the wires and `--bwlimit` set for a copy. `--bwlimit` applies to each
 /// link; two nodes are connected by one link for each lane. Its blocks are sent in the form `payload`.
 pub fn of_copy(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     (lab, state): (Option<&Lab>, &Places),
     (plan, payload): (&Plan, Payload),
     transport: Transport,
     agents: &[Result<Agent, String>],
 ) -> Option<Limit> {
-    let limit = of_links(request, lab, plan, transport, agents)?;
-    let sender = request.args.launch.sender();
+    let limit = of_links(spec, lab, plan, transport, agents)?;
+    let sender = spec.run.launch.sender();
     Some(Limit { processors: of_processors(state, (lab, sender), plan, payload), ..limit })
 }
 
 /// Returns the limit that the wires and `--bwlimit` set for a copy.
 fn of_links(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     lab: Option<&Lab>,
     plan: &Plan,
     transport: Transport,
     agents: &[Result<Agent, String>],
 ) -> Option<Limit> {
-    let known = of_wires(lab, request.args.launch.sender(), plan, transport, agents);
-    let pace = request.args.checks.pace();
+    let known = of_wires(lab, spec.run.launch.sender(), plan, transport, agents);
+    let pace = spec.tuning.pace();
     let all = pace.saturating_mul(plan.lanes.len() as u64);
     if pace == 0 || known.as_ref().is_some_and(|known| known.rate <= all) {
         return known;

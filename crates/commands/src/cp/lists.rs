@@ -1,39 +1,12 @@
-//! The parts of a tree that are copied: patterns, and lists of paths in files.
+//! Lists of paths and patterns in files.
 
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use garland_core::tree::Pattern;
 use garland_dataplane::tree::Chosen;
 use garland_sys::inherited;
 
-use crate::args::FilterRule;
 use garland_terminal::failure::{Failure, OrFailure};
-
-/// Returns the patterns of paths that are not copied, and of exceptions.
-pub fn excludes(rules: &[FilterRule]) -> Result<Vec<Pattern>, Failure> {
-    let mut all = Vec::new();
-    let parse = |text: &[u8], place: &str| {
-        let shown = String::from_utf8_lossy(text);
-        let invalid = |error| Failure::usage(format!("{place} {shown}: {error}"));
-        Pattern::parse(text).map_err(invalid)
-    };
-    for rule in rules {
-        match rule {
-            FilterRule::Exclude(text) => all.push(parse(text.as_bytes(), "--exclude")?),
-            FilterRule::Include(text) => {
-                all.push(parse(&[b"+ ", text.as_bytes()].concat(), "--include")?);
-            }
-            FilterRule::From(path) => {
-                for (line, number) in lines(&read(path)?) {
-                    all.push(parse(line, &format!("{}:{number}:", path.display()))?);
-                }
-            }
-        }
-    }
-    Ok(all)
-}
 
 /// Returns the paths in `file`, one a line or with NUL between them; `-` is standard input.
 pub fn chosen(file: &Path) -> Result<Chosen, Failure> {
@@ -54,7 +27,8 @@ pub fn chosen(file: &Path) -> Result<Chosen, Failure> {
     Ok(chosen)
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+/// Reads the list in `file`; `-` is standard input.
+pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     let read = if file == Path::new("-") {
         inherited::input().and_then(|mut input| input.read_to_end(&mut text)).map(|_| text)
@@ -65,7 +39,7 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// Returns the lines that are not empty and no comments, and their numbers.
-fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
+pub fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     let lines = text.split(|byte| *byte == b'\n');
     let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).zip(1..);
     lines.filter(|(line, _)| !matches!(line.first(), None | Some(b'#' | b';')))

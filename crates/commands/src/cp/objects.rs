@@ -9,21 +9,23 @@ use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
 use super::elsewhere::{names, unread};
-use super::request::CopyRequest;
+use super::spec::{Comparison, CopySpec};
 use garland_terminal::failure::Failure;
 
 /// Lists the objects below `address`, the only source of a copy with `-r`. If the address ends in a slash, they
 /// keep their paths below it; otherwise they go into a directory of its last name, as with directories.
 pub fn open(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     address: &Address,
     interrupts: &Arc<Interrupts>,
 ) -> Result<TreeSource, Failure> {
-    let args = request.args;
+    let source = &spec.source;
     let why_not = match address {
-        _ if args.checksum => Some("--checksum would read all objects; omit it"),
-        _ if args.files_from.is_some() => Some("--files-from applies to directories; omit it"),
-        _ if args.sources().len() > 1 => Some("copy it with a separate command"),
+        _ if spec.checks.comparison == Comparison::Contents => {
+            Some("--checksum would read all objects; omit it")
+        }
+        _ if source.chosen_by.is_some() => Some("--files-from applies to directories; omit it"),
+        _ if source.paths.len() > 1 => Some("copy it with a separate command"),
         Address::Http(_) => Some("-r copies what s3://BUCKET/PREFIX/ has; a URL is one file"),
         Address::S3 { .. } => None,
     };
@@ -35,9 +37,9 @@ pub fn open(
     let listing = Listing::open(address, names(), move || asked.have_come());
     let listing = listing.map_err(|trouble| unread("listing", address, &trouble, interrupts))?;
     let options = ScanOptions {
-        excludes: request.excludes.clone(),
+        excludes: source.excludes.clone(),
         attributes: false,
-        sweep: args.delete,
+        sweep: source.removes_others,
         root: &Root::Free,
         stop: &|| interrupts.have_come(),
     };

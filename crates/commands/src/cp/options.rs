@@ -269,7 +269,7 @@ mod tests {
         let (_, words) = KINDS.iter().find(|(own, _)| *own == kind).unwrap();
         let cp =
             cp(&[*words, options]).unwrap_or_else(|error| panic!("{kind} {options:?}: {error}"));
-        assert_eq!(Task::of(&cp).and_then(|task| kind_of(&cp, &task)).unwrap(), kind);
+        assert_eq!(Task::new(&cp).and_then(|task| kind_of(&cp, &task)).unwrap(), kind);
         let refused = refuse_without_effect(&cp, kind);
         refused.err().map(|failure| failure.to_string()).unwrap_or_default()
     }

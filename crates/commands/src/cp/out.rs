@@ -1,5 +1,6 @@
 //! `garland cp` to nodes: plan, fleet, comparison, copy, result.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 use garland_control::Outcome;
@@ -16,9 +17,9 @@ use super::injections::Injections;
 use super::limit;
 use super::overtime::Overtime;
 use super::planning::{self, Planned};
-use super::request::CopyRequest;
 use super::site::{Site, Target};
 use super::source::CopySource;
+use super::spec::CopySpec;
 use super::tell::{Unasked, Would, save, tell, tell_plan, tell_would};
 use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::context::Context;
@@ -33,7 +34,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// A copy that is planned. No node has been contacted.
 pub struct PlannedCopy<'a> {
-    request: &'a CopyRequest<'a>,
+    spec: &'a CopySpec,
     site: &'a Site,
     interrupts: Arc<Interrupts>,
     phases: Phases,
@@ -45,48 +46,48 @@ pub struct PlannedCopy<'a> {
 }
 
 /// Copies a file, a tree, a stream or an object to every node.
-pub fn run(context: &Context, request: &CopyRequest<'_>) -> Result<Exit, Failure> {
+pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     // A dry run that asks no node needs no lab.
-    let (args, needs_lab) = (request.args, !request.args.dry_run || request.args.verbose);
-    let (site, target) = Site::enter(context, &args.launch, args.destination(), needs_lab)?;
-    request.refuse_unreachable(target.0.len())?;
-    let copy = PlannedCopy::new((request, &site), target, (&interrupts, phases))?;
+    let needs_lab = !spec.run.is_dry || spec.run.names_entries;
+    let (site, target) = Site::enter(context, &spec.run.launch, destination, needs_lab)?;
+    spec.slow.refuse_unreachable(target.0.len())?;
+    let copy = PlannedCopy::new((spec, &site), target, (&interrupts, phases))?;
     let (plan, path) = (&copy.planned.plan, copy.path.clone());
-    save(request, plan)?;
-    if !names_changes(request, &copy.given)? && args.dry_run {
+    save(spec, plan)?;
+    if !names_changes(spec, &copy.given)? && spec.run.is_dry {
         let why = copy.planned.why.as_deref();
-        return tell_plan((context, request), plan, why, copy.given.tree().as_ref());
+        return tell_plan((context, spec), plan, why, copy.given.tree().as_ref());
     }
     let run = copy.begin()?;
     let fleet = copy.assemble(context, &run)?;
-    if args.dry_run {
+    if spec.run.is_dry {
         return copy.dry_run(context, fleet);
     }
     let overtime = Overtime::watch("copying", &interrupts)?;
     let close = |fleet: Fleet, outcome: &Outcome| end(fleet, outcome, &overtime);
     let (result, _listener) = copy.make(context, &run, fleet, close)?;
-    end_with(context, request, &path, (&run, &result))
+    end_with(context, spec, &path, (&run, &result))
 }
 
 impl<'a> PlannedCopy<'a> {
     /// Opens the source of a copy to `path` on `nodes`, and plans the copy. Ctrl-C ends the command even if the
     /// disk does not respond.
     pub fn new(
-        (request, site): (&'a CopyRequest<'a>, &'a Site),
+        (spec, site): (&'a CopySpec, &'a Site),
         target: Target,
         (interrupts, phases): (&Arc<Interrupts>, Phases),
     ) -> Result<Self, Failure> {
-        let open = |disk| CopySource::open(request, interrupts, disk);
-        Self::opening(open, request, site, target, interrupts, phases)
+        let open = |disk| CopySource::open(spec, interrupts, disk);
+        Self::opening(open, spec, site, target, interrupts, phases)
     }
 
     /// Plans a copy as [`new`](Self::new) does. `open` opens the source, with the rate of an emulated disk in
     /// bytes per second.
     pub fn opening(
         open: impl FnOnce(Option<u64>) -> Result<CopySource, Failure>,
-        request: &'a CopyRequest<'a>,
+        spec: &'a CopySpec,
         site: &'a Site,
         target: Target,
         interrupts: &Arc<Interrupts>,
@@ -96,21 +97,21 @@ impl<'a> PlannedCopy<'a> {
         let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
         let _overtime = Overtime::watch("opening the source", interrupts)?;
         let given = open(disk)?;
-        Self::of(given, (request, site), target, (interrupts, phases))
+        Self::of(given, (spec, site), target, (interrupts, phases))
     }
 
     /// Plans a copy of `given` to `path` on `nodes`.
     pub fn of(
         given: CopySource,
-        (request, site): (&'a CopyRequest<'a>, &'a Site),
+        (spec, site): (&'a CopySpec, &'a Site),
         (nodes, path): Target,
         (interrupts, phases): (&Arc<Interrupts>, Phases),
     ) -> Result<Self, Failure> {
         let here = (&site.inventory, &site.places, site.lab.as_ref());
-        let planned = planning::plan(request, (&given, &path), &nodes, here)?;
-        let injections = Injections::parse(&request.args.inject, &planned.plan)?;
+        let planned = planning::plan(spec, (&given, &path), &nodes, here)?;
+        let injections = Injections::parse(&spec.plan.faults, &planned.plan)?;
         let interrupts = Arc::clone(interrupts);
-        Ok(Self { request, site, interrupts, phases, path, given, planned, injections })
+        Ok(Self { spec, site, interrupts, phases, path, given, planned, injections })
     }
 
     /// Returns the names of the nodes, in the order of the plan.
@@ -121,21 +122,21 @@ impl<'a> PlannedCopy<'a> {
     /// Begins the run of the copy, and stores the plan and what `--resume` needs. A dry run is no copy that
     /// could be resumed, and no copy's traces are removed for it.
     pub fn begin(&self) -> Result<Run, Failure> {
-        let (args, places) = (self.request.args, &self.site.places);
-        if args.dry_run {
+        let places = &self.site.places;
+        let options = &self.spec.run;
+        if options.is_dry {
             return Run::begin(places, "dry-run");
         }
-        let run = Run::begin_keeping(places, "cp", args.keep_traces)?;
+        let run = Run::begin_keeping(places, "cp", options.keep_traces)?;
         run.keep("plan.json", &self.planned.plan)?;
-        CommandLine::keep(args, &run)?;
+        options.command_line.iter().try_for_each(|line| line.keep(&run))?;
         Ok(run)
     }
 
     /// Connects to the agents of the nodes; starts those that are missing.
     pub fn assemble(&self, context: &Context, run: &Run) -> Result<Fleet, Failure> {
         let (nodes, clocks) = (&self.planned.nodes, &self.injections.clocks);
-        builder(context, (self.request, self.site), (nodes, clocks), &self.interrupts, run)
-            .assemble()
+        builder(context, (self.spec, self.site), (nodes, clocks), &self.interrupts, run).assemble()
     }
 
     /// Makes the copy on `fleet`, the agents of the plan's nodes, and shows its progress. When all is copied,
@@ -148,20 +149,19 @@ impl<'a> PlannedCopy<'a> {
         fleet: Fleet,
         close: impl FnOnce(Fleet, &Outcome),
     ) -> Result<(CopyResult, Option<JoinListener>), Failure> {
-        let Self { request, site, interrupts, mut phases, path, given, planned, injections } = self;
+        let Self { spec, site, interrupts, mut phases, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let Site { places, lab, .. } = site;
         let (lab, began_ns) = (lab.as_ref(), phases.last_ns());
         let builder =
-            builder(context, (request, site), (&nodes, &injections.clocks), &interrupts, run);
-        let transport = request.transport(lab, plan.lanes.len());
-        let limit =
-            limit::of_copy(request, (lab, places), (&plan, payload), transport, &fleet.agents);
+            builder(context, (spec, site), (&nodes, &injections.clocks), &interrupts, run);
+        let transport = spec.transport(lab, plan.lanes.len());
+        let limit = limit::of_copy(spec, (lab, places), (&plan, payload), transport, &fleet.agents);
         let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
-        let ends = given.ends(request, &path, manifest)?;
+        let ends = given.ends(spec, &path, manifest)?;
         let stage = Stage {
             context,
-            request,
+            spec,
             site,
             run,
             builder: &builder,
@@ -180,26 +180,27 @@ impl<'a> PlannedCopy<'a> {
         keep((run, places), (&given, &plan), &outcome)?;
         close(fleet, &outcome);
         let result = CopyResult::new(run, Direction::Out, &[Copied { plan, outcome }], phases)
-            .with_congestion(request.congestion_in_force())
+            .with_congestion(spec.tuning.congestion_in_force())
             .with_unchanged(unchanged, given.is_bare())
             .with_limit(limit)
             .with_before(unusable, unread)
             .with_path(&path)
             .with_source_off_disk(given.content().device().is_none())
-            .with_read_back(request.read_back())
+            .with_read_back(spec.checks.read_back)
             .with_tree(given.tree());
         Ok((result, listener))
     }
 
     /// Prints the plan of a copy of a tree, and what it would change on the nodes.
     fn dry_run(mut self, context: &Context, fleet: Fleet) -> Result<Exit, Failure> {
-        let (request, interrupts) = (self.request, self.interrupts);
+        let spec = self.spec;
+        let interrupts = self.interrupts;
         let Planned { plan, why, .. } = self.planned;
-        let ends = self.given.ends(request, &self.path, None)?;
+        let ends = self.given.ends(spec, &self.path, None)?;
         let copy = Remaining { given: self.given, ends, plan, agents: fleet.agents };
         let (tree, plan) = (copy.given.tree(), copy.plan.clone());
         let (copy, changes) =
-            incremental::leave_out_unchanged(request, copy, (&interrupts, &mut self.phases))?;
+            incremental::leave_out_unchanged(spec, copy, (&interrupts, &mut self.phases))?;
         let names = plan.nodes[1..].iter().map(|node| node.name.clone());
         let unasked =
             |(node, agent): (_, Result<_, _>)| Some(Unasked { node, reason: agent.err()? });
@@ -210,7 +211,7 @@ impl<'a> PlannedCopy<'a> {
         }
         fleet.children.end(FAREWELL, |_| false);
         let would = Would { plan: &plan, changes: changes.as_ref(), failed: &failed };
-        tell_would((context, request), &would, why.as_deref(), tree.as_ref())?;
+        tell_would((context, spec), &would, why.as_deref(), tree.as_ref())?;
         Ok(Exit::of_work(failed.is_empty(), failed.len() + 1 < plan.nodes.len(), false))
     }
 }
@@ -218,28 +219,27 @@ impl<'a> PlannedCopy<'a> {
 /// Returns the builder of the fleet of a copy to `nodes`.
 fn builder<'a>(
     context: &Context,
-    (request, site): (&'a CopyRequest<'_>, &'a Site),
+    (spec, site): (&'a CopySpec, &'a Site),
     (nodes, clocks): (&'a [Node], &'a [(String, ClockFault)]),
     interrupts: &Arc<Interrupts>,
     run: &Run,
 ) -> FleetBuilder<'a> {
     let Site { inventory, places, lab, here } = site;
-    let launch = &request.args.launch;
+    let launch = &spec.run.launch;
     FleetBuilder {
         here: here.clone(),
         inventory: Some(inventory),
         interrupts: Some(Arc::clone(interrupts)),
-        quiet: request.args.quiet || context.json,
+        quiet: spec.run.is_quiet || context.json,
         clocks,
         ..FleetBuilder::new(nodes, inventory, places, launch, run, lab.as_ref())
     }
 }
 
 /// Returns whether each entry that changes is named.
-fn names_changes(request: &CopyRequest<'_>, given: &CopySource) -> Result<bool, Failure> {
-    let args = request.args;
-    let names = args.verbose && matches!(given, CopySource::Tree(_));
-    if names && (args.whole || args.checksum || args.checks.verify) {
+fn names_changes(spec: &CopySpec, given: &CopySource) -> Result<bool, Failure> {
+    let names = spec.run.names_entries && matches!(given, CopySource::Tree(_));
+    if names && spec.ignores_status() {
         let why =
             "-v names what differs by size and time, not what --whole, --checksum or --verify send";
         return Err(Failure::usage(why).hint("omit -v, or the other option"));
@@ -263,16 +263,16 @@ fn keep(
 /// code.
 pub fn end_with(
     context: &Context,
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     path: &[u8],
     (run, result): (&Run, &CopyResult),
 ) -> Result<Exit, Failure> {
     run.keep("result.json", result)?;
-    tell(context, request, path, result)?;
-    let exit = result.exit(request.args.min_ok);
+    tell(context, spec, path, result)?;
+    let exit = result.exit(spec.slow.min_ok);
     let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
     let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
-    if goes_on && !request.args.quiet && !context.json {
+    if goes_on && !spec.run.is_quiet && !context.json {
         CommandLine::tell_how_to_resume(run);
     }
     Ok(exit)

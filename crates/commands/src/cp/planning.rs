@@ -2,16 +2,15 @@
 
 use garland_core::cluster::Node;
 use garland_core::plan::{Plan, Stripes};
-use garland_core::units::bytes;
 use garland_lab::Lab;
 use garland_predict::Payload;
 use garland_protocol::Encoding;
 
 use super::chain::Chain;
 use super::handling::{handlings, plain, usual};
-use super::request::CopyRequest;
-use super::shape::{AUTO, FastestPlan, shaped};
+use super::shape::{FastestPlan, shaped};
 use super::source::CopySource;
+use super::spec::{CopySpec, FASTEST_ORDER};
 use crate::known_wires::{KnownWires, usual_lanes};
 use garland_fleet::inventory::Inventory;
 use garland_results::places::Places;
@@ -40,29 +39,28 @@ pub struct Planned {
 /// Plans the copy of the source `given` to `path` on `nodes`. The usual number of lanes is that of
 /// `--rails`, or else that of the nodes' addresses or of the lab's rails.
 pub fn plan(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     (given, path): (&CopySource, &[u8]),
     nodes: &[Node],
     (inventory, places, lab): (&Inventory, &Places, Option<&Lab>),
 ) -> Result<Planned, Failure> {
-    let order = &request.args.order;
-    let order = if order == AUTO { "list" } else { order };
+    let order = &spec.plan.order;
+    let order = if order == FASTEST_ORDER { "list" } else { order };
     let Chain { nodes, why } = Chain::ordered(inventory, (places, lab), order, nodes)?;
-    let block = request.block_size;
-    let rails = request.args.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
+    let block = spec.plan.block_size;
+    let rails = spec.plan.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let (payload, encoding) = (plain(request), Encoding::Plain);
-    if request.args.shared {
+    let (payload, encoding) = (plain(spec), Encoding::Plain);
+    if spec.plan.is_shared {
         refuse_unshareable(given, path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails)?;
         return Ok(Planned { nodes, plan, stripes: None, why, payload, encoding });
     }
-    let Some(unit) = &request.args.stripe else {
-        let known = KnownWires::between(&nodes, places, (lab, request.args.launch.sender()))?;
-        return broadcast(request, given, (nodes, why), rails, known.as_ref());
+    let Some(unit) = spec.plan.stripe_unit else {
+        let known = KnownWires::between(&nodes, places, (lab, spec.run.launch.sender()))?;
+        return broadcast(spec, given, (nodes, why), rails, known.as_ref());
     };
-    let unit = bytes::parse(unit)?;
     let stripes = Stripes::new(given.content().length(), unit, nodes.len())?;
     let layout = match block {
         None => stripes.fitting_layout(),
@@ -76,23 +74,23 @@ pub fn plan(
 /// Plans a copy of the whole source to each node: as fast as is known, or else as the nodes are
 /// listed.
 fn broadcast(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     given: &CopySource,
     (listed, why): (Vec<Node>, Option<String>),
     rails: u16,
     known: Option<&KnownWires>,
 ) -> Result<Planned, Failure> {
-    let layout = given.layout(request.block_size)?;
+    let layout = given.layout(spec.plan.block_size)?;
     let fastest = known.and_then(|known| {
-        FastestPlan::find(request, (layout, rails), (known, &handlings(request, given)))
+        FastestPlan::find(spec, (layout, rails), (known, &handlings(spec, given)))
     });
     let names = |nodes: &[Node]| nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     let Some(fastest) = fastest else {
-        let plan = shaped(request, Plan::broadcast(layout, &names(&listed), rails)?)?;
-        let (payload, encoding) = (usual(request, given), Encoding::Plain);
+        let plan = shaped(spec, Plan::broadcast(layout, &names(&listed), rails)?)?;
+        let (payload, encoding) = (usual(spec, given), Encoding::Plain);
         return Ok(Planned { nodes: listed, plan, stripes: None, why, payload, encoding });
     };
-    let layout = given.layout(fastest.block_size.or(request.block_size))?;
+    let layout = given.layout(fastest.block_size.or(spec.plan.block_size))?;
     let nodes: Vec<Node> = fastest.order.iter().map(|&at| listed[at].clone()).collect();
     let plan = fastest.shaped(Plan::broadcast(layout, &names(&nodes), fastest.lanes)?)?;
     let FastestPlan { payload, encoding, .. } = fastest;

@@ -9,8 +9,8 @@ use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_protocol::NodeState;
 
-use crate::args::Cp;
 use crate::cp::progress_lines::{Line, NodeLine, ProgressLines};
+use crate::cp::spec::RunOptions;
 use garland_fleet::context::Context;
 use garland_terminal::screen::Screen;
 
@@ -102,12 +102,12 @@ impl NodeNow {
 
 impl Bars {
     /// Creates the progress of a copy by `plan`, shown as the options request.
-    pub fn new(plan: &Plan, context: &Context, cp: &Cp) -> Self {
+    pub fn new(plan: &Plan, context: &Context, options: &RunOptions) -> Self {
         let open = plan.layout.open;
         let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
         let nodes = plan.receivers().map(|(id, node)| (node.name.clone(), length(id)));
         let every = if open { UNKNOWN } else { plan.layout.length };
-        let bars = Self::of_parts(nodes, context, cp);
+        let bars = Self::of_parts(nodes, context, options);
         let all = bars.lengths.iter().all(|&length| length == every);
         Self { every: all.then_some(every), ..bars }
     }
@@ -117,17 +117,17 @@ impl Bars {
     pub fn of_parts(
         nodes: impl Iterator<Item = (String, u64)>,
         context: &Context,
-        cp: &Cp,
+        options: &RunOptions,
     ) -> Self {
-        let for_programs = cp.progress.is_some();
+        let for_programs = options.reports_progress;
         let (names, lengths) = nodes.unzip();
         Self {
-            screen: Screen::new(cp.quiet || context.json || for_programs),
+            screen: Screen::new(options.is_quiet || context.json || for_programs),
             names,
             lengths,
             every: None,
             past: VecDeque::new(),
-            silent: cp.quiet || for_programs,
+            silent: options.is_quiet || for_programs,
             waiting_since: None,
             stuck: BTreeSet::new(),
             checked_ns: 0,

@@ -9,8 +9,7 @@ use garland_core::units::Nanos;
 use garland_predict::{Broadcast, OrderChoice, Payload, RouteShapes, Suggestion};
 use garland_protocol::Encoding;
 
-use crate::args::ShapeChoice;
-use crate::cp::request::CopyRequest;
+use crate::cp::spec::{CopySpec, FASTEST_ORDER, ShapeChoice};
 use crate::known_wires::{Handling, KnownWires};
 
 /// The assumed rate of wires of which nothing is known, in bytes per second: TCP payload of 1
@@ -50,11 +49,11 @@ impl FastestPlan {
     /// reaches all nodes: the copy then finds out which ones it does not reach. `lanes` is the usual
     /// number of lanes. Of several ways to handle bytes, the copy will find out which one is fastest.
     pub fn find(
-        request: &CopyRequest<'_>,
+        spec: &CopySpec,
         layout: (Layout, u16),
         (wires, handlings): (&KnownWires, &[Handling]),
     ) -> Option<Self> {
-        let searches = handlings.iter().map(|&handling| search(request, layout, (wires, handling)));
+        let searches = handlings.iter().map(|&handling| search(spec, layout, (wires, handling)));
         let (number, broadcast) = fastest(searches.collect())?;
         let layout = layout.0;
         let plans = broadcast.unsearched().map(|usual| vec![usual]);
@@ -86,26 +85,25 @@ impl FastestPlan {
 
 /// Returns the search for the fastest plan of a request, with what the user specified.
 fn search<'a>(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     (layout, lanes): (Layout, u16),
     (wires, handling): (&'a KnownWires, Handling),
 ) -> Broadcast<'a> {
-    let args = request.args;
     let length = if layout.open { STREAM } else { layout.length };
     let mut broadcast = wires.broadcast(length, (lanes, layout.block_size), handling);
-    if args.order != AUTO {
+    if spec.plan.order != FASTEST_ORDER {
         broadcast.order = OrderChoice::Listed;
     }
-    broadcast.route = match args.shape {
+    broadcast.route = match spec.plan.shape {
         _ if layout.open => RouteShapes::Only(RouteShape::Chain),
         ShapeChoice::Auto => RouteShapes::Any,
         ShapeChoice::Tree => RouteShapes::Tree,
         ShapeChoice::Only(route) => RouteShapes::Only(route),
     };
-    if args.rails.is_some() || layout.open {
+    if spec.plan.rails.is_some() || layout.open {
         broadcast.lanes = vec![lanes];
     }
-    broadcast.any_block = request.block_size.is_none() && !layout.open;
+    broadcast.any_block = spec.plan.block_size.is_none() && !layout.open;
     broadcast
 }
 
@@ -126,9 +124,6 @@ fn fastest(searches: Vec<Broadcast<'_>>) -> Option<(usize, Broadcast<'_>)> {
     let best = times.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(seconds, _)| *seconds < usual);
     Some(best.map_or(first, |(_, search)| search))
 }
-
-/// The order that stands for the fastest one.
-pub const AUTO: &str = "auto";
 
 fn time(seconds: f64) -> Nanos {
     Nanos((seconds * 1e9).round() as u64)
@@ -170,13 +165,13 @@ fn of_route(route: RouteShape, since: &str, takes: impl Display) -> String {
 
 /// Returns `plan` over wires of which nothing is known in the shape that `--shape` specifies, with
 /// the reason if the shape is a tree. The plan of a stream is returned unchanged.
-pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Result<Plan, PlanError> {
+pub fn shaped(spec: &CopySpec, plan: Plan) -> Result<Plan, PlanError> {
     // The length of a stream is unknown, so the time of either shape cannot be predicted.
     if plan.layout.open {
         return Ok(plan);
     }
     let nodes = plan.nodes.len() - 1;
-    let (rate, over) = match request.args.checks.bwlimit {
+    let (rate, over) = match spec.tuning.link_limit {
         Some(limit) if limit.bytes_per_second() < USUAL_RATE => {
             (limit.bytes_per_second(), format!("links of at most {limit}"))
         }
@@ -185,7 +180,7 @@ pub fn shaped(request: &CopyRequest<'_>, plan: Plan) -> Result<Plan, PlanError> 
     let pace = Pace { rate, hop: HOP };
     let layout = plan.layout;
     let asked = || "as asked for".to_owned();
-    let (shape, reason): (Option<Shape>, _) = match request.args.shape {
+    let (shape, reason): (Option<Shape>, _) = match spec.plan.shape {
         ShapeChoice::Only(route) => (Some(pace.shape(layout, nodes, route)), asked()),
         ShapeChoice::Tree => (Some(pace.tree(layout, nodes)), asked()),
         ShapeChoice::Auto => {

@@ -22,7 +22,7 @@ use crate::cp::elsewhere::{self, address};
 use crate::cp::ends;
 use crate::cp::lists::chosen;
 use crate::cp::objects;
-use crate::cp::request::CopyRequest;
+use crate::cp::spec::CopySpec;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -43,55 +43,50 @@ impl CopySource {
     /// Opens the sources that the user specified; a tree is scanned completely. `disk` is the rate
     /// of an emulated disk in bytes per second.
     pub fn open(
-        request: &CopyRequest<'_>,
+        spec: &CopySpec,
         interrupts: &Arc<Interrupts>,
         disk: Option<u64>,
     ) -> Result<Self, Failure> {
-        if let Some(address) = address(request.args.sources())?.filter(|_| request.args.recursive) {
-            return Ok(Self::Tree(Arc::new(objects::open(request, &address, interrupts)?)));
+        if let Some(address) = address(&spec.source.paths)?.filter(|_| spec.source.is_tree) {
+            return Ok(Self::Tree(Arc::new(objects::open(spec, &address, interrupts)?)));
         }
-        if let Some(object) = elsewhere::open(request.args, interrupts)? {
+        if let Some(object) = elsewhere::open(&spec.source.paths, interrupts)? {
             return Ok(Self::Elsewhere(Arc::new(object)));
         }
-        if request.args.delete {
-            refuse_unless_one_directory(request.args.sources())?;
+        if spec.source.removes_others {
+            refuse_unless_one_directory(&spec.source.paths)?;
         }
-        match request.args.sources() {
-            sources if sources.iter().any(|source| ends::is_stream(source)) => {
-                Self::stream(request)
-            }
-            [file]
-                if !request.args.recursive
-                    || is_file(file) && request.args.files_from.is_none() =>
-            {
+        match &spec.source.paths[..] {
+            sources if sources.iter().any(|source| ends::is_stream(source)) => Self::stream(spec),
+            [file] if !spec.source.is_tree || is_file(file) && spec.source.chosen_by.is_none() => {
                 let source = ends::source(file)?.on_disk(Pace::of(disk).as_ref());
                 Ok(Self::File(file.clone(), Arc::new(source)))
             }
-            _ if !request.args.recursive => {
-                let count = request.args.sources().len();
+            _ if !spec.source.is_tree => {
+                let count = spec.source.paths.len();
                 Err(Failure::usage(format!(
                     "several sources ({count}) need -r, which copies them into one directory"
                 )))
             }
-            _ => Self::open_tree(request, interrupts, disk, Mounts::Entered),
+            _ => Self::open_tree(spec, interrupts, disk, Mounts::Entered),
         }
     }
 
     /// Opens the sources as a tree, whatever they are. No link is followed.
     pub fn open_tree(
-        request: &CopyRequest<'_>,
+        spec: &CopySpec,
         interrupts: &Arc<Interrupts>,
         disk: Option<u64>,
         mounts: Mounts,
     ) -> Result<Self, Failure> {
         let options = ScanOptions {
-            excludes: request.excludes.clone(),
-            attributes: request.args.xattrs,
-            sweep: request.args.delete,
+            excludes: spec.source.excludes.clone(),
+            attributes: spec.source.keeps_attributes,
+            sweep: spec.source.removes_others,
             root: &Root::Free,
             stop: &|| interrupts.have_come(),
         };
-        let tree = match (&request.args.files_from, request.args.sources()) {
+        let tree = match (&spec.source.chosen_by, &spec.source.paths[..]) {
             (None, sources) if mounts == Mounts::LeftOut => {
                 TreeSource::open_unmounted(sources, &options)
             }
@@ -116,15 +111,15 @@ impl CopySource {
     }
 
     /// Opens a stream, which must be the only source.
-    fn stream(request: &CopyRequest<'_>) -> Result<Self, Failure> {
-        let [source] = request.args.sources() else {
+    fn stream(spec: &CopySpec) -> Result<Self, Failure> {
+        let [source] = &spec.source.paths[..] else {
             return Err(Failure::usage("a stream cannot be copied together with other sources"));
         };
-        if request.args.stripe.is_some() {
+        if spec.plan.is_striped() {
             return Err(Failure::usage("a stream cannot be striped: its length is unknown")
                 .hint("write the stream to a file first"));
         }
-        let block = request.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
+        let block = spec.plan.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
         let layout = Layout::open_ended(block)?;
         let (name, opened) = match target::parse(source.as_os_str()) {
             Ok(Target::Pipe) => (Vec::new(), open_input(layout)),
@@ -133,7 +128,7 @@ impl CopySource {
                     .hint("specify one, such as '|pg_dump data'"));
             }
             // A plan can be made without the bytes.
-            Ok(Target::Command(_)) if request.args.dry_run => (Vec::new(), open_input(layout)),
+            Ok(Target::Command(_)) if spec.run.is_dry => (Vec::new(), open_input(layout)),
             Ok(Target::Command(line)) => {
                 (Vec::new(), StreamSource::of_command(&line, None, layout))
             }
@@ -203,24 +198,24 @@ impl CopySource {
     /// striped copy.
     pub fn ends(
         &self,
-        request: &CopyRequest<'_>,
+        spec: &CopySpec,
         path: &[u8],
         manifest: Option<Manifest>,
     ) -> Result<Ends, Failure> {
-        let destination = self.destination(request, path)?;
+        let destination = self.destination(spec, path)?;
         Ok(Ends::Out { source: self.content(), destination, manifest })
     }
 
     /// Returns the destination at `path` on nodes.
-    fn destination(&self, request: &CopyRequest<'_>, path: &[u8]) -> Result<Destination, Failure> {
+    fn destination(&self, spec: &CopySpec, path: &[u8]) -> Result<Destination, Failure> {
         let streams = matches!(path, b"/dev/null" | b"-" | [b'|', ..]);
         if streams {
             let message = "data that goes to a pipe, a command or /dev/null cannot be read back";
-            request.refuse_to_read_back(message)?;
+            spec.refuse_to_read_back(message)?;
         }
         Ok(match (path, self) {
             (b"/dev/null", _) => Destination::Null,
-            (b"-", _) if request.args.stripe.is_some() => {
+            (b"-", _) if spec.plan.is_striped() => {
                 return Err(Failure::usage("a striped copy cannot go to standard output"));
             }
             (b"-", Self::Tree(_)) => {
@@ -233,7 +228,7 @@ impl CopySource {
                 inherited::output().or_nothing("cannot copy to standard output")?;
                 Destination::Output
             }
-            ([b'|', ..], _) if request.args.stripe.is_some() => {
+            ([b'|', ..], _) if spec.plan.is_striped() => {
                 return Err(Failure::usage("a striped copy cannot go to commands"));
             }
             ([b'|', ..], Self::Tree(_)) => {
@@ -246,11 +241,11 @@ impl CopySource {
             (path, Self::Tree(_)) => Destination::Tree(TreeDestination {
                 path: path.to_vec(),
                 below: None,
-                fsync: !request.args.no_fsync,
-                verify: request.args.checks.verify,
+                fsync: spec.checks.fsync,
+                verify: spec.checks.read_back.verify,
                 limits: TreeLimits {
-                    removes: request.args.delete,
-                    attributes: request.args.xattrs,
+                    removes: spec.source.removes_others,
+                    attributes: spec.source.keeps_attributes,
                     ..TreeLimits::default()
                 },
             }),
@@ -261,10 +256,10 @@ impl CopySource {
                     below: None,
                     name,
                     mode,
-                    times: modified.filter(|_| request.args.preserve),
-                    fsync: !request.args.no_fsync,
+                    times: modified.filter(|_| spec.source.keeps_time),
+                    fsync: spec.checks.fsync,
                     room: self.room(),
-                    force_device: request.args.force_device,
+                    force_device: spec.checks.forces_devices,
                 }
             }
         })

@@ -28,7 +28,7 @@ impl Task {
     ///
     /// # Errors
     /// If a source looks like a URL and cannot be parsed.
-    pub fn of(args: &Cp) -> Result<Self, Failure> {
+    pub fn new(args: &Cp) -> Result<Self, Failure> {
         if let Some(run) = &args.join {
             return Ok(Self::Join(run.clone()));
         }

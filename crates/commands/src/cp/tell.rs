@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::changes::Changes;
-use super::request::CopyRequest;
+use super::spec::CopySpec;
 use garland_core::plan::Plan;
 use garland_fleet::context::Context;
 use garland_results::copy::CopyResult;
@@ -16,7 +16,7 @@ use garland_terminal::{output, verdicts};
 /// the copy (`path` is `-`) or for the digests of `--digest`.
 pub fn tell(
     context: &Context,
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     path: &[u8],
     result: &CopyResult,
 ) -> Result<(), Failure> {
@@ -27,7 +27,7 @@ pub fn tell(
         Ok(())
     } else if context.json {
         print_json(result)
-    } else if request.args.checks.digest.is_some() {
+    } else if spec.checks.read_back.checksum.is_some() {
         output::warn(result);
         output::print_bytes(&result.sums())
     } else if is_output {
@@ -39,8 +39,8 @@ pub fn tell(
 }
 
 /// Saves a plan to the file of `--save-plan`.
-pub fn save(request: &CopyRequest<'_>, planned: &impl Serialize) -> Result<(), Failure> {
-    let Some(file) = &request.args.save_plan else { return Ok(()) };
+pub fn save(spec: &CopySpec, planned: &impl Serialize) -> Result<(), Failure> {
+    let Some(file) = &spec.run.plan_file else { return Ok(()) };
     let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
     std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
 }
@@ -48,7 +48,7 @@ pub fn save(request: &CopyRequest<'_>, planned: &impl Serialize) -> Result<(), F
 /// Prints a plan, why its order was chosen, and which files of a tree it copies and removes
 /// (`--dry-run`).
 pub fn tell_plan(
-    (context, request): (&Context, &CopyRequest<'_>),
+    (context, spec): (&Context, &CopySpec),
     plan: &Plan,
     why: Option<&str>,
     tree: Option<&TreeResult>,
@@ -57,7 +57,7 @@ pub fn tell_plan(
         print_json(plan)?;
     } else {
         print_plan(plan, why, tree)?;
-        if request.args.delete {
+        if spec.source.removes_others {
             // Only the nodes know the names of these files.
             let line = "delete  files on the nodes that these directories here do not have (-v names them)\n";
             output::print(line)?;
@@ -94,7 +94,7 @@ pub struct Unasked {
 
 /// Prints what a copy of a tree would do (`--dry-run --verbose`).
 pub fn tell_would(
-    (context, request): (&Context, &CopyRequest<'_>),
+    (context, spec): (&Context, &CopySpec),
     would: &Would<'_>,
     why: Option<&str>,
     tree: Option<&TreeResult>,
@@ -102,7 +102,7 @@ pub fn tell_would(
     if context.json {
         return print_json(would);
     }
-    if !request.args.quiet {
+    if !spec.run.is_quiet {
         print_plan(would.plan, why, tree)?;
     }
     would.changes.map_or(Ok(()), output::print)?;

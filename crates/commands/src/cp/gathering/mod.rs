@@ -3,6 +3,7 @@
 mod side_by_side;
 mod tasks;
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,11 +15,10 @@ use garland_dataplane::Tally;
 use garland_protocol::{Destination, StatRequest, TreeStatRequest};
 use garland_sys::signal::Interrupts;
 
-use crate::cp::command_line::CommandLine;
 use crate::cp::gathering::side_by_side::{Common, run_all};
 use crate::cp::gathering::tasks::{GatherTask, Here, Place};
 use crate::cp::overtime::Overtime;
-use crate::cp::request::CopyRequest;
+use crate::cp::spec::CopySpec;
 use crate::cp::tell::{save, tell, tell_plans};
 use crate::cp::{handling, limit};
 use garland_fleet::builder::FleetBuilder;
@@ -37,60 +37,61 @@ use garland_terminal::output;
 /// Copies `path` from the nodes of `list` to this machine.
 pub fn run(
     context: &Context,
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     list: &str,
     path: &Path,
+    destination: &OsStr,
 ) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(list)?;
-    let target = target::parse(request.args.destination())?;
-    let here = Here::new(place(request, &target)?, path, &nodes, request)?;
-    request.refuse_unreachable(nodes.len())?;
+    let target = target::parse(destination)?;
+    let here = Here::new(place(destination, &target)?, path, &nodes, spec)?;
+    spec.slow.refuse_unreachable(nodes.len())?;
     if !here.is_kept() {
-        request.refuse_to_read_back("data that goes to /dev/null or a pipe cannot be read back")?;
+        spec.refuse_to_read_back("data that goes to /dev/null or a pipe cannot be read back")?;
     }
     let places = Places::open()?;
-    let lab = request.args.launch.enter_lab(&nodes, &places)?;
-    let run = Run::begin_keeping(&places, "cp", request.args.keep_traces)?;
-    CommandLine::keep(request.args, &run)?;
+    let lab = spec.run.launch.enter_lab(&nodes, &places)?;
+    let run = Run::begin_keeping(&places, "cp", spec.run.keep_traces)?;
+    spec.run.command_line.iter().try_for_each(|line| line.keep(&run))?;
     let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
-        quiet: request.args.quiet || context.json,
-        ..FleetBuilder::new(&nodes, &inventory, &places, &request.args.launch, &run, lab.as_ref())
+        quiet: spec.run.is_quiet || context.json,
+        ..FleetBuilder::new(&nodes, &inventory, &places, &spec.run.launch, &run, lab.as_ref())
     };
     let fleet = builder.assemble()?;
     let overtime = Overtime::watch("copying", &interrupts)?;
-    let replies = stat(fleet.agents, &here.stat_request(request), Some(&interrupts));
+    let replies = stat(fleet.agents, &here.stat_request(spec), Some(&interrupts));
     let seen = replies.or_nothing("asking the nodes for their files")?;
-    let tasks = tasks::all(request, &here, &nodes, seen, inventory.cluster())?;
+    let tasks = tasks::all(spec, &here, &nodes, seen, inventory.cluster())?;
     let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
-    save(request, &plans)?;
-    tell_sources(context, request, &tasks, path)?;
-    if request.args.dry_run {
+    save(spec, &plans)?;
+    tell_sources(context, spec, &tasks, path)?;
+    if spec.run.is_dry {
         tell_plans(context, &plans)?;
         fleet.children.end(FAREWELL, |_| false);
         return Ok(Exit::Done);
     }
     keep_plans(&run, &plans)?;
     let lanes = tasks.iter().map(|task| task.plan.lanes.len()).max().unwrap_or(1);
-    let transport = request.transport(lab.as_ref(), lanes);
+    let transport = spec.transport(lab.as_ref(), lanes);
     let limit = match &tasks[..] {
         // The wires have the same rate in the other direction.
         [GatherTask { plan, agents: Ok(agents), .. }] => {
-            let planned = (&plan.clone().reversed(), handling::plain(request));
-            limit::of_copy(request, (lab.as_ref(), &places), planned, transport, agents)
+            let planned = (&plan.clone().reversed(), handling::plain(spec));
+            limit::of_copy(spec, (lab.as_ref(), &places), planned, transport, agents)
         }
         // Outside of a lab the limit of several simultaneous copies is unknown.
-        _ => limit::of_gather(request, lab.as_ref(), &plans, transport),
+        _ => limit::of_gather(spec, lab.as_ref(), &plans, transport),
     };
     let several = tasks.len() > 1;
     let common = Common {
         context,
-        request,
+        spec,
         transport,
-        tracing: request.tracing(lab.as_ref(), phases.last_ns()),
+        tracing: spec.tracing(lab.as_ref(), phases.last_ns()),
         // Save the traces of each copy when it ends: keeping those of a thousand copies in memory
         // would need 1 GB.
         keep: &|plan, traces| {
@@ -106,24 +107,24 @@ pub fn run(
     let silent = |at: usize| is_silent(&copies, nodes.get(at));
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, silent);
     let result = CopyResult::new(&run, Direction::In, &copies, phases)
-        .with_congestion(request.congestion_in_force())
+        .with_congestion(spec.tuning.congestion_in_force())
         .with_limit(limit)
-        .with_read_back(request.read_back())
+        .with_read_back(spec.checks.read_back)
         .with_tree(TreeResult::gathered(&tallies, &copies));
     run.keep("result.json", &result)?;
     let path: &[u8] = if here.is_output() { b"-" } else { b"" };
-    tell(context, request, path, &result)?;
-    Ok(result.exit(request.args.min_ok))
+    tell(context, spec, path, &result)?;
+    Ok(result.exit(spec.slow.min_ok))
 }
 
 /// Prints what is copied from each node (`--verbose`): only the nodes know the names in a tree.
 fn tell_sources(
     context: &Context,
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     tasks: &[GatherTask],
     path: &Path,
 ) -> Result<(), Failure> {
-    let wanted = request.args.verbose && !context.json;
+    let wanted = spec.run.names_entries && !context.json;
     let mut tasks = tasks.iter().filter(|task| wanted && task.agents.is_ok());
     tasks.try_for_each(|GatherTask { plan, tally, .. }| {
         let names: Vec<&str> = plan.receivers().map(|(_, node)| node.name.as_str()).collect();
@@ -142,12 +143,12 @@ fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
 }
 
 /// Returns the path or sink on this machine that the destination specifies.
-fn place<'a>(request: &CopyRequest<'a>, target: &Target) -> Result<Place<'a>, Failure> {
+fn place<'a>(destination: &'a OsStr, target: &Target) -> Result<Place<'a>, Failure> {
     match target {
         Target::Local(path) if path.as_os_str() == "/dev/null" => {
             Ok(Place::Sink(Destination::Null))
         }
-        Target::Local(_) => Ok(Place::Path(Path::new(request.args.destination()))),
+        Target::Local(_) => Ok(Place::Path(Path::new(destination))),
         Target::Pipe => Ok(Place::Sink(Destination::Output)),
         Target::Command(line) if line.trim_ascii().is_empty() => {
             Err(Failure::usage("no command after `|`")
@@ -155,7 +156,7 @@ fn place<'a>(request: &CopyRequest<'a>, target: &Target) -> Result<Place<'a>, Fa
         }
         Target::Command(line) => Ok(Place::Sink(Destination::Command(line.clone()))),
         Target::Nodes { .. } => {
-            let shown = request.args.destination().to_string_lossy();
+            let shown = destination.to_string_lossy();
             let message = "one end of a copy must be a path of this machine";
             Err(Failure::usage(message)
                 .hint(format!("to specify a file on this machine, write ./{shown}")))
@@ -164,15 +165,15 @@ fn place<'a>(request: &CopyRequest<'a>, target: &Target) -> Result<Place<'a>, Fa
 }
 
 impl Here<'_> {
-    fn stat_request(&self, request: &CopyRequest<'_>) -> StatRequest {
+    fn stat_request(&self, spec: &CopySpec) -> StatRequest {
         let tree = || TreeStatRequest {
-            excludes: request.raw_excludes(),
-            attributes: request.args.xattrs,
+            excludes: spec.source.raw_excludes(),
+            attributes: spec.source.keeps_attributes,
         };
         StatRequest {
             path: self.source.to_vec(),
-            stripes: request.args.stripe.is_some(),
-            tree: request.args.recursive.then(tree),
+            stripes: spec.plan.is_striped(),
+            tree: spec.source.is_tree.then(tree),
         }
     }
 }

@@ -13,7 +13,7 @@ use garland_sys::signal::Interrupts;
 
 use crate::cp::gathering::tasks::GatherTask;
 use crate::cp::progress::{Bars, NodeNow};
-use crate::cp::request::CopyRequest;
+use crate::cp::spec::CopySpec;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
 use garland_results::copied::Copied;
@@ -23,7 +23,7 @@ pub struct Common<'a> {
     /// The options that every command has.
     pub context: &'a Context,
     /// The copy that the user requested.
-    pub request: &'a CopyRequest<'a>,
+    pub spec: &'a CopySpec,
     /// The transport of data links.
     pub transport: Transport,
     /// How copies are traced; `None` if they are not.
@@ -49,7 +49,7 @@ pub fn run_all(tasks: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
     });
     let waiting = |task: &GatherTask| vec![NodeNow::WAITING; task.plan.nodes.len() - 1];
     let shown = Mutex::new(Shown {
-        bars: Bars::of_parts(all, common.context, common.request.args),
+        bars: Bars::of_parts(all, common.context, &common.spec.run),
         nodes: tasks.iter().map(waiting).collect(),
     });
     let items: Vec<_> =
@@ -74,10 +74,10 @@ fn run(task: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -
                 stripes,
                 known: None,
                 pipeline,
-                read_back: common.request.read_back(),
-                sealed: !common.request.args.no_encrypt,
+                read_back: common.spec.checks.read_back,
+                sealed: common.spec.tuning.is_sealed,
                 packing: Packing::None,
-                congestion: common.request.congestion(),
+                congestion: common.spec.tuning.congestion(),
                 transport: common.transport,
                 policy,
                 tracing: common.tracing,

@@ -14,7 +14,7 @@ use garland_protocol::{
     Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
 };
 
-use crate::cp::request::CopyRequest;
+use crate::cp::spec::CopySpec;
 use garland_terminal::failure::Failure;
 
 /// The maximum memory on this machine for the blocks in flight of all copies, in bytes.
@@ -71,12 +71,12 @@ impl<'a> Here<'a> {
         place: Place<'a>,
         source: &'a Path,
         nodes: &[Node],
-        request: &CopyRequest<'_>,
+        spec: &CopySpec,
     ) -> Result<Self, Failure> {
         if matches!(place, Place::Sink(Destination::Output | Destination::Command(_))) {
-            refuse_unless_one_stream(nodes.len(), request)?;
+            refuse_unless_one_stream(nodes.len(), spec)?;
         }
-        let recursive = request.args.recursive;
+        let recursive = spec.source.is_tree;
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
         let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
             Failure::usage(format!("{} does not name a file", source.display()))
@@ -97,7 +97,7 @@ impl<'a> Here<'a> {
 
     /// Returns the destination of a tree. Its `limits` restrict the node's stream to what the user
     /// requested.
-    fn tree(&self, request: &CopyRequest<'_>, node: &Node) -> Destination {
+    fn tree(&self, spec: &CopySpec, node: &Node) -> Destination {
         let path = match &self.place {
             Place::Path(path) => path,
             Place::Sink(sink) => return sink.clone(),
@@ -106,13 +106,13 @@ impl<'a> Here<'a> {
         Destination::Tree(TreeDestination {
             path: path.as_os_str().as_bytes().to_vec(),
             below: self.below(node),
-            fsync: !request.args.no_fsync,
-            verify: request.args.checks.verify,
+            fsync: spec.checks.fsync,
+            verify: spec.checks.read_back.verify,
             limits: TreeLimits {
                 removes: false,
-                attributes: request.args.xattrs,
+                attributes: spec.source.keeps_attributes,
                 top: top.map(|name| name.as_bytes().to_vec()),
-                excludes: request.raw_excludes(),
+                excludes: spec.source.raw_excludes(),
             },
         })
     }
@@ -121,7 +121,7 @@ impl<'a> Here<'a> {
     /// modification time.
     fn file(
         &self,
-        request: &CopyRequest<'_>,
+        spec: &CopySpec,
         node: Option<&Node>,
         mode: u32,
         modified: (i64, u32),
@@ -135,10 +135,10 @@ impl<'a> Here<'a> {
             below: node.and_then(|node| self.below(node)),
             name: self.name.as_bytes().to_vec(),
             mode,
-            times: request.args.preserve.then_some(modified),
-            fsync: !request.args.no_fsync,
+            times: spec.source.keeps_time.then_some(modified),
+            fsync: spec.checks.fsync,
             room: u64::MAX,
-            force_device: request.args.force_device,
+            force_device: spec.checks.forces_devices,
         }
     }
 
@@ -151,12 +151,12 @@ impl<'a> Here<'a> {
 
 /// Returns an error unless exactly one file would be written to the pipe: the file of one node, or
 /// the stripes of one file.
-fn refuse_unless_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(), Failure> {
-    if request.args.recursive {
+fn refuse_unless_one_stream(nodes: usize, spec: &CopySpec) -> Result<(), Failure> {
+    if spec.source.is_tree {
         return Err(Failure::usage("a tree cannot be written to a pipe")
             .hint("for a stream, use tar: garland exec NODE -- tar c PATH"));
     }
-    if nodes > 1 && request.args.stripe.is_none() {
+    if nodes > 1 && !spec.plan.is_striped() {
         let message = format!("the files of {nodes} nodes cannot be written to one pipe");
         return Err(
             Failure::usage(message).hint("name one node, or a directory as the destination")
@@ -167,32 +167,32 @@ fn refuse_unless_one_stream(nodes: usize, request: &CopyRequest<'_>) -> Result<(
 
 /// Plans all copies of a request.
 pub fn all(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
-    if request.args.stripe.is_some() {
-        Ok(vec![stripes(request, here, nodes, seen, cluster)?])
+    if spec.plan.is_striped() {
+        Ok(vec![stripes(spec, here, nodes, seen, cluster)?])
     } else {
-        files(request, here, nodes, seen, cluster)
+        files(spec, here, nodes, seen, cluster)
     }
 }
 
 /// Plans a separate copy for each node's file or tree, so that no node waits for another.
 fn files(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
-    let block = request.block_size;
+    let block = spec.plan.block_size;
     let count = nodes.len() as u64;
     let plan = |(node, seen): (&Node, Looked<Vec<StatReply>>)| {
         let (reply, agents) = match seen {
-            Ok((agent, replies)) => match asked_for(replies, request.args.recursive, block) {
+            Ok((agent, replies)) => match asked_for(replies, spec.source.is_tree, block) {
                 Ok(reply) => (Some(reply), Ok(vec![Ok(agent)])),
                 Err(reason) => (None, Err(reason)),
             },
@@ -203,7 +203,7 @@ fn files(
         });
         let layout = layout(length, block)?;
         let rails = u16::try_from(node.addresses.len().max(1)).unwrap_or(1);
-        let rails = request.args.rails.unwrap_or(rails);
+        let rails = spec.plan.rails.unwrap_or(rails);
         let names = [node.name.clone()];
         let plan = Plan::broadcast(layout, &names, rails)?;
         let fitting = MEMORY / count / u64::from(layout.block_size) / u64::from(rails);
@@ -212,8 +212,8 @@ fn files(
         let origin = Origin { path: here.source.to_vec(), length, modified, tree: number };
         let origins = vec![vec![origin]];
         let destination = match tree {
-            Some(_) => here.tree(request, node),
-            None => here.file(request, Some(node), mode, modified),
+            Some(_) => here.tree(spec, node),
+            None => here.file(spec, Some(node), mode, modified),
         };
         let tally =
             tree.map(|TreeStat { files, folders, links, .. }| Tally { files, folders, links });
@@ -222,8 +222,8 @@ fn files(
             agents,
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
-            pipeline: Pipeline { buffers: request.args.buffers.or(fitting), ..request.pipeline },
-            policy: request.patience(1, cluster),
+            pipeline: Pipeline { buffers: spec.tuning.buffers.or(fitting), ..spec.pipeline() },
+            policy: spec.slow.patience(1, cluster),
             tally,
         })
     };
@@ -262,7 +262,7 @@ fn asked_for(
 
 /// Plans the one copy of a striped file from all nodes that have a stripe.
 fn stripes(
-    request: &CopyRequest<'_>,
+    spec: &CopySpec,
     here: &Here<'_>,
     nodes: &[Node],
     seen: Vec<Looked<Vec<StatReply>>>,
@@ -294,7 +294,7 @@ fn stripes(
         let failure = not_assembled(&shown, &error);
         failures.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
-    if !request.args.quiet && set.has_aside(&found) {
+    if !spec.run.is_quiet && set.has_aside(&found) {
         garland_terminal::errln!(
             "{shown}: the last striped copy did not finish on all nodes; copying the previous version of the file"
         );
@@ -321,17 +321,17 @@ fn stripes(
         }]);
         chosen.push(Ok(agent));
     }
-    let rails = request.args.rails.unwrap_or(1);
+    let rails = spec.plan.rails.unwrap_or(1);
     let plan = Plan::striped(layout, stripes, &names, rails)?;
     let digests = servers.iter().map(|server| server.digest).collect();
-    let destination = here.file(request, None, mode, modified);
-    let policy = request.patience(names.len(), cluster).together();
+    let destination = here.file(spec, None, mode, modified);
+    let policy = spec.slow.patience(names.len(), cluster).together();
     Ok(GatherTask {
         plan: plan.reversed(),
         agents: Ok(chosen),
         ends: Ends::In { origins, destination, digests },
         stripes: Some(stripes),
-        pipeline: request.pipeline,
+        pipeline: spec.pipeline(),
         policy,
         tally: None,
     })

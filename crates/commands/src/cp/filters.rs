@@ -1,0 +1,33 @@
+//! The patterns of paths that are not copied: those of the command line, and those in files.
+
+use std::os::unix::ffi::OsStrExt;
+
+use garland_core::tree::Pattern;
+
+use super::lists::{lines, read};
+use crate::args::FilterRule;
+use garland_terminal::failure::Failure;
+
+/// Returns the patterns of paths that are not copied, and of exceptions.
+pub fn excludes(rules: &[FilterRule]) -> Result<Vec<Pattern>, Failure> {
+    let mut all = Vec::new();
+    let parse = |text: &[u8], place: &str| {
+        let shown = String::from_utf8_lossy(text);
+        let invalid = |error| Failure::usage(format!("{place} {shown}: {error}"));
+        Pattern::parse(text).map_err(invalid)
+    };
+    for rule in rules {
+        match rule {
+            FilterRule::Exclude(text) => all.push(parse(text.as_bytes(), "--exclude")?),
+            FilterRule::Include(text) => {
+                all.push(parse(&[b"+ ", text.as_bytes()].concat(), "--include")?);
+            }
+            FilterRule::From(path) => {
+                for (line, number) in lines(&read(path)?) {
+                    all.push(parse(line, &format!("{}:{number}:", path.display()))?);
+                }
+            }
+        }
+    }
+    Ok(all)
+}
