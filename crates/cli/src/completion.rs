@@ -9,8 +9,8 @@ use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
 use clap_complete::env::{CompleteEnv, Shells};
-use garland_commands::cp::command_line::CommandLine;
 use garland_commands::topology;
+use garland_copy::command_line::CommandLine;
 use garland_core::cluster::nodelist::fold;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};

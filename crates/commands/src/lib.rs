@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
-pub mod calibration;
 pub mod cluster_key;
 pub mod cp;
 pub mod down;
@@ -14,7 +13,6 @@ pub mod exec;
 pub mod explain;
 pub mod forecast;
 pub mod key;
-mod known_wires;
 pub mod lab_command;
 pub mod lab_result;
 pub mod lab_run;

@@ -18,6 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_control::{Agent, stand_chain};
+use garland_copy::place::{Place, Target};
+use garland_copy::planned::PlannedCopy;
+use garland_copy::source::CopySource;
+use garland_copy::spec::CopySpec;
 use garland_core::cluster::Node;
 use garland_core::farm::Text;
 use garland_core::units::{Nanos, bytes};
@@ -38,10 +42,8 @@ use self::record::SpoolRecord;
 use self::status::Status;
 use crate::args::{Cp, Up};
 use crate::cluster_key::{self, MemberKeys};
-use crate::cp::out::PlannedCopy;
-use crate::cp::site::Site;
-use crate::cp::source::CopySource;
-use crate::cp::spec::CopySpec;
+use crate::cp::elsewhere;
+use crate::cp::progress::CopyBars;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::standing::RecordDir;
@@ -71,7 +73,7 @@ const RECORDED_MAX: usize = 1000;
 struct Spool<'a> {
     context: &'a Context,
     up: &'a Up,
-    site: &'a Site,
+    place: &'a Place,
     /// The path on the nodes, a directory.
     path: Vec<u8>,
     directory: SpoolDir,
@@ -125,18 +127,20 @@ impl Due {
 pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let destination = destination(up);
-    let (site, (nodes, path)) = Site::enter(context, &up.launch, &destination, true)?;
+    elsewhere::refuse_as_destination(&destination)?;
+    let (place, target) = Place::enter(context, &interrupts, &up.launch, &destination, true)?;
+    let Target { nodes, path } = target;
     // Options that no copy can have are refused now.
     CopySpec::try_from(&copy_of(up, directory, FileType::Directory)?)?;
     let directory = SpoolDir::open(directory)?;
-    let run = Run::begin(&site.places, "spool")?;
-    let start = |nodes: &[Node], quiet| start(up, &site, &run, (nodes, &interrupts), quiet);
+    let run = Run::begin(&place.places, "spool")?;
+    let start = |nodes: &[Node], quiet| start(up, &place, &run, (nodes, &interrupts), quiet);
     let agents = start(&nodes, context.json)?;
     // Copies use the links of the chain, which takes the channels of this start.
     let linked = stand_chain(agents.into_iter().map(Result::ok).collect());
     let links: u32 = linked.or_nothing("linking the nodes")?.iter().map(|node| node.count).sum();
     let agents = start(&nodes, true)?;
-    hand_out_key(&site)?;
+    hand_out_key(&place)?;
     let events = ClosedFiles::watch(directory.path()).ok();
     let queue = Queue::new(nodes.len(), up.quiet());
     let (finished_file, finished) = directory
@@ -144,7 +148,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
         .or_nothing(format!("reading what is done in {}", shown(directory.path())))?;
     let (members, starter) = Members::new(nodes.clone(), agents)?;
     let record =
-        SpoolRecord::new(&site.places, directory.path(), Text::from(destination.as_bytes()))?;
+        SpoolRecord::new(&place.places, directory.path(), Text::from(destination.as_bytes()))?;
     garland_terminal::errln!("links   {links} between neighbours");
     let from = shown(directory.path());
     garland_terminal::errln!("spool   {from} to {}; Ctrl-C ends it", shown(&destination));
@@ -152,7 +156,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
         let started = started_again(&nodes, numbers, &start);
         if started.iter().any(|(_, agent)| agent.is_ok()) {
             // Without the key, the nodes that came back cannot get contents by themselves.
-            let _ = hand_out_key(&site);
+            let _ = hand_out_key(&place);
         }
         started
     };
@@ -162,7 +166,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
         Spool {
             context,
             up,
-            site: &site,
+            place: &place,
             path,
             directory,
             record,
@@ -204,12 +208,12 @@ fn copy_of(up: &Up, source: &Path, kind: FileType) -> Result<Cp, Failure> {
 /// Connects to the standing agents of `nodes`; starts those that are missing.
 fn start(
     up: &Up,
-    site: &Site,
+    place: &Place,
     run: &Run,
     (nodes, interrupts): (&[Node], &Arc<Interrupts>),
     quiet: bool,
 ) -> Result<Vec<Result<Agent, String>>, Failure> {
-    let Site { inventory, places, lab, .. } = site;
+    let Place { inventory, places, lab, .. } = place;
     let builder = FleetBuilder {
         stay: Some(up.idle_seconds()),
         max_life: up.max_life_seconds(inventory.cluster()),
@@ -221,11 +225,11 @@ fn start(
 }
 
 /// Gives the agents the key of the cluster, as `garland up` does.
-fn hand_out_key(site: &Site) -> Result<(), Failure> {
-    let records = RecordDir::open(&site.places, site.lab.as_ref().map(Lab::name))?;
+fn hand_out_key(place: &Place) -> Result<(), Failure> {
+    let records = RecordDir::open(&place.places, place.lab.as_ref().map(Lab::name))?;
     let keys = MemberKeys::Present;
-    match cluster_key::names_are_used(&site.places, site.lab.as_ref().map(Lab::name))? {
-        true => cluster_key::hand_out(&site.places, &records, keys, |_| false).map(drop),
+    match cluster_key::names_are_used(&place.places, place.lab.as_ref().map(Lab::name))? {
+        true => cluster_key::hand_out(&place.places, &records, keys, |_| false).map(drop),
         false => Ok(()),
     }
 }
@@ -504,7 +508,10 @@ impl Spool<'_> {
         let cp = copy_of(self.up, &path, kind)?;
         let spec = CopySpec::try_from(&cp)?;
         let all = self.members.nodes();
-        let target = (nodes.iter().map(|&node| all[node].clone()).collect(), self.path.clone());
+        let target = Target {
+            nodes: nodes.iter().map(|&node| all[node].clone()).collect(),
+            path: self.path.clone(),
+        };
         // Others may have given the name to a link to what only this user can read.
         let open = |disk| match kind {
             FileType::RegularFile => {
@@ -516,20 +523,15 @@ impl Spool<'_> {
             }
             _ => CopySource::open_tree(&spec, self.interrupts, disk, Mounts::LeftOut),
         };
-        let copy = PlannedCopy::opening(
-            open,
-            &spec,
-            self.site,
-            target,
-            self.interrupts,
-            Phases::since_now(),
-        )?;
+        let phases = Phases::since_now();
+        let copy = PlannedCopy::opening(open, &spec, self.place, target, phases)?;
         let run = copy.begin()?;
         let order: Vec<usize> = copy.nodes().filter_map(|name| self.number(name)).collect();
         let agents = order.iter().map(|&node| self.members.lend(node)).collect();
         let fleet = Fleet { agents, children: Children::default() };
         let mut back = Vec::new();
-        let made = copy.make(self.context, &run, fleet, |fleet, _| back = fleet.agents);
+        let mut bars = CopyBars::new(self.context, &spec.run);
+        let made = copy.make(&run, fleet, &mut bars, |fleet, _| back = fleet.agents);
         let gone =
             |failure: &Failure| order.iter().map(|_| Err(failure.message().to_owned())).collect();
         let back = made.as_ref().map_or_else(gone, |_| std::mem::take(&mut back));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_commands::cp::site::Target;
+use garland_copy::place::Target;
 use garland_core::cluster::Node;
 use garland_protocol::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest};
 use garland_sys::channel::{RecvTimeoutError, Sender, channel};
@@ -39,11 +39,11 @@ impl Fetching {
         access: &Arc<Access>,
         entry: &NameEntry,
         manifest: &NameManifest,
-        (_, path): &Target,
+        target: &Target,
         interrupts: &Arc<Interrupts>,
     ) -> Result<Option<Self>, Failure> {
         let Some((node, root)) = access.member() else { return Ok(None) };
-        let Some(path) = below(root, place(path, manifest).as_os_str().as_bytes()) else {
+        let Some(path) = below(root, place(&target.path, manifest).as_os_str().as_bytes()) else {
             return Ok(None);
         };
         let own = NameHolder { node: node.to_owned(), kind: HolderKind::Node, path };

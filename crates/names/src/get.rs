@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use garland_commands::cp::command_line::CommandLine;
+use garland_commands::cp::elsewhere::refuse_as_destination;
 use garland_commands::cp::objects::owner;
-use garland_commands::cp::out::{PlannedCopy, end, end_with};
-use garland_commands::cp::overtime::Overtime;
-use garland_commands::cp::site::{Site, Target};
-use garland_commands::cp::source::CopySource;
-use garland_commands::cp::spec::{CopySpec, SourceSpec};
+use garland_commands::cp::out::end_with;
+use garland_commands::cp::progress::CopyBars;
 use garland_control::{Outcome, ask_names};
+use garland_copy::command_line::CommandLine;
+use garland_copy::overtime::Overtime;
+use garland_copy::place::{Place, Target};
+use garland_copy::planned::{PlannedCopy, end};
+use garland_copy::source::CopySource;
+use garland_copy::spec::{CopySpec, SourceSpec};
 use garland_core::cluster::target as destination;
 use garland_dataplane::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
@@ -36,28 +39,30 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     check_name(&get.name).map_err(Failure::usage)?;
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let (access, site, target) = place(context, get)?;
+    let (access, place, target) = place(context, get, &interrupts)?;
     let access = Arc::new(access);
-    refuse_streams(&target.1)?;
+    refuse_streams(&target.path)?;
     let (entry, manifest) = find(&get.name, &access, &interrupts)?;
-    let spec = copy_of(get, &manifest, &site);
+    let spec = copy_of(get, &manifest, &place);
     let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
     let before = fetching.as_ref().map_or(&[][..], Fetching::before);
-    let holders = follow::holders(&access, (&entry, &manifest), (&target.0, before), &interrupts);
+    let holders =
+        follow::holders(&access, (&entry, &manifest), (&target.nodes, before), &interrupts);
     let source = source(&entry, &manifest, holders, &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
-    let path = target.1.clone();
-    let copy = PlannedCopy::of(given, (&spec, &site), target, (&interrupts, phases))?;
+    let path = target.path.clone();
+    let copy = PlannedCopy::new(given, &spec, &place, target, phases)?;
     let names: Vec<String> = copy.nodes().map(str::to_owned).collect();
     let run = copy.begin()?;
-    let fleet = copy.assemble(context, &run)?;
+    let fleet = copy.assemble(&run)?;
     let overtime = Overtime::watch("copying", &interrupts)?;
     let mut found = Vec::new();
     let close = |fleet: Fleet, outcome: &Outcome| {
         let fleet = locate(fleet, (outcome, &names), (&path, &manifest), &mut found);
         end(fleet, outcome, &overtime);
     };
-    let (result, _listener) = copy.make(context, &run, fleet, close)?;
+    let mut bars = CopyBars::new(context, &spec.run);
+    let (result, _listener) = copy.make(&run, fleet, &mut bars, close)?;
     let shares = shares(&source);
     drop(fetching);
     let remembered = remember(&entry, (&source, &manifest, found), &access, &interrupts);
@@ -68,7 +73,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
             failure.message()
         );
     }
-    end_with(context, &spec, &path, (&run, &result.with_holders(shares)))
+    end_with(context, &spec, &path, &run, &result.with_holders(shares))
 }
 
 /// Returns an error if what is copied would not be a file or directory.
@@ -83,29 +88,34 @@ fn refuse_streams(path: &[u8]) -> Result<(), Failure> {
 }
 
 /// Finds the agents that keep names, and where the content goes: to nodes, or to this machine.
-fn place(context: &Context, get: &Get) -> Result<(Access, Site, Target), Failure> {
+fn place(
+    context: &Context,
+    get: &Get,
+    interrupts: &Arc<Interrupts>,
+) -> Result<(Access, Place, Target), Failure> {
     if let Ok(destination::Target::Local(path)) = destination::parse(&get.destination) {
         let access = Access::open(&Places::open()?, None)?;
-        let (site, target) = Site::here(context, &access.own_name(), &path)?;
-        return Ok((access, site, target));
+        let (place, target) = Place::here(context, interrupts, &access.own_name(), &path)?;
+        return Ok((access, place, target));
     }
-    let (site, target) = Site::enter(context, &get.launch, &get.destination, true)?;
-    let access = Access::open(&site.places, site.lab.as_ref().map(Lab::name))?;
+    refuse_as_destination(&get.destination)?;
+    let (place, target) = Place::enter(context, interrupts, &get.launch, &get.destination, true)?;
+    let access = Access::open(&place.places, place.lab.as_ref().map(Lab::name))?;
     if access.member().is_some() {
         let why = "this machine is a node: it gets contents for itself";
         return Err(Failure::usage(why).hint(format!("garland get {} PATH", get.name)));
     }
-    Ok((access, site, target))
+    Ok((access, place, target))
 }
 
 /// Returns the copy of the content with the manifest `manifest`.
-fn copy_of(get: &Get, manifest: &NameManifest, site: &Site) -> CopySpec {
+fn copy_of(get: &Get, manifest: &NameManifest, place: &Place) -> CopySpec {
     let source =
         SourceSpec { is_tree: manifest.is_tree, keeps_time: true, ..SourceSpec::default() };
     let mut spec = CopySpec::new(source, get.launch.clone());
     spec.tuning.link_limit = get.bwlimit;
     // To this machine the bytes leave no kernel.
-    spec.tuning.is_sealed = site.here.is_none();
+    spec.tuning.is_sealed = place.here.is_none();
     spec.run.is_quiet = get.quiet;
     spec.run.reports_progress = get.progress.is_some();
     spec.run.keep_traces = get.keep_traces;

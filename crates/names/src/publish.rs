@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use garland_commands::cluster_key::{self, MemberKeys};
 use garland_commands::cp::elsewhere;
-use garland_commands::cp::overtime::Overtime;
-use garland_commands::cp::site;
+use garland_copy::overtime::Overtime;
+use garland_copy::place;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_dataplane::manifest::ManifestReader;
@@ -71,7 +71,7 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let asked = publish.keepers.lab.as_deref();
     let lab = match &nodes {
-        Some((nodes, _)) => enter_of(&places, asked, nodes)?,
+        Some(at) => enter_of(&places, asked, &at.nodes)?,
         None => enter(&places, asked)?,
     };
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
@@ -82,7 +82,7 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     begin_names(&places, lab.as_ref().map(Lab::name))?;
     phases.end("set-up");
     let content = match &nodes {
-        Some((nodes, path)) => {
+        Some(place::Target { nodes, path }) => {
             let base = base_of(path)?;
             let read = digest(&access, (nodes, path), &interrupts)?;
             on_nodes(nodes, base, read)?
@@ -148,14 +148,15 @@ fn serve(
 }
 
 /// Returns the nodes of `path` and the path on them; `None` for a path on this machine, an object or a URL.
-fn nodes(context: &Context, path: &OsStr) -> Result<Option<site::Target>, Failure> {
+fn nodes(context: &Context, path: &OsStr) -> Result<Option<place::Target>, Failure> {
     if elsewhere::is_elsewhere(Path::new(path)) || Path::new(path).exists() {
         return Ok(None);
     }
     match target::parse(path).map_err(Failure::usage)? {
         Target::Nodes { nodes, path } => {
             let nodes = Inventory::open(context)?.nodes(&nodes)?;
-            Ok(Some((nodes, path.as_os_str().as_bytes().to_vec())))
+            let path = path.as_os_str().as_bytes().to_vec();
+            Ok(Some(place::Target { nodes, path }))
         }
         Target::Local(_) => Ok(None),
         Target::Pipe | Target::Command(_) => {

@@ -18,7 +18,7 @@ use garland_protocol::{Encoding, SlowNodes};
 use super::checks::Checks;
 use super::words::words;
 use crate::args::TRACES_VARIABLE;
-use crate::cp::spec::ShapeChoice;
+use garland_copy::spec::ShapeChoice;
 use garland_results::run::TRACED;
 use garland_terminal::failure::Failure;
 

@@ -3,55 +3,53 @@
 use garland_core::units::bytes;
 use garland_protocol::Cut;
 
-use super::command_line::CommandLine;
 use super::filters::excludes;
 use super::options::{kind_of, refuse_without_effect};
-use super::spec::{
-    Comparison, CopyChecks, CopySpec, PlanOptions, RunOptions, SlowOptions, SourceSpec, Tuning,
-};
 use super::task::Task;
 use crate::args::Cp;
+use garland_copy::command_line::CommandLine;
+use garland_copy::spec::{
+    Comparison, CopyChecks, CopySpec, PlanOptions, RunOptions, SlowOptions, SourceSpec, Tuning,
+};
 use garland_terminal::failure::Failure;
 
-impl CopySpec {
-    /// Parses the arguments of `task`. Conflicts that depend on the nodes or on the type of a file are reported
-    /// once these are known.
-    ///
-    /// # Errors
-    /// When an option has no effect on this kind of copy, or its value cannot be parsed.
-    pub fn parse(args: &Cp, task: &Task) -> Result<Self, Failure> {
-        refuse_without_effect(args, kind_of(args, task)?)?;
-        if args.join.is_none() {
-            refuse_missing_source(args)?;
-        }
-        Ok(Self {
-            source: source(args)?,
-            plan: plan(args)?,
-            slow: SlowOptions {
-                action: args.on_slow,
-                below: args.slow_below,
-                stuck_after: args.stuck_after,
-                dead_after: args.dead_after,
-                min_ok: args.min_ok,
-            },
-            checks: CopyChecks {
-                comparison: comparison(args),
-                read_back: args.checks.read_back(),
-                fsync: !args.no_fsync,
-                forces_devices: args.force_device,
-            },
-            tuning: tuning(args)?,
-            run: run_options(args),
-        })
+/// Parses the arguments of `task`. Conflicts that depend on the nodes or on the type of a file are reported once
+/// these are known.
+///
+/// # Errors
+/// When an option has no effect on this kind of copy, or its value cannot be parsed.
+pub fn parse(args: &Cp, task: &Task) -> Result<CopySpec, Failure> {
+    refuse_without_effect(args, kind_of(args, task)?)?;
+    if args.join.is_none() {
+        refuse_missing_source(args)?;
     }
+    Ok(CopySpec {
+        source: source(args)?,
+        plan: plan(args)?,
+        slow: SlowOptions {
+            action: args.on_slow,
+            below: args.slow_below,
+            stuck_after: args.stuck_after,
+            dead_after: args.dead_after,
+            min_ok: args.min_ok,
+        },
+        checks: CopyChecks {
+            comparison: comparison(args),
+            read_back: args.checks.read_back(),
+            fsync: !args.no_fsync,
+            forces_devices: args.force_device,
+        },
+        tuning: tuning(args)?,
+        run: run_options(args),
+    })
 }
 
 impl TryFrom<&Cp> for CopySpec {
     type Error = Failure;
 
-    /// Parses and checks the arguments as [`parse`](Self::parse) does.
+    /// Parses and checks the arguments as [`parse`] does.
     fn try_from(args: &Cp) -> Result<Self, Failure> {
-        Self::parse(args, &Task::new(args)?)
+        parse(args, &Task::new(args)?)
     }
 }
 

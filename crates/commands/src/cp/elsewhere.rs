@@ -1,11 +1,13 @@
 //! A remote source: an object or a URL.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_remote::{Address, Names, Object, Trouble};
 use garland_sys::signal::Interrupts;
 
+use garland_fleet::destination::FORM;
 use garland_fleet::launch::resolve::Lookup;
 use garland_terminal::failure::Failure;
 
@@ -37,6 +39,19 @@ pub fn address(sources: &[PathBuf]) -> Result<Option<Address>, Failure> {
     let address = |path: &PathBuf| Address::parse(path.to_str()?);
     let first = sources.iter().find_map(address);
     first.transpose().map_err(|trouble| failure(Failure::usage, &trouble))
+}
+
+/// Returns an error if `destination` is the address of an object or a URL.
+///
+/// # Errors
+/// If it is.
+pub fn refuse_as_destination(destination: &OsStr) -> Result<(), Failure> {
+    let path = Path::new(destination);
+    if !is_elsewhere(path) {
+        return Ok(());
+    }
+    let message = format!("`{}` cannot be a destination, only a source", path.display());
+    Err(Failure::usage(message).hint(FORM))
 }
 
 /// Whether a path is the address of an object or a URL.

@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Pattern;
 
-use super::lists::{lines, read};
 use crate::args::FilterRule;
+use garland_copy::lists::{lines, read};
 use garland_terminal::failure::Failure;
 
 /// Returns the patterns of paths that are not copied, and of exceptions.

@@ -9,7 +9,7 @@ use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
 use super::elsewhere::{names, unread};
-use super::spec::{Comparison, CopySpec};
+use garland_copy::spec::{Comparison, CopySpec};
 use garland_terminal::failure::Failure;
 
 /// Lists the objects below `address`, the only source of a copy with `-r`. If the address ends in a slash, they

@@ -6,7 +6,7 @@ use std::fmt;
 use super::task::Task;
 use crate::args::Cp;
 use crate::cp::elsewhere;
-use crate::cp::ends::is_stream;
+use garland_copy::ends::is_stream;
 use garland_terminal::failure::Failure;
 
 /// The kinds of copies.

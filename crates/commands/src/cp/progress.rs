@@ -10,8 +10,12 @@ use garland_core::units::{Nanos, Rate, bytes};
 use garland_protocol::NodeState;
 
 use crate::cp::progress_lines::{Line, NodeLine, ProgressLines};
-use crate::cp::spec::RunOptions;
+use garland_copy::changes::Changes;
+use garland_copy::observer::Observer;
+use garland_copy::spec::RunOptions;
 use garland_fleet::context::Context;
+use garland_terminal::failure::Failure;
+use garland_terminal::output;
 use garland_terminal::screen::Screen;
 
 /// The time over which the rate is computed, in nanoseconds.
@@ -33,7 +37,7 @@ const NAME_MAX: usize = 24;
 const WORDS: [&str; 7] = ["starting", "receiving", "stuck", "finishing", "done", "failed", "dead"];
 
 /// The display of the progress of one or several copies.
-pub struct Bars {
+struct Bars {
     screen: Screen,
     names: Vec<String>,
     /// For each node, the bytes that it receives or sends.
@@ -97,6 +101,87 @@ impl NodeNow {
         let bar = "=".repeat(share(self.held, length, BAR) as usize);
         let bar_width = BAR as usize;
         format!("{name:<width$} {percent:>3} %  {:<9} {held:>10} [{bar:<bar_width$}]", self.word)
+    }
+}
+
+/// Shows the progress of a copy to nodes.
+pub struct CopyBars<'a> {
+    context: &'a Context,
+    options: &'a RunOptions,
+    bars: Option<Bars>,
+}
+
+impl<'a> CopyBars<'a> {
+    /// Creates the progress of a copy with these options that has not begun.
+    pub fn new(context: &'a Context, options: &'a RunOptions) -> Self {
+        Self { context, options, bars: None }
+    }
+}
+
+impl Observer for CopyBars<'_> {
+    fn changes(&mut self, changes: &Changes) -> Result<(), Failure> {
+        if self.context.json {
+            return Ok(());
+        }
+        output::print(changes)
+    }
+
+    fn begin(&mut self, plans: &[&Plan]) {
+        self.bars = plans.first().map(|plan| Bars::new(plan, self.context, self.options));
+    }
+
+    fn progress(&mut self, _number: usize, plan: &Plan, progress: &Progress<'_>) {
+        if let Some(bars) = &mut self.bars {
+            bars.show(plan, progress);
+        }
+    }
+
+    fn end(&mut self) {
+        self.bars.iter_mut().for_each(Bars::clear);
+    }
+}
+
+/// Shows the progress of copies from nodes, all together.
+pub struct GatherBars<'a> {
+    context: &'a Context,
+    options: &'a RunOptions,
+    bars: Option<Bars>,
+    /// For each copy, the progress of its nodes.
+    nodes: Vec<Vec<NodeNow>>,
+}
+
+impl<'a> GatherBars<'a> {
+    /// Creates the progress of copies with these options that have not begun.
+    pub fn new(context: &'a Context, options: &'a RunOptions) -> Self {
+        Self { context, options, bars: None, nodes: Vec::new() }
+    }
+}
+
+impl Observer for GatherBars<'_> {
+    /// Copies from nodes compare nothing.
+    fn changes(&mut self, _changes: &Changes) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn begin(&mut self, plans: &[&Plan]) {
+        let all = plans.iter().flat_map(|plan| {
+            plan.receivers().map(|(id, node)| (node.name.clone(), plan.bytes_of(id)))
+        });
+        self.bars = Some(Bars::of_parts(all, self.context, self.options));
+        let waiting = |plan: &&Plan| vec![NodeNow::WAITING; plan.nodes.len() - 1];
+        self.nodes = plans.iter().map(waiting).collect();
+    }
+
+    fn progress(&mut self, number: usize, plan: &Plan, progress: &Progress<'_>) {
+        self.nodes[number] = NodeNow::all(plan, progress);
+        let nodes: Vec<NodeNow> = self.nodes.iter().flatten().copied().collect();
+        if let Some(bars) = &mut self.bars {
+            bars.show_nodes(progress.now_ns, &nodes);
+        }
+    }
+
+    fn end(&mut self) {
+        self.bars.iter_mut().for_each(Bars::clear);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::command_line::CommandLine;
 use crate::args::Cp;
+use garland_copy::command_line::CommandLine;
 use garland_terminal::failure::Failure;
 
 /// The options that may stand beside `--resume`; they say how this command reports.

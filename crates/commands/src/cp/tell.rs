@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::changes::Changes;
-use super::spec::CopySpec;
+use garland_copy::changes::Changes;
+use garland_copy::planned::{DryRun, PlannedCopy};
+use garland_copy::spec::CopySpec;
 use garland_core::plan::Plan;
 use garland_fleet::context::Context;
 use garland_results::copy::CopyResult;
@@ -48,15 +49,14 @@ pub fn save(spec: &CopySpec, planned: &impl Serialize) -> Result<(), Failure> {
 /// Prints a plan, why its order was chosen, and which files of a tree it copies and removes
 /// (`--dry-run`).
 pub fn tell_plan(
-    (context, spec): (&Context, &CopySpec),
-    plan: &Plan,
-    why: Option<&str>,
-    tree: Option<&TreeResult>,
+    copy: &PlannedCopy<'_>,
+    context: &Context,
+    spec: &CopySpec,
 ) -> Result<Exit, Failure> {
     if context.json {
-        print_json(plan)?;
+        print_json(copy.plan())?;
     } else {
-        print_plan(plan, why, tree)?;
+        print_plan(copy.plan(), copy.why(), copy.source().tree().as_ref())?;
         if spec.source.removes_others {
             // Only the nodes know the names of these files.
             let line = "delete  files on the nodes that these directories here do not have (-v names them)\n";
@@ -74,41 +74,41 @@ fn print_plan(plan: &Plan, why: Option<&str>, tree: Option<&TreeResult>) -> Resu
 
 /// What a copy of a tree would do.
 #[derive(Serialize)]
-pub struct Would<'a> {
+struct Would<'a> {
     /// The plan of the whole tree.
-    pub plan: &'a Plan,
+    plan: &'a Plan,
     /// What would change; none if the nodes could not be asked.
-    pub changes: Option<&'a Changes>,
+    changes: Option<&'a Changes>,
     /// The nodes that could not be asked.
-    pub failed: &'a [Unasked],
+    failed: Vec<Unasked<'a>>,
 }
 
 /// A node that could not be asked what would change.
 #[derive(Serialize)]
-pub struct Unasked {
+struct Unasked<'a> {
     /// The node's name.
-    pub node: String,
+    node: &'a str,
     /// Why it could not be asked.
-    pub reason: String,
+    reason: &'a str,
 }
 
 /// Prints what a copy of a tree would do (`--dry-run --verbose`).
-pub fn tell_would(
-    (context, spec): (&Context, &CopySpec),
-    would: &Would<'_>,
-    why: Option<&str>,
-    tree: Option<&TreeResult>,
-) -> Result<(), Failure> {
+pub fn tell_dry_run(dry_run: &DryRun, context: &Context, spec: &CopySpec) -> Result<Exit, Failure> {
+    let DryRun { plan, why, tree, changes, unasked } = dry_run;
+    let exit = Exit::of_work(unasked.is_empty(), unasked.len() + 1 < plan.nodes.len(), false);
     if context.json {
-        return print_json(would);
+        let failed = unasked.iter().map(|it| Unasked { node: &it.name, reason: &it.reason });
+        let would = Would { plan, changes: changes.as_ref(), failed: failed.collect() };
+        return print_json(&would).map(|()| exit);
     }
     if !spec.run.is_quiet {
-        print_plan(would.plan, why, tree)?;
+        print_plan(plan, why.as_deref(), tree.as_ref())?;
     }
-    would.changes.map_or(Ok(()), output::print)?;
-    let failed = would.failed.iter();
-    let failed = failed.map(|it| ("failed", Some(it.reason.as_str()), it.node.as_str()));
-    output::print(verdicts::folded(failed))
+    changes.as_ref().map_or(Ok(()), output::print)?;
+    let failed = unasked.iter();
+    let failed = failed.map(|it| ("failed", Some(it.reason.as_str()), it.name.as_str()));
+    output::print(verdicts::folded(failed))?;
+    Ok(exit)
 }
 
 /// Prints the plans of a copy from nodes (`--dry-run`).

@@ -20,7 +20,7 @@ use self::limits::{CopyFloor, demands};
 use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
-use crate::calibration;
+use garland_copy::calibration;
 use garland_fleet::context::Context;
 use garland_results::head::{Phases, show};
 use garland_results::places::Places;

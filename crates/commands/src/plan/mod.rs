@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::forecast::Drawn;
 use crate::args::{PlanCommand, PlanSuggest};
-use crate::known_wires::{Handling, KnownWires, unreachable};
+use garland_copy::known_wires::{Handling, KnownWires, unreachable};
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;

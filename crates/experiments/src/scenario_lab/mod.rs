@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use garland_commands::calibration;
+use garland_copy::calibration;
 use garland_core::cluster::nodelist::fold;
 use garland_lab::{Lab, Spec, StateDir, Warden};
 use garland_predict::Processors;

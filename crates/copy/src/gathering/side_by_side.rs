@@ -11,17 +11,14 @@ use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 
-use crate::cp::gathering::tasks::GatherTask;
-use crate::cp::progress::{Bars, NodeNow};
-use crate::cp::spec::CopySpec;
+use crate::gathering::tasks::GatherTask;
+use crate::observer::Observer;
+use crate::spec::CopySpec;
 use garland_fleet::at_once::{ASKED, at_once};
-use garland_fleet::context::Context;
 use garland_results::copied::Copied;
 
 /// The parameters that all copies of a command share.
 pub struct Common<'a> {
-    /// The options that every command has.
-    pub context: &'a Context,
     /// The copy that the user requested.
     pub spec: &'a CopySpec,
     /// The transport of data links.
@@ -34,35 +31,31 @@ pub struct Common<'a> {
     pub interrupts: &'a Interrupts,
 }
 
-/// The progress of all copies, as it is shown.
-struct Shown {
-    bars: Bars,
-    /// For each copy, the progress of its nodes.
-    nodes: Vec<Vec<NodeNow>>,
-}
-
-/// Runs all copies, and shows their progress.
-pub fn run_all(tasks: Vec<GatherTask>, common: &Common<'_>) -> Vec<Copied> {
-    let all = tasks.iter().flat_map(|task| {
-        let nodes = task.plan.receivers();
-        nodes.map(|(id, node)| (node.name.clone(), task.plan.bytes_of(id)))
-    });
-    let waiting = |task: &GatherTask| vec![NodeNow::WAITING; task.plan.nodes.len() - 1];
-    let shown = Mutex::new(Shown {
-        bars: Bars::of_parts(all, common.context, &common.spec.run),
-        nodes: tasks.iter().map(waiting).collect(),
-    });
+/// Runs all copies; `observer` is told of their progress.
+pub fn run_all(
+    tasks: Vec<GatherTask>,
+    common: &Common<'_>,
+    observer: &mut dyn Observer,
+) -> Vec<Copied> {
+    let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
+    observer.begin(&plans);
+    let observer = Mutex::new(observer);
     let items: Vec<_> =
         tasks.into_iter().enumerate().map(|(at, task)| (at, Mutex::new(Some(task)))).collect();
     let copies = at_once(&items, ASKED, |(at, task)| {
         // Each task is removed from the list once, by the thread that runs it.
-        Some(run(task.lock().take()?, *at, common, &shown))
+        Some(run(task.lock().take()?, *at, common, &observer))
     });
-    shown.into_inner().bars.clear();
+    observer.into_inner().end();
     copies.into_iter().flatten().collect()
 }
 
-fn run(task: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -> Copied {
+fn run(
+    task: GatherTask,
+    number: usize,
+    common: &Common<'_>,
+    observer: &Mutex<&mut dyn Observer>,
+) -> Copied {
     let GatherTask { plan, agents, ends, stripes, pipeline, policy, .. } = task;
     let mut outcome = match agents {
         Err(reason) => failed(&plan, &reason),
@@ -84,11 +77,7 @@ fn run(task: GatherTask, at: usize, common: &Common<'_>, shown: &Mutex<Shown>) -
                 injections: Vec::new(),
             };
             run_copy(&job, agents, Some(common.interrupts), &mut |progress| {
-                let mut shown = shown.lock();
-                let Shown { bars, nodes } = &mut *shown;
-                nodes[at] = NodeNow::all(&plan, progress);
-                let nodes: Vec<NodeNow> = nodes.iter().flatten().copied().collect();
-                bars.show_nodes(progress.now_ns, &nodes);
+                observer.lock().progress(number, &plan, progress);
             })
             .map(|(outcome, _)| outcome)
             .unwrap_or_else(|error| failed(&plan, &format!("on this machine: {error}")))

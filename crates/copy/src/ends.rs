@@ -1,30 +1,12 @@
-//! Parses the two ends of a copy, with hints for common mistakes.
+//! Sources on this machine: files, and what can be read only once.
 
-use std::ffi::OsStr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
 use garland_dataplane::{Source, SourceError};
 
-use crate::cp::elsewhere;
-use garland_fleet::destination::{self, FORM};
-use garland_fleet::inventory::Inventory;
 use garland_terminal::failure::Failure;
-
-/// Parses a destination into the nodes and the path on them.
-pub fn destination(
-    inventory: &Inventory,
-    argument: &OsStr,
-) -> Result<(Vec<Node>, Vec<u8>), Failure> {
-    if elsewhere::is_elsewhere(Path::new(argument)) {
-        let message =
-            format!("`{}` cannot be a destination, only a source", Path::new(argument).display());
-        return Err(Failure::usage(message).hint(FORM));
-    }
-    destination::destination(inventory, argument)
-}
 
 /// Opens the file `path` as the source of a copy.
 pub fn source(path: &Path) -> Result<Source, Failure> {

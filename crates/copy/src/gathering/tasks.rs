@@ -14,7 +14,7 @@ use garland_protocol::{
     Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
 };
 
-use crate::cp::spec::CopySpec;
+use crate::spec::CopySpec;
 use garland_terminal::failure::Failure;
 
 /// The maximum memory on this machine for the blocks in flight of all copies, in bytes.
@@ -33,13 +33,13 @@ pub struct Here<'a> {
     /// The last component of the source path; empty if the source is a directory whose path ends in
     /// `/`.
     name: &'a OsStr,
-    place: Place<'a>,
+    place: LocalEnd<'a>,
     /// Whether each node's file is stored in a separate directory.
     by_node: bool,
 }
 
 /// A destination on this machine.
-pub enum Place<'a> {
+pub enum LocalEnd<'a> {
     /// The path of a file or a directory.
     Path(&'a Path),
     /// A destination that stores no file: `/dev/null`, standard output, or a command.
@@ -68,12 +68,12 @@ pub struct GatherTask {
 impl<'a> Here<'a> {
     /// Describes the copies of the path `source` from each of `nodes` to `place`.
     pub fn new(
-        place: Place<'a>,
+        place: LocalEnd<'a>,
         source: &'a Path,
         nodes: &[Node],
         spec: &CopySpec,
     ) -> Result<Self, Failure> {
-        if matches!(place, Place::Sink(Destination::Output | Destination::Command(_))) {
+        if matches!(place, LocalEnd::Sink(Destination::Output | Destination::Command(_))) {
             refuse_unless_one_stream(nodes.len(), spec)?;
         }
         let recursive = spec.source.is_tree;
@@ -85,22 +85,17 @@ impl<'a> Here<'a> {
         Ok(Self { source: source.as_os_str().as_bytes(), name, place, by_node: nodes.len() > 1 })
     }
 
-    /// Whether the bytes go to standard output.
-    pub fn is_output(&self) -> bool {
-        matches!(self.place, Place::Sink(Destination::Output))
-    }
-
     /// Whether the bytes can be read back.
     pub fn is_kept(&self) -> bool {
-        matches!(self.place, Place::Path(_))
+        matches!(self.place, LocalEnd::Path(_))
     }
 
     /// Returns the destination of a tree. Its `limits` restrict the node's stream to what the user
     /// requested.
     fn tree(&self, spec: &CopySpec, node: &Node) -> Destination {
         let path = match &self.place {
-            Place::Path(path) => path,
-            Place::Sink(sink) => return sink.clone(),
+            LocalEnd::Path(path) => path,
+            LocalEnd::Sink(sink) => return sink.clone(),
         };
         let top = name_of(Path::new(OsStr::from_bytes(self.source)));
         Destination::Tree(TreeDestination {
@@ -127,8 +122,8 @@ impl<'a> Here<'a> {
         modified: (i64, u32),
     ) -> Destination {
         let path = match &self.place {
-            Place::Path(path) => path,
-            Place::Sink(sink) => return sink.clone(),
+            LocalEnd::Path(path) => path,
+            LocalEnd::Sink(sink) => return sink.clone(),
         };
         Destination::File {
             path: path.as_os_str().as_bytes().to_vec(),

@@ -2,18 +2,16 @@
 
 use garland_core::cluster::Node;
 use garland_core::plan::{Plan, Stripes};
-use garland_lab::Lab;
 use garland_predict::Payload;
 use garland_protocol::Encoding;
 
 use super::chain::Chain;
 use super::handling::{handlings, plain, usual};
+use super::place::{Place, Target};
 use super::shape::{FastestPlan, shaped};
 use super::source::CopySource;
 use super::spec::{CopySpec, FASTEST_ORDER};
 use crate::known_wires::{KnownWires, usual_lanes};
-use garland_fleet::inventory::Inventory;
-use garland_results::places::Places;
 use garland_terminal::failure::Failure;
 
 /// The maximum number of nodes that read parts of a shared source. Each part is a lane, which needs
@@ -36,23 +34,25 @@ pub struct Planned {
     pub encoding: Encoding,
 }
 
-/// Plans the copy of the source `given` to `path` on `nodes`. The usual number of lanes is that of
+/// Plans the copy of the source `given` to `target`. The usual number of lanes is that of
 /// `--rails`, or else that of the nodes' addresses or of the lab's rails.
 pub fn plan(
     spec: &CopySpec,
-    (given, path): (&CopySource, &[u8]),
-    nodes: &[Node],
-    (inventory, places, lab): (&Inventory, &Places, Option<&Lab>),
+    given: &CopySource,
+    target: &Target,
+    place: &Place,
 ) -> Result<Planned, Failure> {
+    let Place { inventory, places, .. } = place;
+    let lab = place.lab.as_ref();
     let order = &spec.plan.order;
     let order = if order == FASTEST_ORDER { "list" } else { order };
-    let Chain { nodes, why } = Chain::ordered(inventory, (places, lab), order, nodes)?;
+    let Chain { nodes, why } = Chain::ordered(inventory, (places, lab), order, &target.nodes)?;
     let block = spec.plan.block_size;
     let rails = spec.plan.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let (payload, encoding) = (plain(spec), Encoding::Plain);
     if spec.plan.is_shared {
-        refuse_unshareable(given, path)?;
+        refuse_unshareable(given, &target.path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails)?;
         return Ok(Planned { nodes, plan, stripes: None, why, payload, encoding });

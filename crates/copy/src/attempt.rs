@@ -3,22 +3,19 @@
 
 use std::sync::Arc;
 
-use garland_control::{CopyJob, Outcome};
+use garland_control::{CopyJob, Outcome, Progress};
 use garland_core::plan::{NodeId, Plan, Stripes};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
-use garland_fleet::context::Context;
 use garland_fleet::join_listener::JoinListener;
 use garland_protocol::{Encoding, Injection};
 use garland_results::head::Phases;
 use garland_results::run::Run;
 use garland_sys::mptcp::Transport;
-use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
-use garland_terminal::output;
 
 use super::incremental::{self, Before, Remaining};
-use super::progress::Bars;
-use super::site::Site;
+use super::observer::Observer;
+use super::place::Place;
 use super::source::CopySource;
 use super::spec::CopySpec;
 
@@ -27,12 +24,10 @@ const ATTEMPTS_MAX: u32 = 4;
 
 /// What all attempts have in common.
 pub struct Stage<'a> {
-    pub context: &'a Context,
     pub spec: &'a CopySpec,
-    pub site: &'a Site,
+    pub place: &'a Place,
     pub run: &'a Run,
     pub builder: &'a FleetBuilder<'a>,
-    pub interrupts: &'a Arc<Interrupts>,
     /// The path on the nodes.
     pub path: &'a [u8],
     pub stripes: Option<Stripes>,
@@ -70,16 +65,16 @@ impl Stage<'_> {
         copy: Remaining,
         children: Children,
         phases: &mut Phases,
+        observer: &mut dyn Observer,
     ) -> Result<Made, Failure> {
         let before = incremental::compare_first(
             self.spec,
             copy,
-            (&self.site.places, self.interrupts, phases),
+            (&self.place.places, &self.place.interrupts, phases),
         )?;
-        let changes = before.changes.as_ref().filter(|_| !self.context.json);
-        changes.map_or(Ok(()), output::print)?;
+        before.changes.iter().try_for_each(|changes| observer.changes(changes))?;
         // A node that joins would get only what is left of a tree.
-        let mut made = self.attempt(before, children, true)?;
+        let mut made = self.attempt(before, children, observer, true)?;
         for _ in 1..ATTEMPTS_MAX {
             let Some(given) = made.without_changed()? else { break };
             let plan = made.plan.ended_at(given.content().length());
@@ -87,10 +82,11 @@ impl Stage<'_> {
             let Fleet { agents, children } = made.fleet;
             let copy = Remaining { given, ends, plan, agents };
             // The phases are those of the first comparison and of the last copy.
-            let again = (&self.site.places, self.interrupts, &mut Phases::since_now());
-            let before = incremental::compare_first(self.spec, copy, again)?;
+            let mut again = Phases::since_now();
+            let known = (&self.place.places, &self.place.interrupts, &mut again);
+            let before = incremental::compare_first(self.spec, copy, known)?;
             let unchanged = made.unchanged;
-            made = self.attempt(before, children, false)?;
+            made = self.attempt(before, children, observer, false)?;
             made.unchanged += unchanged;
         }
         Ok(made)
@@ -100,12 +96,13 @@ impl Stage<'_> {
         &self,
         before: Before,
         children: Children,
+        observer: &mut dyn Observer,
         is_joinable: bool,
     ) -> Result<Made, Failure> {
         let Before { copy, unchanged, digests, unusable, unread, .. } = before;
         let Remaining { given, ends, plan, agents } = copy;
         let CopySpec { slow, checks, tuning, .. } = self.spec;
-        let Site { inventory, places, lab, .. } = self.site;
+        let Place { inventory, places, lab, .. } = self.place;
         let job = CopyJob {
             plan: &plan,
             ends,
@@ -125,11 +122,11 @@ impl Stage<'_> {
         let joinable = is_joinable && job.takes_latecomers() && unchanged == 0;
         let listener = joinable.then(|| JoinListener::open(places, self.run)).transpose();
         let mut listener = listener?;
-        let mut bars = Bars::new(&plan, self.context, &self.spec.run);
+        observer.begin(&[&plan]);
         let fleet = Fleet { agents, children };
-        let copied =
-            self.builder.copy(job, fleet, listener.as_mut(), &mut |now| bars.show(&plan, now));
-        bars.clear();
+        let mut progress = |now: &Progress<'_>| observer.progress(0, &plan, now);
+        let copied = self.builder.copy(job, fleet, listener.as_mut(), &mut progress);
+        observer.end();
         let (outcome, fleet) = copied?;
         Ok(Made { given, plan, outcome, fleet, unchanged, unusable, unread, listener })
     }

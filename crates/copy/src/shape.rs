@@ -9,8 +9,8 @@ use garland_core::units::Nanos;
 use garland_predict::{Broadcast, OrderChoice, Payload, RouteShapes, Suggestion};
 use garland_protocol::Encoding;
 
-use crate::cp::spec::{CopySpec, FASTEST_ORDER, ShapeChoice};
 use crate::known_wires::{Handling, KnownWires};
+use crate::spec::{CopySpec, FASTEST_ORDER, ShapeChoice};
 
 /// The assumed rate of wires of which nothing is known, in bytes per second: TCP payload of 1
 /// Gbit/s.

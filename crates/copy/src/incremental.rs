@@ -11,9 +11,9 @@ use garland_protocol::{Compare, CompareBy, Destination, TreeDestination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::cp::changes::Changes;
-use crate::cp::source::CopySource;
-use crate::cp::spec::{Comparison, CopySpec};
+use crate::changes::Changes;
+use crate::source::CopySource;
+use crate::spec::{Comparison, CopySpec};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};

@@ -18,11 +18,9 @@ use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, inherited, random};
 
-use crate::cp::elsewhere::{self, address};
-use crate::cp::ends;
-use crate::cp::lists::chosen;
-use crate::cp::objects;
-use crate::cp::spec::CopySpec;
+use crate::ends;
+use crate::lists::chosen;
+use crate::spec::CopySpec;
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -40,19 +38,13 @@ pub enum CopySource {
 }
 
 impl CopySource {
-    /// Opens the sources that the user specified; a tree is scanned completely. `disk` is the rate
+    /// Opens the sources on this machine that the user specified; a tree is scanned completely. `disk` is the rate
     /// of an emulated disk in bytes per second.
     pub fn open(
         spec: &CopySpec,
         interrupts: &Arc<Interrupts>,
         disk: Option<u64>,
     ) -> Result<Self, Failure> {
-        if let Some(address) = address(&spec.source.paths)?.filter(|_| spec.source.is_tree) {
-            return Ok(Self::Tree(Arc::new(objects::open(spec, &address, interrupts)?)));
-        }
-        if let Some(object) = elsewhere::open(&spec.source.paths, interrupts)? {
-            return Ok(Self::Elsewhere(Arc::new(object)));
-        }
         if spec.source.removes_others {
             refuse_unless_one_directory(&spec.source.paths)?;
         }

@@ -1,0 +1,199 @@
+//! A copy from nodes: of a file or tree of each node, or of the stripes of one file.
+
+mod side_by_side;
+mod tasks;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use garland_control::stat;
+use garland_core::cluster::{Node, nodelist::fold};
+use garland_core::plan::Plan;
+use garland_dataplane::Tally;
+use garland_fleet::builder::{Children, Fleet, FleetBuilder};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_protocol::{StatRequest, TreeStatRequest};
+use garland_results::copied::Copied;
+use garland_results::copy::{CopyResult, Direction};
+use garland_results::head::Phases;
+use garland_results::run::Run;
+use garland_results::tree::TreeResult;
+use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Failure, OrFailure};
+
+pub use self::tasks::LocalEnd;
+
+use self::side_by_side::{Common, run_all};
+use self::tasks::{GatherTask, Here};
+use crate::observer::Observer;
+use crate::overtime::Overtime;
+use crate::place::Place;
+use crate::spec::CopySpec;
+use crate::{handling, limit};
+
+/// Copies from nodes that are planned: the nodes have told what they have.
+pub struct PlannedGather<'a> {
+    spec: &'a CopySpec,
+    place: Place,
+    phases: Phases,
+    /// The nodes, as the user listed them.
+    nodes: Vec<Node>,
+    tasks: Vec<GatherTask>,
+    children: Children,
+    run: Run,
+    overtime: Overtime,
+}
+
+/// What is copied from some nodes.
+pub struct GatheredSource {
+    /// The nodes, folded.
+    pub nodes: String,
+    /// The numbers of files and directories of a tree; `None` for a file.
+    pub tally: Option<Tally>,
+}
+
+impl<'a> PlannedGather<'a> {
+    /// Plans copies of `path` from the nodes of `list` to `to`, by what the nodes have there.
+    ///
+    /// # Errors
+    /// When the copies cannot be made in this way, or no node has anything to send.
+    pub fn new(
+        spec: &'a CopySpec,
+        context: &Context,
+        list: &str,
+        path: &Path,
+        to: LocalEnd<'_>,
+    ) -> Result<Self, Failure> {
+        let phases = Phases::begin();
+        let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+        let inventory = Inventory::open(context)?;
+        let nodes = inventory.nodes(list)?;
+        let here = Here::new(to, path, &nodes, spec)?;
+        spec.slow.refuse_unreachable(nodes.len())?;
+        if !here.is_kept() {
+            spec.refuse_to_read_back("data that goes to /dev/null or a pipe cannot be read back")?;
+        }
+        let launch = &spec.run.launch;
+        let place = Place::among(context, &interrupts, inventory, launch, &nodes, true)?;
+        let run = Run::begin_keeping(&place.places, "cp", spec.run.keep_traces)?;
+        spec.run.command_line.iter().try_for_each(|line| line.keep(&run))?;
+        let Fleet { agents, children } = assemble(spec, &place, &nodes, &run)?;
+        let overtime = Overtime::watch("copying", &place.interrupts)?;
+        let replies = stat(agents, &here.stat_request(spec), Some(&place.interrupts));
+        let seen = replies.or_nothing("asking the nodes for their files")?;
+        let tasks = tasks::all(spec, &here, &nodes, seen, place.inventory.cluster())?;
+        Ok(Self { spec, place, phases, nodes, tasks, children, run, overtime })
+    }
+
+    /// Returns the plans of the copies.
+    pub fn plans(&self) -> Vec<&Plan> {
+        self.tasks.iter().map(|task| &task.plan).collect()
+    }
+
+    /// Returns what is copied from which nodes: only they know the names in a tree. Nodes that have nothing to send
+    /// are left out.
+    pub fn sources(&self) -> impl Iterator<Item = GatheredSource> {
+        let tasks = self.tasks.iter().filter(|task| task.agents.is_ok());
+        tasks.map(|GatherTask { plan, tally, .. }| {
+            let names: Vec<&str> = plan.receivers().map(|(_, node)| node.name.as_str()).collect();
+            GatheredSource { nodes: fold(&names), tally: *tally }
+        })
+    }
+
+    /// Ends the agents that were started, and copies nothing.
+    pub fn leave(self) {
+        self.children.end(FAREWELL, |_| false);
+    }
+
+    /// Makes the copies; `observer` is told of their progress.
+    ///
+    /// # Errors
+    /// When the plans or the result cannot be stored.
+    pub fn make(self, observer: &mut dyn Observer) -> Result<CopyResult, Failure> {
+        keep_plans(&self.run, &self.plans())?;
+        let Self { spec, place, phases, nodes, tasks, children, run, overtime } = self;
+        let lab = place.lab.as_ref();
+        let lanes = tasks.iter().map(|task| task.plan.lanes.len()).max().unwrap_or(1);
+        let transport = spec.transport(lab, lanes);
+        let limit = match &tasks[..] {
+            // The wires have the same rate in the other direction.
+            [GatherTask { plan, agents: Ok(agents), .. }] => {
+                let planned = (&plan.clone().reversed(), handling::plain(spec));
+                limit::of_copy(spec, (lab, &place.places), planned, transport, agents)
+            }
+            // Outside of a lab the limit of several simultaneous copies is unknown.
+            _ => {
+                let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
+                limit::of_gather(spec, lab, &plans, transport)
+            }
+        };
+        let several = tasks.len() > 1;
+        let common = Common {
+            spec,
+            transport,
+            tracing: spec.tracing(lab, phases.last_ns()),
+            // Save the traces of each copy when it ends: keeping those of a thousand copies in memory
+            // would need 1 GB.
+            keep: &|plan, traces| {
+                let node = several.then(|| plan.nodes[1].name.as_str());
+                run.keep_traces(&place.places, node, traces);
+            },
+            interrupts: &place.interrupts,
+        };
+        let tallies: Vec<Option<Tally>> = tasks.iter().map(|task| task.tally).collect();
+        let copies = run_all(tasks, &common, observer);
+        overtime.end();
+        let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
+        let silent = |at: usize| is_silent(&copies, nodes.get(at));
+        children.end(if interrupted { HURRY } else { FAREWELL }, silent);
+        let result = CopyResult::new(&run, Direction::In, &copies, phases)
+            .with_congestion(spec.tuning.congestion_in_force())
+            .with_limit(limit)
+            .with_read_back(spec.checks.read_back)
+            .with_tree(TreeResult::gathered(&tallies, &copies));
+        run.keep("result.json", &result)?;
+        Ok(result)
+    }
+}
+
+/// Connects to the agents of `nodes`; starts those that are missing.
+fn assemble(spec: &CopySpec, place: &Place, nodes: &[Node], run: &Run) -> Result<Fleet, Failure> {
+    let Place { context, interrupts, inventory, places, lab, .. } = place;
+    let launch = &spec.run.launch;
+    let builder = FleetBuilder {
+        interrupts: Some(Arc::clone(interrupts)),
+        quiet: spec.run.is_quiet || context.json,
+        ..FleetBuilder::new(nodes, inventory, places, launch, run, lab.as_ref())
+    };
+    builder.assemble()
+}
+
+/// Whether a node has died or hangs in any of the copies; the command then does not wait for the
+/// node's agent.
+fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
+    let mut ends = copies.iter().flat_map(|copied| &copied.outcome.nodes);
+    node.is_some_and(|node| ends.any(|end| end.silent && end.name == node.name))
+}
+
+impl Here<'_> {
+    fn stat_request(&self, spec: &CopySpec) -> StatRequest {
+        let tree = || TreeStatRequest {
+            excludes: spec.source.raw_excludes(),
+            attributes: spec.source.keeps_attributes,
+        };
+        StatRequest {
+            path: self.source.to_vec(),
+            stripes: spec.plan.is_striped(),
+            tree: spec.source.is_tree.then(tree),
+        }
+    }
+}
+
+fn keep_plans(run: &Run, plans: &[&Plan]) -> Result<(), Failure> {
+    match plans {
+        [plan] => run.keep("plan.json", plan),
+        _ => run.keep("plan.json", &plans),
+    }
+}

@@ -1,0 +1,30 @@
+//! Copies as a library. [`spec::CopySpec`] says what is copied and how; [`planned::PlannedCopy`] copies to nodes,
+//! [`gathering::PlannedGather`] from them. Commands, spools and names make a spec, and get a result; who shows the
+//! progress is an [`observer::Observer`]. Nothing here reads a command line or prints a result.
+//!
+//! A copy to nodes: [`source::CopySource`] is opened, [`planning`] makes the plan, the fleet is assembled,
+//! [`incremental`] leaves out what the nodes have, [`attempt`] copies.
+
+#![forbid(unsafe_code)]
+
+mod attempt;
+pub mod calibration;
+mod chain;
+pub mod changes;
+pub mod command_line;
+pub mod ends;
+pub mod gathering;
+mod handling;
+mod incremental;
+mod injections;
+pub mod known_wires;
+pub mod limit;
+pub mod lists;
+pub mod observer;
+pub mod overtime;
+pub mod place;
+pub mod planned;
+mod planning;
+mod shape;
+pub mod source;
+pub mod spec;

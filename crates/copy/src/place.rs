@@ -1,0 +1,113 @@
+//! The place from which a command copies, and where the copy goes.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use garland_core::cluster::Node;
+use garland_fleet::args::Launch;
+use garland_fleet::context::Context;
+use garland_fleet::destination;
+use garland_fleet::inventory::Inventory;
+use garland_lab::Lab;
+use garland_results::places::Places;
+use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Failure, OrFailure};
+
+/// The place from which a command copies. A process enters it once, before it starts threads.
+pub struct Place {
+    /// The options of all commands.
+    pub context: Context,
+    /// The interrupts of the user, which end the copy.
+    pub interrupts: Arc<Interrupts>,
+    /// The nodes that the command knows.
+    pub inventory: Inventory,
+    /// The state directory.
+    pub places: Places,
+    /// The lab that this process has entered; `None` for real nodes.
+    pub lab: Option<Lab>,
+    /// The directory below which this machine's own agent resolves paths, if the copy is to this machine.
+    pub here: Option<PathBuf>,
+}
+
+/// The destination of a copy.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The path on them.
+    pub path: Vec<u8>,
+}
+
+impl Place {
+    /// Finds the nodes of `destination`, and enters their lab if they have one. A lab that is down is no error
+    /// if `needs_lab` is false.
+    ///
+    /// # Errors
+    /// When the destination cannot be parsed, a node is unknown, or the lab cannot be entered.
+    pub fn enter(
+        context: &Context,
+        interrupts: &Arc<Interrupts>,
+        launch: &Launch,
+        destination: &OsStr,
+        needs_lab: bool,
+    ) -> Result<(Self, Target), Failure> {
+        let inventory = Inventory::open(context)?;
+        let (nodes, path) = destination::destination(&inventory, destination)?;
+        let place = Self::among(context, interrupts, inventory, launch, &nodes, needs_lab)?;
+        Ok((place, Target { nodes, path }))
+    }
+
+    /// Enters the lab of `nodes` if they have one. A lab that is down is no error if `needs_lab` is false.
+    ///
+    /// # Errors
+    /// When the state directory cannot be read, or the lab cannot be entered.
+    pub fn among(
+        context: &Context,
+        interrupts: &Arc<Interrupts>,
+        inventory: Inventory,
+        launch: &Launch,
+        nodes: &[Node],
+        needs_lab: bool,
+    ) -> Result<Self, Failure> {
+        let places = Places::open()?;
+        let lab = match launch.enter_lab(nodes, &places) {
+            Err(_) if !needs_lab => None,
+            entered => entered?,
+        };
+        Ok(Self {
+            context: context.clone(),
+            interrupts: Arc::clone(interrupts),
+            inventory,
+            places,
+            lab,
+            here: None,
+        })
+    }
+
+    /// Stays on this machine, for a copy to `path` here. In results this machine is the node `name`.
+    ///
+    /// # Errors
+    /// When the cluster file or the state directory cannot be read.
+    pub fn here(
+        context: &Context,
+        interrupts: &Arc<Interrupts>,
+        name: &str,
+        path: &Path,
+    ) -> Result<(Self, Target), Failure> {
+        let inventory = Inventory::open(context)?;
+        let absolute = std::path::absolute(path)
+            .or_nothing(format!("cannot find the directory of {}", path.display()))?;
+        let node = Node { addresses: vec![name.to_owned()], ..Node::named(name) };
+        let place = Self {
+            context: context.clone(),
+            interrupts: Arc::clone(interrupts),
+            inventory,
+            places: Places::open()?,
+            lab: None,
+            here: Some(PathBuf::from("/")),
+        };
+        Ok((place, Target { nodes: vec![node], path: absolute.into_os_string().into_vec() }))
+    }
+}

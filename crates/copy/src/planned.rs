@@ -1,0 +1,269 @@
+//! A copy to nodes: plan, fleet, comparison, copy, result.
+
+use std::sync::Arc;
+
+use garland_control::Outcome;
+use garland_core::cluster::Node;
+use garland_core::plan::Plan;
+use garland_fleet::builder::{Fleet, FleetBuilder};
+use garland_fleet::join_listener::JoinListener;
+use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_protocol::ClockFault;
+use garland_results::copied::Copied;
+use garland_results::copy::{CopyResult, Direction};
+use garland_results::head::Phases;
+use garland_results::places::Places;
+use garland_results::run::Run;
+use garland_results::tree::TreeResult;
+use garland_terminal::failure::Failure;
+
+use super::attempt::{Made, Stage};
+use super::changes::Changes;
+use super::incremental::{self, Remaining};
+use super::injections::Injections;
+use super::limit;
+use super::observer::Observer;
+use super::overtime::Overtime;
+use super::place::{Place, Target};
+use super::planning::{self, Planned};
+use super::source::CopySource;
+use super::spec::CopySpec;
+
+/// A copy that is planned. No node has been contacted.
+pub struct PlannedCopy<'a> {
+    spec: &'a CopySpec,
+    place: &'a Place,
+    phases: Phases,
+    /// The path on the nodes.
+    path: Vec<u8>,
+    given: CopySource,
+    planned: Planned,
+    injections: Injections,
+}
+
+/// What a copy of a tree would change.
+pub struct DryRun {
+    /// The plan of the whole tree.
+    pub plan: Plan,
+    /// Why the nodes have this order; `None` if the user gave it.
+    pub why: Option<String>,
+    /// What of the source is read.
+    pub tree: Option<TreeResult>,
+    /// What would change; `None` if no node could be asked.
+    pub changes: Option<Changes>,
+    /// The nodes that could not be asked, and why.
+    pub unasked: Vec<UnaskedNode>,
+}
+
+/// A node that could not be asked what would change.
+pub struct UnaskedNode {
+    /// The node's name.
+    pub name: String,
+    /// Why it could not be asked.
+    pub reason: String,
+}
+
+impl<'a> PlannedCopy<'a> {
+    /// Plans a copy whose source `open` opens, with the rate of an emulated disk in bytes per second. Ctrl-C ends
+    /// the command even if the disk does not respond.
+    ///
+    /// # Errors
+    /// When the source cannot be opened, or no plan can be made.
+    pub fn opening(
+        open: impl FnOnce(Option<u64>) -> Result<CopySource, Failure>,
+        spec: &'a CopySpec,
+        place: &'a Place,
+        target: Target,
+        phases: Phases,
+    ) -> Result<Self, Failure> {
+        let lab = place.lab.as_ref();
+        let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
+        let _overtime = Overtime::watch("opening the source", &place.interrupts)?;
+        let given = open(disk)?;
+        Self::new(given, spec, place, target, phases)
+    }
+
+    /// Plans a copy of `given` to `target`.
+    ///
+    /// # Errors
+    /// When no plan can be made.
+    pub fn new(
+        given: CopySource,
+        spec: &'a CopySpec,
+        place: &'a Place,
+        target: Target,
+        phases: Phases,
+    ) -> Result<Self, Failure> {
+        let planned = planning::plan(spec, &given, &target, place)?;
+        let injections = Injections::parse(&spec.plan.faults, &planned.plan)?;
+        Ok(Self { spec, place, phases, path: target.path, given, planned, injections })
+    }
+
+    /// Returns the plan.
+    pub fn plan(&self) -> &Plan {
+        &self.planned.plan
+    }
+
+    /// Returns why the nodes have this order; `None` if the user gave it.
+    pub fn why(&self) -> Option<&str> {
+        self.planned.why.as_deref()
+    }
+
+    /// Returns the source.
+    pub fn source(&self) -> &CopySource {
+        &self.given
+    }
+
+    /// Returns the names of the nodes, in the order of the plan.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.planned.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// Begins the run of the copy, and stores the plan and what `--resume` needs. A dry run is no copy that
+    /// could be resumed, and no copy's traces are removed for it.
+    ///
+    /// # Errors
+    /// When these cannot be stored.
+    pub fn begin(&self) -> Result<Run, Failure> {
+        let places = &self.place.places;
+        let options = &self.spec.run;
+        if options.is_dry {
+            return Run::begin(places, "dry-run");
+        }
+        let run = Run::begin_keeping(places, "cp", options.keep_traces)?;
+        run.keep("plan.json", &self.planned.plan)?;
+        options.command_line.iter().try_for_each(|line| line.keep(&run))?;
+        Ok(run)
+    }
+
+    /// Connects to the agents of the nodes; starts those that are missing.
+    ///
+    /// # Errors
+    /// When none can be reached, or the user interrupts.
+    pub fn assemble(&self, run: &Run) -> Result<Fleet, Failure> {
+        builder(self.spec, self.place, &self.planned.nodes, &self.injections.clocks, run).assemble()
+    }
+
+    /// Makes the copy on `fleet`, the agents of the plan's nodes; `observer` is told of its progress. When all is
+    /// copied, `close` gets the agents, and why others cannot be used, in the order of the result's nodes; the time
+    /// of the result includes it. Nodes that join read the result, so the listener must live until that is saved.
+    ///
+    /// # Errors
+    /// When the copy cannot begin.
+    pub fn make(
+        self,
+        run: &Run,
+        fleet: Fleet,
+        observer: &mut dyn Observer,
+        close: impl FnOnce(Fleet, &Outcome),
+    ) -> Result<(CopyResult, Option<JoinListener>), Failure> {
+        let Self { spec, place, mut phases, path, given, planned, injections } = self;
+        let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
+        let lab = place.lab.as_ref();
+        let began_ns = phases.last_ns();
+        let builder = builder(spec, place, &nodes, &injections.clocks, run);
+        let transport = spec.transport(lab, plan.lanes.len());
+        let known = (lab, &place.places);
+        let limit = limit::of_copy(spec, known, (&plan, payload), transport, &fleet.agents);
+        let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
+        let ends = given.ends(spec, &path, manifest)?;
+        let stage = Stage {
+            spec,
+            place,
+            run,
+            builder: &builder,
+            path: &path,
+            stripes,
+            transport,
+            encoding,
+            began_ns,
+            faults: injections.faults,
+        };
+        let copy = Remaining { given, ends, plan, agents: fleet.agents };
+        let made = stage.make(copy, fleet.children, &mut phases, observer)?;
+        let Made { given, plan, outcome, fleet, unchanged, unusable, unread, listener } = made;
+        let plan = given.ended(plan, &outcome);
+        keep(run, &place.places, &given, &plan, &outcome)?;
+        close(fleet, &outcome);
+        let result = CopyResult::new(run, Direction::Out, &[Copied { plan, outcome }], phases)
+            .with_congestion(spec.tuning.congestion_in_force())
+            .with_unchanged(unchanged, given.is_bare())
+            .with_limit(limit)
+            .with_before(unusable, unread)
+            .with_path(&path)
+            .with_source_off_disk(given.content().device().is_none())
+            .with_read_back(spec.checks.read_back)
+            .with_tree(given.tree());
+        Ok((result, listener))
+    }
+
+    /// Asks the agents in `fleet` what a copy of a tree would change on their nodes, and ends the fleet.
+    ///
+    /// # Errors
+    /// When the comparison cannot be made, or the user interrupts.
+    pub fn dry_run(mut self, fleet: Fleet) -> Result<DryRun, Failure> {
+        let spec = self.spec;
+        let interrupts = &self.place.interrupts;
+        let Planned { plan, why, .. } = self.planned;
+        let tree = self.given.tree();
+        let ends = self.given.ends(spec, &self.path, None)?;
+        let copy = Remaining { given: self.given, ends, plan: plan.clone(), agents: fleet.agents };
+        let (copy, changes) =
+            incremental::leave_out_unchanged(spec, copy, (interrupts, &mut self.phases))?;
+        let names = plan.nodes[1..].iter().map(|node| node.name.clone());
+        let unasked = names.zip(copy.agents).filter_map(|(name, agent)| {
+            let reason = agent.err()?;
+            Some(UnaskedNode { name, reason })
+        });
+        let unasked = unasked.collect();
+        if interrupts.have_come() {
+            fleet.children.end(HURRY, |_| false);
+            return Err(Failure::interrupted("comparing with the files on the nodes"));
+        }
+        fleet.children.end(FAREWELL, |_| false);
+        Ok(DryRun { plan, why, tree, changes, unasked })
+    }
+}
+
+/// Returns the builder of the fleet of a copy to `nodes`.
+fn builder<'a>(
+    spec: &'a CopySpec,
+    place: &'a Place,
+    nodes: &'a [Node],
+    clocks: &'a [(String, ClockFault)],
+    run: &Run,
+) -> FleetBuilder<'a> {
+    let Place { context, interrupts, inventory, places, lab, here } = place;
+    let launch = &spec.run.launch;
+    FleetBuilder {
+        here: here.clone(),
+        inventory: Some(inventory),
+        interrupts: Some(Arc::clone(interrupts)),
+        quiet: spec.run.is_quiet || context.json,
+        clocks,
+        ..FleetBuilder::new(nodes, inventory, places, launch, run, lab.as_ref())
+    }
+}
+
+/// Stores the plan and the traces of a copy, and the digests of its source.
+fn keep(
+    run: &Run,
+    places: &Places,
+    given: &CopySource,
+    plan: &Plan,
+    outcome: &Outcome,
+) -> Result<(), Failure> {
+    run.keep("plan.json", plan)?;
+    run.keep_traces(places, None, &outcome.traces);
+    incremental::remember(given, plan, places, outcome.digests.as_deref());
+    Ok(())
+}
+
+/// Closes the channels of all agents, and waits for those that were started, except those that are silent.
+pub fn end(fleet: Fleet, outcome: &Outcome, overtime: &Overtime) {
+    let Fleet { agents, children } = fleet;
+    drop(agents);
+    overtime.end();
+    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
+    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
+}
