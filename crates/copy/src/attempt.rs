@@ -67,11 +67,7 @@ impl Stage<'_> {
         phases: &mut Phases,
         observer: &mut dyn Observer,
     ) -> Result<Made, Failure> {
-        let before = incremental::compare_first(
-            self.spec,
-            copy,
-            (&self.place.places, &self.place.interrupts, phases),
-        )?;
+        let before = incremental::compare_first(self.spec, copy, self.place, phases)?;
         before.changes.iter().try_for_each(|changes| observer.changes(changes))?;
         // A node that joins would get only what is left of a tree.
         let mut made = self.attempt(before, children, observer, true)?;
@@ -83,8 +79,7 @@ impl Stage<'_> {
             let copy = Remaining { given, ends, plan, agents };
             // The phases are those of the first comparison and of the last copy.
             let mut again = Phases::since_now();
-            let known = (&self.place.places, &self.place.interrupts, &mut again);
-            let before = incremental::compare_first(self.spec, copy, known)?;
+            let before = incremental::compare_first(self.spec, copy, self.place, &mut again)?;
             let unchanged = made.unchanged;
             made = self.attempt(before, children, observer, false)?;
             made.unchanged += unchanged;

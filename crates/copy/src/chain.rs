@@ -4,9 +4,9 @@ use garland_analysis::pairs::Matrix;
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Order, Rates, chain_order};
 use garland_core::units::Rate;
-use garland_lab::Lab;
 
-use garland_fleet::inventory::{Inventory, rack};
+use super::place::Place;
+use garland_fleet::inventory::rack;
 use garland_results::places::Places;
 use garland_results::wires_baseline::{self, Baseline};
 use garland_terminal::failure::Failure;
@@ -22,25 +22,21 @@ pub struct Chain {
 impl Chain {
     /// Sorts `nodes` as `asked`, the value of `--order`, specifies. Racks are those of the cluster
     /// file; in a lab, the nodes on one switch are a rack.
-    pub fn ordered(
-        inventory: &Inventory,
-        (places, lab): (&Places, Option<&Lab>),
-        asked: &str,
-        nodes: &[Node],
-    ) -> Result<Self, Failure> {
+    pub fn ordered(place: &Place, asked: &str, nodes: &[Node]) -> Result<Self, Failure> {
         let (order, baseline) = match asked {
             "list" => (Order::List, None),
             "rack" => (Order::Rack, None),
             "wires" => {
-                let baseline = measured(places, nodes)?;
+                let baseline = measured(&place.places, nodes)?;
                 (Order::Wires(rates(&baseline, nodes.len())), Some(baseline))
             }
             list => {
-                let names = nodelist::expand(list, inventory)?;
+                let names = nodelist::expand(list, &place.inventory)?;
                 (Order::Given(names), None)
             }
         };
-        let racks: Vec<_> = nodes.iter().map(|node| (node.name.clone(), rack(node, lab))).collect();
+        let racks: Vec<_> =
+            nodes.iter().map(|node| (node.name.clone(), rack(node, place.lab.as_ref()))).collect();
         let sequence = chain_order(&order, &racks)?;
         let why = match (&order, baseline) {
             (Order::Wires(rates), Some(baseline)) => {

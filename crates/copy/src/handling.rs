@@ -50,15 +50,15 @@ pub fn handlings(spec: &CopySpec, given: &CopySource) -> Vec<Handling> {
         Packing::Auto(_) => &[Encoding::Lz4, Encoding::Zstd],
     };
     let pieces = if encodings.is_empty() { None } else { Pieces::of(given) };
+    let limit = spec.tuning.link_limit;
     let packed = |encoding: &Encoding| {
         let pieces = pieces.as_ref();
         let form = pieces.map_or(plain, |pieces| pieces.encoded(*encoding).payload(plain.sealed));
-        (form, *encoding)
+        Handling::new(form, *encoding, limit)
     };
     let may_be_plain = matches!(spec.tuning.packing, Packing::None | Packing::Auto(_));
-    let unpacked = may_be_plain.then_some((plain, Encoding::Plain));
-    let forms = unpacked.into_iter().chain(encodings.iter().map(packed));
-    forms.map(|form| Handling::new(form, spec.tuning.link_limit)).collect()
+    let unpacked = may_be_plain.then(|| Handling::new(plain, Encoding::Plain, limit));
+    unpacked.into_iter().chain(encodings.iter().map(packed)).collect()
 }
 
 /// Returns the form of a request's blocks before the copy has measured anything.
@@ -91,9 +91,10 @@ impl Pieces {
     /// Encodes the pieces, and decodes them again.
     fn encoded(&self, encoding: Encoding) -> Sample {
         let mut sample = Sample::default();
-        let (mut packer, mut unpacker) = (Packer::default(), Unpacker::default());
+        let mut packer = Packer::default();
+        let mut unpacker = Unpacker::default();
         for piece in &self.0 {
-            sample.add(piece, encoding, (&mut packer, &mut unpacker));
+            sample.add(piece, encoding, &mut packer, &mut unpacker);
         }
         sample
     }
@@ -104,7 +105,8 @@ impl Sample {
         &mut self,
         bytes: &[u8],
         encoding: Encoding,
-        (packer, unpacker): (&mut Packer, &mut Unpacker),
+        packer: &mut Packer,
+        unpacker: &mut Unpacker,
     ) {
         self.bytes += bytes.len();
         // Blocks of zeros are not sent, with any option.

@@ -12,6 +12,7 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use crate::changes::Changes;
+use crate::place::Place;
 use crate::source::CopySource;
 use crate::spec::{Comparison, CopySpec};
 use garland_results::head::Phases;
@@ -56,7 +57,8 @@ pub struct Remaining {
 pub fn leave_out_unchanged(
     spec: &CopySpec,
     copy: Remaining,
-    (interrupts, phases): (&Arc<Interrupts>, &mut Phases),
+    interrupts: &Arc<Interrupts>,
+    phases: &mut Phases,
 ) -> Result<(Remaining, Option<Changes>), Failure> {
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
@@ -80,7 +82,7 @@ pub fn leave_out_unchanged(
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
     let (agents, ComparisonEnd { unchanged, changes, .. }) =
         compare(agents, &asking).or_nothing(COMPARING)?;
-    let changes = changes.and_then(|changes| named(tree, &plan, (&agents, changes)));
+    let changes = changes.and_then(|changes| named(tree, &plan, &agents, changes));
     let Some(unchanged) = unchanged else {
         return Ok((Remaining { given, ends, plan, agents }, changes));
     };
@@ -97,7 +99,8 @@ pub fn leave_out_unchanged(
 fn named(
     tree: &TreeSource,
     plan: &Plan,
-    (agents, changes): (&[Result<Agent, String>], Vec<NodeChanges>),
+    agents: &[Result<Agent, String>],
+    changes: Vec<NodeChanges>,
 ) -> Option<Changes> {
     let names = plan.nodes[1..].iter().map(|node| node.name.as_str());
     let nodes = names.zip(changes).zip(agents);
@@ -111,14 +114,15 @@ fn named(
 pub fn compare_first(
     spec: &CopySpec,
     copy: Remaining,
-    (places, interrupts, phases): (&Places, &Arc<Interrupts>, &mut Phases),
+    place: &Place,
+    phases: &mut Phases,
 ) -> Result<Before, Failure> {
     let length = copy.plan.layout.length;
-    let (copy, changes) = leave_out_unchanged(spec, copy, (interrupts, phases))?;
+    let (copy, changes) = leave_out_unchanged(spec, copy, &place.interrupts, phases)?;
     let unchanged = length.saturating_sub(copy.plan.layout.length);
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
-    let records = places.records();
+    let records = place.places.records();
     let Some((outline, asked)) = asked(spec, &given, &ends, &plan, &records) else {
         return Ok(Before {
             copy: Remaining { given, ends, plan, agents },
@@ -130,7 +134,8 @@ pub fn compare_first(
         });
     };
     let shared = shared(&given, &plan)?;
-    let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
+    let asking =
+        CompareRequest { compare: outline, asked, shared, interrupts: Some(&place.interrupts) };
     let (agents, ComparisonEnd { digests, unusable, unread, .. }) =
         compare(agents, &asking).or_nothing(COMPARING)?;
     if digests.is_some() && !phases.has_any() {

@@ -33,7 +33,7 @@ pub struct Handling {
 impl Handling {
     /// Returns how blocks in the form `payload`, which is that of `encoding`, are handled, if each link has
     /// this limit.
-    pub fn new((payload, encoding): (Payload, Encoding), limit: Option<Rate>) -> Self {
+    pub fn new(payload: Payload, encoding: Encoding, limit: Option<Rate>) -> Self {
         Self { payload, encoding, link: limit.map_or(f64::INFINITY, Rate::bytes_per_second) }
     }
 }
@@ -70,11 +70,13 @@ impl KnownWires {
     pub fn between(
         nodes: &[Node],
         state: &Places,
-        (lab, sender): (Option<&Lab>, Option<&str>),
+        lab: Option<&Lab>,
+        sender: Option<&str>,
     ) -> Result<Option<Self>, Failure> {
         let racks: Vec<_> =
             nodes.iter().map(|node| (node.name.clone(), node.rack.clone())).collect();
-        let (by_rack, lanes) = (chain_order(&Order::Rack, &racks)?, usual_lanes(nodes, lab));
+        let by_rack = chain_order(&Order::Rack, &racks)?;
+        let lanes = usual_lanes(nodes, lab);
         let names = nodes.iter().map(|node| node.name.strip_prefix(LAB_PREFIX));
         if let Some(lab) = lab {
             let topology = &lab.spec().topology;
@@ -132,7 +134,8 @@ impl KnownWires {
     pub fn broadcast(
         &self,
         length: u64,
-        (lanes, block_size): (u16, u32),
+        lanes: u16,
+        block_size: u32,
         handling: Handling,
     ) -> Broadcast<'_> {
         let Handling { payload, link, .. } = handling;

@@ -10,11 +10,11 @@ use garland_sys::nic;
 use garland_topology::paths::{Stream, Ways};
 use garland_topology::{Topology, bounds};
 
+use super::place::Place;
 use super::spec::CopySpec;
 use crate::calibration;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_results::limit::{Limit, ProcessorRate};
-use garland_results::places::Places;
 
 /// The ratio of TCP payload to the bytes that a full Ethernet frame occupies on the wire: 1448 of
 /// 1538 at the usual MTU.
@@ -82,14 +82,15 @@ fn of_wires_in(
 /// link; two nodes are connected by one link for each lane. Its blocks are sent in the form `payload`.
 pub fn of_copy(
     spec: &CopySpec,
-    (lab, state): (Option<&Lab>, &Places),
-    (plan, payload): (&Plan, Payload),
+    at: &Place,
+    plan: &Plan,
+    payload: Payload,
     transport: Transport,
     agents: &[Result<Agent, String>],
 ) -> Option<Limit> {
-    let limit = of_links(spec, lab, plan, transport, agents)?;
+    let limit = of_links(spec, at.lab.as_ref(), plan, transport, agents)?;
     let sender = spec.run.launch.sender();
-    Some(Limit { processors: of_processors(state, (lab, sender), plan, payload), ..limit })
+    Some(Limit { processors: of_processors(at, sender, plan, payload), ..limit })
 }
 
 /// Returns the limit that the wires and `--bwlimit` set for a copy.
@@ -116,13 +117,14 @@ const SLOWEST: usize = 2;
 /// Returns the rates that the processors of the slowest machines allow for this plan, if its blocks are
 /// sent in the form `payload`.
 fn of_processors(
-    state: &Places,
-    (lab, sender): (Option<&Lab>, Option<&str>),
+    at: &Place,
+    sender: Option<&str>,
     plan: &Plan,
     payload: Payload,
 ) -> Vec<ProcessorRate> {
     // The nodes of a shared source read it themselves.
-    let processors = calibration::processors(state, lab.is_some()).filter(|_| !plan.is_shared);
+    let lab = at.lab.as_ref();
+    let processors = calibration::processors(&at.places, lab.is_some()).filter(|_| !plan.is_shared);
     let topology = lab.map(|lab| &lab.spec().topology);
     let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
     let unknown = Measured::new(names, Vec::new());

@@ -163,8 +163,7 @@ impl<'a> PlannedCopy<'a> {
         let began_ns = phases.last_ns();
         let builder = builder(spec, place, &nodes, &injections.clocks, run);
         let transport = spec.transport(lab, plan.lanes.len());
-        let known = (lab, &place.places);
-        let limit = limit::of_copy(spec, known, (&plan, payload), transport, &fleet.agents);
+        let limit = limit::of_copy(spec, place, &plan, payload, transport, &fleet.agents);
         let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
         let ends = given.ends(spec, &path, manifest)?;
         let stage = Stage {
@@ -209,7 +208,7 @@ impl<'a> PlannedCopy<'a> {
         let ends = self.given.ends(spec, &self.path, None)?;
         let copy = Remaining { given: self.given, ends, plan: plan.clone(), agents: fleet.agents };
         let (copy, changes) =
-            incremental::leave_out_unchanged(spec, copy, (interrupts, &mut self.phases))?;
+            incremental::leave_out_unchanged(spec, copy, interrupts, &mut self.phases)?;
         let names = plan.nodes[1..].iter().map(|node| node.name.clone());
         let unasked = names.zip(copy.agents).filter_map(|(name, agent)| {
             let reason = agent.err()?;

@@ -42,25 +42,28 @@ pub fn plan(
     target: &Target,
     place: &Place,
 ) -> Result<Planned, Failure> {
-    let Place { inventory, places, .. } = place;
     let lab = place.lab.as_ref();
     let order = &spec.plan.order;
     let order = if order == FASTEST_ORDER { "list" } else { order };
-    let Chain { nodes, why } = Chain::ordered(inventory, (places, lab), order, &target.nodes)?;
+    let chain = Chain::ordered(place, order, &target.nodes)?;
     let block = spec.plan.block_size;
-    let rails = spec.plan.rails.unwrap_or_else(|| usual_lanes(&nodes, lab));
-    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let (payload, encoding) = (plain(spec), Encoding::Plain);
+    let rails = spec.plan.rails.unwrap_or_else(|| usual_lanes(&chain.nodes, lab));
+    let names: Vec<String> = chain.nodes.iter().map(|node| node.name.clone()).collect();
+    let payload = plain(spec);
+    let encoding = Encoding::Plain;
     if spec.plan.is_shared {
+        let Chain { nodes, why } = chain;
         refuse_unshareable(given, &target.path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails)?;
         return Ok(Planned { nodes, plan, stripes: None, why, payload, encoding });
     }
     let Some(unit) = spec.plan.stripe_unit else {
-        let known = KnownWires::between(&nodes, places, (lab, spec.run.launch.sender()))?;
-        return broadcast(spec, given, (nodes, why), rails, known.as_ref());
+        let known =
+            KnownWires::between(&chain.nodes, &place.places, lab, spec.run.launch.sender())?;
+        return broadcast(spec, given, chain, rails, known.as_ref());
     };
+    let Chain { nodes, why } = chain;
     let stripes = Stripes::new(given.content().length(), unit, nodes.len())?;
     let layout = match block {
         None => stripes.fitting_layout(),
@@ -76,18 +79,19 @@ pub fn plan(
 fn broadcast(
     spec: &CopySpec,
     given: &CopySource,
-    (listed, why): (Vec<Node>, Option<String>),
+    chain: Chain,
     rails: u16,
     known: Option<&KnownWires>,
 ) -> Result<Planned, Failure> {
+    let Chain { nodes: listed, why } = chain;
     let layout = given.layout(spec.plan.block_size)?;
-    let fastest = known.and_then(|known| {
-        FastestPlan::find(spec, (layout, rails), (known, &handlings(spec, given)))
-    });
+    let fastest = known
+        .and_then(|known| FastestPlan::find(spec, layout, rails, known, &handlings(spec, given)));
     let names = |nodes: &[Node]| nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
     let Some(fastest) = fastest else {
         let plan = shaped(spec, Plan::broadcast(layout, &names(&listed), rails)?)?;
-        let (payload, encoding) = (usual(spec, given), Encoding::Plain);
+        let payload = usual(spec, given);
+        let encoding = Encoding::Plain;
         return Ok(Planned { nodes: listed, plan, stripes: None, why, payload, encoding });
     };
     let layout = given.layout(fastest.block_size.or(spec.plan.block_size))?;

@@ -50,12 +50,13 @@ impl FastestPlan {
     /// number of lanes. Of several ways to handle bytes, the copy will find out which one is fastest.
     pub fn find(
         spec: &CopySpec,
-        layout: (Layout, u16),
-        (wires, handlings): (&KnownWires, &[Handling]),
+        layout: Layout,
+        lanes: u16,
+        wires: &KnownWires,
+        handlings: &[Handling],
     ) -> Option<Self> {
-        let searches = handlings.iter().map(|&handling| search(spec, layout, (wires, handling)));
+        let searches = handlings.iter().map(|&it| search(spec, layout, lanes, wires, it));
         let (number, broadcast) = fastest(searches.collect())?;
-        let layout = layout.0;
         let plans = broadcast.unsearched().map(|usual| vec![usual]);
         let plans = plans.or_else(|| broadcast.suggest().ok())?;
         let best = &plans[0];
@@ -86,11 +87,13 @@ impl FastestPlan {
 /// Returns the search for the fastest plan of a request, with what the user specified.
 fn search<'a>(
     spec: &CopySpec,
-    (layout, lanes): (Layout, u16),
-    (wires, handling): (&'a KnownWires, Handling),
+    layout: Layout,
+    lanes: u16,
+    wires: &'a KnownWires,
+    handling: Handling,
 ) -> Broadcast<'a> {
     let length = if layout.open { STREAM } else { layout.length };
-    let mut broadcast = wires.broadcast(length, (lanes, layout.block_size), handling);
+    let mut broadcast = wires.broadcast(length, lanes, layout.block_size, handling);
     if spec.plan.order != FASTEST_ORDER {
         broadcast.order = OrderChoice::Listed;
     }

@@ -71,8 +71,9 @@ fn suggest(context: &Context, asked: &PlanSuggest) -> Result<Exit, Failure> {
     let length = bytes::parse(&asked.bytes)?;
     let (wires, names, list) = wires(context, asked)?;
     phases.end("read");
-    let (lanes, block) = (wires.lanes(), Layout::fitting(length).block_size);
-    let broadcast = wires.broadcast(length, (lanes, block), handling(asked));
+    let lanes = wires.lanes();
+    let block = Layout::fitting(length).block_size;
+    let broadcast = wires.broadcast(length, lanes, block, handling(asked));
     let plans = broadcast.suggest().map_err(|way| unreachable(&way))?;
     let plans: Vec<Tried> = plans.into_iter().map(|plan| Tried::new(plan, &names)).collect();
     let (options, why) = (options(&plans[0], asked), reasons(&plans, length, wires.source()));
@@ -99,7 +100,7 @@ fn wires(
     let inventory = Inventory::open(context)?;
     let nodes: Vec<Node> = inventory.nodes(list)?;
     let lab = lab::find(&nodes, &places, asked.lab.as_deref().unwrap_or(DEFAULT_LAB))?;
-    let known = KnownWires::between(&nodes, &places, (lab.as_ref(), None))?;
+    let known = KnownWires::between(&nodes, &places, lab.as_ref(), None)?;
     let known = known.ok_or_else(|| {
         Failure::usage(format!("the wires between {list} are not known")).hint(format!(
             "measure them: garland wires '{list}', or describe them: --topology FILE"
@@ -165,7 +166,7 @@ fn in_order(names: &[&str]) -> String {
 /// Returns how the options of the copy that is asked about handle its bytes.
 fn handling(asked: &PlanSuggest) -> Handling {
     let payload = Payload { sealed: !asked.no_encrypt, ..Payload::USUAL };
-    Handling::new((payload, Encoding::Plain), asked.bwlimit)
+    Handling::new(payload, Encoding::Plain, asked.bwlimit)
 }
 
 /// Returns the options for `garland cp` that select a plan.

@@ -120,8 +120,9 @@ impl<'a> PlannedGather<'a> {
         let limit = match &tasks[..] {
             // The wires have the same rate in the other direction.
             [GatherTask { plan, agents: Ok(agents), .. }] => {
-                let planned = (&plan.clone().reversed(), handling::plain(spec));
-                limit::of_copy(spec, (lab, &place.places), planned, transport, agents)
+                let reversed = plan.clone().reversed();
+                let payload = handling::plain(spec);
+                limit::of_copy(spec, &place, &reversed, payload, transport, agents)
             }
             // Outside of a lab the limit of several simultaneous copies is unknown.
             _ => {
