@@ -135,7 +135,9 @@ fn source(
         return Err(Failure::nothing(format!("nothing holds the content of {name} any more"))
             .hint("publish it again"));
     }
-    Ok(Arc::new(NamedSource::open(name, manifest.clone(), holders, interrupts)?))
+    // Names that were published before may have other times.
+    let kept = manifest.clone().with_kept_times(entry.record.number());
+    Ok(Arc::new(NamedSource::open(name, kept, holders, interrupts)?))
 }
 
 /// Returns the content as the source of a copy.

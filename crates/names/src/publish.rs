@@ -264,7 +264,10 @@ fn entry(
 ) -> Result<(NameEntry, Vec<u8>), Failure> {
     let valid = old.filter(|old| old.record.content().is_some());
     // If nobody has it any more, or it is damaged, the new one takes its place.
-    let known = valid.and_then(|old| keepers.manifest(old).ok());
+    let known = valid.and_then(|old| {
+        // One with times that no copy can have is not kept, as nothing has its root then.
+        Some(keepers.manifest(old).ok()?.with_kept_times(old.record.number()))
+    });
     let same = match (&known, valid, newer) {
         (Some(known), Some(old), None) => same(known, old, content)?,
         _ => None,
@@ -289,8 +292,7 @@ fn entry(
             }
         }
         None => {
-            let manifest = content.manifest.clone();
-            let manifest = known.iter().fold(manifest, NameManifest::following);
+            let manifest = next_manifest(content, known.as_ref(), number);
             let (bytes, described) = manifest.encode().map_err(Failure::nothing)?;
             (NameEntry { record: record(described, added), holders: Vec::new() }, bytes)
         }
@@ -300,6 +302,15 @@ fn entry(
         entry.add(holder.clone(), |node| keepers.knows(node));
     }
     Ok((entry, bytes))
+}
+
+/// Returns the manifest of the record with this number, after `known`, the manifest so far.
+fn next_manifest(content: &Content, known: Option<&NameManifest>, number: u64) -> NameManifest {
+    let manifest = content.manifest.clone().with_kept_times(number);
+    match known {
+        Some(known) => manifest.following(known),
+        None => manifest,
+    }
 }
 
 /// Returns whether two sources are one object, or one host.

@@ -59,15 +59,22 @@ pub const NAMED_FILES_MAX: usize = 250_000;
 /// The maximum number of names of a file's path: a copy has the published directory above them.
 const NAMES_OF_PATH_MAX: usize = DEPTH_MAX - 1;
 
+/// The maximum number of directories of a manifest, which the paths of its files imply: a copy makes
+/// each of them, however few bytes they have in there.
+const NAMED_FOLDERS_MAX: usize = NAMED_FILES_MAX;
+
 /// The maximum number of bytes of a path that a message shows.
 const SHOWN_MAX: usize = 80;
 
 /// The number of nanoseconds of a second. System calls take numbers beyond it for orders, such as UTIME_NOW.
 const SECOND_NS: u32 = 1_000_000_000;
 
-/// The maximum number of seconds between 1970 and a file's time: 34,000 years, more than any file
-/// system has. Later times can be added to.
+/// The maximum number of seconds between 1970 and a file's time in a manifest: 34,000 years. Later times
+/// can be added to. Copies have times that file systems keep ([`NameManifest::with_kept_times`]).
 const SECONDS_MAX: i64 = 1 << 40;
+
+/// The earliest time of a copied file in seconds since 1970, in 1901: file systems keep none before.
+const FIRST_SECOND: i64 = i32::MIN as i64;
 
 /// The maximum number of bytes of a manifest in one message.
 pub const MANIFEST_PIECE_MAX: usize = 60_000;
@@ -484,24 +491,23 @@ impl NameManifest {
         self.files.iter().try_for_each(|file| file.check(self.is_tree))?;
         for pair in self.files.windows(2) {
             let [file, next] = pair else { continue };
-            // What lies in a directory follows it at once.
-            let below = next.path.strip_prefix(file.path.as_slice());
-            let is_directory = below.is_some_and(|below| below.starts_with(b"/"));
-            let shown = || beginning_of(&next.path);
-            match file.path_order(next) {
-                Ordering::Less if is_directory => {
-                    return Err(format!("the manifest has a file above `{}`", shown()));
-                }
-                Ordering::Less => {}
-                Ordering::Equal => {
-                    return Err(format!("the manifest has two files with the path `{}`", shown()));
-                }
-                Ordering::Greater => {
-                    return Err(format!("the manifest has `{}` out of order", shown()));
-                }
-            }
+            next.check_after(file)?;
         }
-        Ok(())
+        within("directories of a manifest", self.folders(), 0..=NAMED_FOLDERS_MAX)
+    }
+
+    /// Returns the number of directories below the published one, if the files are in order.
+    fn folders(&self) -> usize {
+        let mut above: &[u8] = b"";
+        let mut folders = 0;
+        for file in &self.files {
+            let own = file.folder();
+            let open = names_of(above).zip(names_of(own));
+            let open = open.take_while(|(open, name)| open == name).count();
+            folders += names_of(own).count() - open;
+            above = own;
+        }
+        folders
     }
 
     /// Returns the encoded manifest, and the content that it describes.
@@ -535,6 +541,21 @@ impl NameManifest {
         self.is_tree == other.is_tree
             && self.files.len() == other.files.len()
             && self.files.iter().zip(&other.files).all(same)
+    }
+
+    /// Returns this manifest as that of the record with this number, whose times file systems keep: a
+    /// day after the record at most, and from 1901 on. Whoever tells of a file may tell any time. One that a
+    /// file system does not keep makes each copy fail, and leaves no later one to the next content.
+    #[must_use]
+    pub fn with_kept_times(mut self, number: u64) -> Self {
+        let latest_ns = number.saturating_add(RECORD_AHEAD_MAX_NS);
+        let second_ns = u64::from(SECOND_NS);
+        let seconds = i64::try_from(latest_ns / second_ns).unwrap_or(SECONDS_MAX);
+        let latest = (seconds, u32::try_from(latest_ns % second_ns).unwrap_or(0));
+        for file in &mut self.files {
+            file.modified = file.modified.clamp((FIRST_SECOND, 0), latest);
+        }
+        self
     }
 
     /// Returns this manifest as the next one of a name that stood for `old`. Copies compare files by
@@ -576,6 +597,30 @@ impl NamedFile {
         one.cmp(other)
     }
 
+    /// Returns the path of the directory in which the file is; empty for the published one.
+    fn folder(&self) -> &[u8] {
+        let end = self.path.iter().rposition(|byte| *byte == b'/');
+        &self.path[..end.unwrap_or(0)]
+    }
+
+    /// Checks that the file may follow `last` in a manifest.
+    fn check_after(&self, last: &Self) -> Result<(), String> {
+        // What lies in a directory follows it at once.
+        let below = self.path.strip_prefix(last.path.as_slice());
+        let is_directory = below.is_some_and(|below| below.starts_with(b"/"));
+        let shown = || beginning_of(&self.path);
+        match last.path_order(self) {
+            Ordering::Less if is_directory => {
+                Err(format!("the manifest has a file above `{}`", shown()))
+            }
+            Ordering::Less => Ok(()),
+            Ordering::Equal => {
+                Err(format!("the manifest has two files with the path `{}`", shown()))
+            }
+            Ordering::Greater => Err(format!("the manifest has `{}` out of order", shown())),
+        }
+    }
+
     fn check(&self, in_tree: bool) -> Result<(), String> {
         let Layout { length, block_size, .. } = self.layout;
         let layout = Layout::new(length, block_size).map_err(|error| error.to_string())?;
@@ -612,6 +657,11 @@ struct Prefix {
     _is_tree: bool,
     /// The number of files.
     files: usize,
+}
+
+/// Returns the names of a path, of which an empty one has none.
+fn names_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/').filter(|name| !name.is_empty())
 }
 
 /// Returns the beginning of a path for a message.

@@ -1,6 +1,6 @@
 use garland_core::plan::Layout;
-use garland_protocol::NamedFile;
 use garland_protocol::operation::NamesAnswer;
+use garland_protocol::{NamedFile, Secret};
 
 use super::*;
 
@@ -41,6 +41,39 @@ fn a_node_chooses_neither_the_base_nor_modes_that_give_rights() {
     assert_eq!(ends, [Some("it tells of `.ssh` instead of what was asked for"), None]);
     let holders: Vec<&str> = content.holders.iter().map(|it| it.node.as_str()).collect();
     assert_eq!(holders, ["n2"]);
+}
+
+/// The latest time that a manifest may have, 34,000 years from now.
+const FAR_AHEAD: (i64, u32) = ((1 << 40) - 1, 999_999_999);
+
+#[test]
+fn a_node_chooses_no_time_that_keeps_copies_and_later_contents_out() {
+    const NUMBER: u64 = 1_700_000_000_000_000_000;
+    let told = |digest| {
+        let mut manifest =
+            NameManifest::parse(&told("model", b"data/model", 0o644).unwrap().manifest)
+                .expect("a manifest");
+        manifest.files[0].modified = FAR_AHEAD;
+        manifest.files[0].digests[0] = [digest; 32];
+        let (manifest, _) = manifest.encode().expect("it is short");
+        Ok(NamesAnswer { manifest, path: b"data/model".to_vec(), ..NamesAnswer::default() })
+    };
+    let content =
+        |digest| on_nodes(&[node("n1")], b"model", vec![told(digest)]).expect("the node has it");
+    let latest = (1_700_086_400, 0);
+    let first = next_manifest(&content(1), None, NUMBER);
+    assert_eq!(first.files[0].modified, latest);
+    let second = next_manifest(&content(2), Some(&first), NUMBER + 1);
+    assert_eq!(second.files[0].modified, (latest.0, 1));
+    assert!(second.encode().is_ok());
+    // A name that has such a time already: the record is another one, though the content is the same.
+    let published = content(1).manifest;
+    let (_, described) = published.encode().expect("it could be published");
+    let key = Secret([1; 32]);
+    let record = NameRecord::new("model", NUMBER, Some(described), &key);
+    let old = NameEntry { record, holders: Vec::new() };
+    let is_same = |known: &NameManifest| same(known, &old, &content(1)).ok().flatten().is_some();
+    assert!(is_same(&published) && !is_same(&published.with_kept_times(NUMBER)));
 }
 
 #[test]

@@ -178,6 +178,31 @@ fn a_manifest_of_very_many_files_takes_no_memory() {
 }
 
 #[test]
+fn a_manifest_implies_a_bounded_number_of_directories() {
+    // Each file has directories of its own, but for the first one.
+    let files = |count: usize, names: usize| {
+        let mut implying = manifest();
+        let below = vec!["d"; names - 1].join("/");
+        let one = NamedFile {
+            digests: Vec::new(),
+            layout: Layout::fitting(0),
+            ..implying.files[0].clone()
+        };
+        let path = |number: usize| format!("a/{number:06}/{below}/f").into_bytes();
+        implying.files =
+            (0..count).map(|number| NamedFile { path: path(number), ..one.clone() }).collect();
+        implying
+    };
+    assert_eq!(manifest().folders(), 1);
+    assert_eq!(files(3, 5).folders(), 16);
+    let most = files((NAMED_FOLDERS_MAX - 1) / 197, 197);
+    assert!(most.check().is_ok() && most.folders() <= NAMED_FOLDERS_MAX);
+    let many = encoded(&files(NAMED_FOLDERS_MAX / 197 + 1, 197));
+    let refused = NameManifest::parse(&many).expect_err("it has too many directories");
+    assert_eq!(refused, "250191 directories of a manifest: must be 0 to 250000");
+}
+
+#[test]
 fn names_and_holders_are_bounded() {
     for name in ["llama-70b:v3", "meta/llama@2", "a"] {
         assert_eq!(check_name(name), Ok(()));
@@ -307,4 +332,40 @@ fn no_two_contents_of_a_file_have_one_time_however_often_it_is_put_back() {
     assert_eq!(times, [(7, 0), (8, 0), (8, 1), (8, 2)]);
     let again = version(4, (1, 1)).following(&fourth);
     assert_eq!(again.files[1].modified, (8, 2), "the content is as before");
+}
+
+/// A day after the record with the number 9 s, in nanoseconds of the wall clock.
+const NINE_S: u64 = 9_000_000_000;
+const DAY_LATER: (i64, u32) = (86_409, 0);
+
+#[test]
+fn times_of_a_name_are_those_that_file_systems_keep_and_leave_room_for_the_next_content() {
+    let version = |digest, modified| {
+        let mut new = manifest();
+        new.files[1].digests[2] = [digest; 32];
+        new.files.iter_mut().for_each(|file| file.modified = modified);
+        new
+    };
+    let times = |manifest: &NameManifest| -> Vec<(i64, u32)> {
+        manifest.files.iter().map(|file| file.modified).collect()
+    };
+    let latest = (SECONDS_MAX - 1, 999_999_999);
+    for (told, kept) in [
+        (latest, DAY_LATER),
+        ((86_409, 1), DAY_LATER),
+        ((86_408, 999_999_999), (86_408, 999_999_999)),
+        ((-1, 5), (-1, 5)),
+        ((-SECONDS_MAX, 0), (FIRST_SECOND, 0)),
+    ] {
+        assert_eq!(times(&version(1, told).with_kept_times(NINE_S)), [kept; 2]);
+    }
+    // A name that has such times already can be published again, with the same file and another one.
+    let published = version(1, latest);
+    assert!(published.encode().is_ok());
+    let known = published.with_kept_times(NINE_S);
+    let next = version(2, latest).with_kept_times(NINE_S + 1).following(&known);
+    assert_eq!(times(&next), [DAY_LATER, (86_409, 1)]);
+    assert_eq!(next.encode().map(drop), Ok(()));
+    // No content takes the time of the next one.
+    assert_eq!(times(&next.clone().with_kept_times(NINE_S + 1)), times(&next));
 }
