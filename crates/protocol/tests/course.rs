@@ -139,6 +139,38 @@ fn a_node_that_dies_in_the_queue_holds_nobody_up() {
 }
 
 #[test]
+fn a_node_that_lets_wait_for_memory_takes_that_of_others_for_a_minute_only() {
+    let mut head = busy();
+    (1..=3).for_each(|node| says(&mut head, 5, node, FromAgent::Closed(COPY)));
+    let keys = || [1, 2, 3].map(|id| ([id as u8; 32], NodeId(id))).to_vec();
+    head.begin_again(6, SECOND_COPY, &plan(3), keys());
+    assert_eq!(orders(&mut head), ["queue 2"]);
+    says(&mut head, 7, 2, FromAgent::Admitted(SECOND_COPY));
+    assert_eq!(orders(&mut head), ["queue 3"]);
+    // Both go on sending heartbeats, and the third says nothing else.
+    let mut given_back = None;
+    for now in (1..200).map(|second| second * SECOND) {
+        (2..=3).for_each(|node| head.handle(now, Event::Heard(NodeId(node))));
+        if head.deadline().is_some_and(|at| at <= now) {
+            head.handle(now, Event::Tick);
+        }
+        if orders(&mut head) == ["begin again"] {
+            given_back = Some(now / SECOND);
+            break;
+        }
+    }
+    assert_eq!(given_back, Some(61));
+    head.handle(61 * SECOND, Event::Close);
+    assert!(head.is_closed(), "no node has begun");
+    orders(&mut head);
+    head.begin_again(61 * SECOND, COPY, &plan(3), keys());
+    assert_eq!(
+        (orders(&mut head), head.waited_for()),
+        (vec!["queue 2".to_owned()], vec![NodeId(3)])
+    );
+}
+
+#[test]
 fn nodes_that_do_not_close_the_copy_are_left_out_of_the_next_attempt() {
     let mut head = busy();
     says(&mut head, 5, 1, FromAgent::Closed(COPY));

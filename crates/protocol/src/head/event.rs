@@ -69,7 +69,8 @@ pub enum HeadOrder {
     Begin(NodeId),
     /// Request memory of a node's agent, which was busy.
     Queue(NodeId),
-    /// An agent is busy. Close the copy, and call [`Head::begin_again`](super::Head::begin_again).
+    /// An agent is busy, or one makes the copy wait for so long that what others have granted is given
+    /// back. Close the copy, and call [`Head::begin_again`](super::Head::begin_again).
     BeginAgain,
     /// Send a message to a node.
     Send(NodeId, ToAgent),

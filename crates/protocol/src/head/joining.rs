@@ -1,6 +1,6 @@
 //! The beginning of a copy, and nodes that join while it is in progress: they are fed on the side.
 
-use super::admission::Step;
+use super::admission::{Consequence, Step};
 use super::milestones::Milestone;
 use super::node::Node;
 use super::{Head, HeadOrder, NodeState};
@@ -57,18 +57,27 @@ impl Head {
     pub(super) fn advance_queue(&mut self) {
         match self.admission.step(self.now) {
             Some(Step::Ask(id)) => self.orders.push_back(HeadOrder::Queue(id)),
+            Some(Step::GiveBack) => self.orders.push_back(HeadOrder::BeginAgain),
             Some(Step::Through) if !self.finished => self.begin(),
             _ => {}
         }
     }
 
-    /// Handles a busy agent: the copy has to begin again. A late node fails instead.
+    /// Handles a busy agent: the copy has to begin again. A late node fails instead, and so does one
+    /// whose agent is busy again and again.
     pub(super) fn refuse(&mut self, now: u64, id: NodeId) {
         if self.nodes[id.index()].late {
             let reason = "it joined late, and its agent has no free memory: other copies use it";
-            self.take_out(id, NodeState::Failed(reason.to_owned()));
-        } else if self.admission.refuse(now, id) {
-            self.orders.push_back(HeadOrder::BeginAgain);
+            return self.take_out(id, NodeState::Failed(reason.to_owned()));
+        }
+        match self.admission.refuse(now, id) {
+            Consequence::BeginAgain => self.orders.push_back(HeadOrder::BeginAgain),
+            Consequence::Nothing => {}
+            Consequence::GoOnWithout => {
+                let reason =
+                    "its agent has no free memory again and again, after it had granted some";
+                self.take_out(id, NodeState::Failed(reason.to_owned()));
+            }
         }
     }
 

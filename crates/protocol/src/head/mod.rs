@@ -244,7 +244,8 @@ impl Head {
         let retries = self.lanes.iter().flat_map(|lane| lane.retries.values());
         let retries = retries.filter_map(|retry| retry.due);
         let bypass = Some(self.now).filter(|_| self.has_begun && !self.bypassing.is_empty());
-        retries.chain(self.liveness.due()).chain(bypass).min().filter(|_| !self.finished)
+        let times = retries.chain(self.liveness.due()).chain(bypass).chain(self.admission.due());
+        times.min().filter(|_| !self.finished)
     }
 
     /// Handles an event at `now` (nanoseconds of a monotonic clock).
@@ -347,7 +348,7 @@ impl Head {
             FromAgent::Busy(of, _) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.refuse(now, id);
             }
-            FromAgent::Admitted(of) if of == copy => self.admission.settle(id),
+            FromAgent::Admitted(of) if of == copy => self.admission.grant(id),
             FromAgent::Ready(of) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.set_state(id, NodeState::Ready);
             }

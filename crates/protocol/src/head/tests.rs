@@ -1,6 +1,6 @@
 //! Tests of the head's components.
 
-use super::admission::{Admission, Step};
+use super::admission::{Admission, Consequence, Step};
 use super::liveness::Liveness;
 use super::milestones::{Milestone, Milestones};
 use super::watch::{Mark, Watch};
@@ -11,7 +11,8 @@ use garland_core::plan::NodeId;
 fn agents_are_asked_one_by_one_in_the_order_of_their_keys() {
     let agents = [3, 1, 2, 4].map(|key| ([key; 32], NodeId(u32::from(10 - key)))).to_vec();
     let mut admission = Admission::default();
-    assert!(admission.refuse(5, NodeId(8)) && !admission.refuse(6, NodeId(7)));
+    assert_eq!(admission.refuse(5, NodeId(8)), Consequence::BeginAgain);
+    assert_eq!(admission.refuse(6, NodeId(7)), Consequence::Nothing);
     assert_eq!(admission.step(6), None);
     admission.queue(agents);
     assert_eq!(admission.step(7), Some(Step::Ask(NodeId(9))));
@@ -27,6 +28,54 @@ fn agents_are_asked_one_by_one_in_the_order_of_their_keys() {
     admission.settle(NodeId(6));
     assert_eq!(admission.step(8), Some(Step::Through));
     assert_eq!((admission.waited(), admission.step(9)), (Some((5, 8)), None));
+}
+
+#[test]
+fn memory_that_agents_granted_is_given_back_while_another_one_lets_wait() {
+    const MINUTE: u64 = 60_000_000_000;
+    let agents = || [1, 2].map(|id| ([id as u8; 32], NodeId(id))).to_vec();
+    let mut admission = Admission::default();
+    assert_eq!(admission.refuse(0, NodeId(2)), Consequence::BeginAgain);
+    let mut now = 0;
+    for _ in 0..10 {
+        admission.queue(agents());
+        assert_eq!(admission.step(now), Some(Step::Ask(NodeId(1))));
+        // No agent has granted anything yet: the copy keeps its place.
+        now += 10 * MINUTE;
+        assert_eq!((admission.due(), admission.step(now)), (None, None));
+        admission.grant(NodeId(1));
+        assert_eq!(admission.step(now), Some(Step::Ask(NodeId(2))));
+        assert_eq!(admission.due(), Some(now + MINUTE));
+        assert_eq!(admission.step(now + MINUTE - 1), None);
+        now += MINUTE;
+        assert_eq!(admission.step(now), Some(Step::GiveBack));
+        assert_eq!((admission.due(), admission.step(now + MINUTE)), (None, None), "told once");
+        assert_eq!(admission.waited_for(), [NodeId(2)]);
+    }
+    // When it has memory at last, the copy has waited since the beginning.
+    admission.queue(agents());
+    for id in [1, 2].map(NodeId) {
+        assert_eq!(admission.step(now), Some(Step::Ask(id)));
+        admission.grant(id);
+    }
+    assert_eq!(admission.step(now), Some(Step::Through));
+    assert_eq!((admission.waited(), admission.due()), (Some((0, now)), None));
+}
+
+#[test]
+fn an_agent_that_grants_memory_and_then_has_none_ends_a_copy_a_bounded_number_of_times() {
+    let mut admission = Admission::default();
+    let mut begun_again = 0;
+    while admission.refuse(0, NodeId(1)) == Consequence::BeginAgain {
+        begun_again += 1;
+        assert!(begun_again < 100, "without end");
+        admission.queue(vec![([1; 32], NodeId(1))]);
+        assert_eq!(admission.step(0), Some(Step::Ask(NodeId(1))));
+        admission.grant(NodeId(1));
+        assert_eq!(admission.step(0), Some(Step::Through));
+    }
+    assert_eq!(begun_again, 3);
+    assert_eq!(admission.refuse(0, NodeId(1)), Consequence::GoOnWithout);
 }
 
 #[test]
