@@ -230,11 +230,7 @@ impl<'a> FarmHead<'a> {
                 self.depart(job, MoveKind::Restart);
             }
             (_, Err(TransferFailure::Files(why))) => self.fail(job, why, now_ns),
-            (Direction::There, Err(TransferFailure::Node(why))) => {
-                self.live.remove(&job);
-                self.clear(node, job);
-                self.farm.stranded(node, job, why, now);
-            }
+            (Direction::There, Err(TransferFailure::Node(why))) => self.strand(job, why, now_ns),
             (Direction::Back, Err(TransferFailure::Node(_))) => {
                 // The results are lost with the node, though its agent may come back.
                 self.over(job, |_| Try::failed(Outcome::NodeLost), now_ns);
@@ -449,6 +445,9 @@ impl<'a> FarmHead<'a> {
     /// a node gets no more jobs: it hangs, or ignores its orders.
     fn enforce_time_limits(&mut self, now_ns: u64) {
         let Some(passed_ns) = self.time_limits.passed_ns(now_ns) else { return };
+        for job in TimeLimits::unanswered(&mut self.live, passed_ns) {
+            self.give_up_answer(job, now_ns);
+        }
         let slots = if self.at_once { Some(u32::MAX) } else { self.slots };
         let nodes = self.readiness.nodes();
         let room = |node: usize| slots.or(nodes[node].facts.map(|facts| facts.cores)).unwrap_or(0);
@@ -463,6 +462,40 @@ impl<'a> FarmHead<'a> {
         }
     }
 
+    /// Handles an order about a job that its node has not answered. Where directories could not be made,
+    /// other jobs may run all the same, so the job goes to another node; one that does not leave is
+    /// lost with its node.
+    fn give_up_answer(&mut self, job: usize, now_ns: u64) {
+        // The loss of its node may have ended it meanwhile.
+        let Some(live) = self.live.get(&job) else { return };
+        let (node, step) = (live.node, live.step);
+        let number = self.farm.jobs()[job].number;
+        let name = &self.names[node];
+        match step {
+            JobStep::Make => {
+                let limit = TimeLimits::MAKE_NS / 1_000_000_000;
+                let why = format!(
+                    "cannot make the directories of job {number} on {name}: no answer of its agent \
+                     within {limit} s"
+                );
+                self.strand(job, why, now_ns);
+            }
+            JobStep::Leave => {
+                let limit = TimeLimits::LEAVE_NS / 1_000_000_000;
+                let why = format!("it did not let job {number} leave within {limit} s");
+                self.lost(node, why, now_ns);
+            }
+            JobStep::Stage(_) | JobStep::Run => {}
+        }
+    }
+
+    /// Gives a job that was not started to another node, since this one does not answer.
+    fn strand(&mut self, job: usize, why: String, now_ns: u64) {
+        let Some(live) = self.live.remove(&job) else { return };
+        self.clear(live.node, job);
+        self.farm.stranded(live.node, job, why, self.seconds(now_ns));
+    }
+
     /// Orders the jobs to leave that are to move now.
     fn move_jobs(&mut self, now_ns: u64) {
         let now = self.seconds(now_ns);
@@ -471,6 +504,7 @@ impl<'a> FarmHead<'a> {
         for (job, target) in mover.due(&self.live, &self.farm, share, now) {
             let Some(live) = self.live.get_mut(&job) else { continue };
             (live.step, live.target) = (JobStep::Leave, Some(target));
+            live.unanswered_ns = 0;
             let (node, number) = (live.node, self.farm.jobs()[job].number);
             self.order(node, FarmOrder::Leave(number));
         }

@@ -53,6 +53,8 @@ pub struct RunningJob {
     pub sent: Option<u64>,
     /// How long the node had enough processors for the job, in nanoseconds.
     pub ran_ns: u64,
+    /// How long the node has not answered the order of this step, in nanoseconds.
+    pub unanswered_ns: u64,
 }
 
 impl RunningJob {
@@ -75,6 +77,7 @@ impl RunningJob {
             limit_ns: task.timeout_ns,
             sent: None,
             ran_ns: 0,
+            unanswered_ns: 0,
         }
     }
 

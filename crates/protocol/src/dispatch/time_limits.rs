@@ -1,9 +1,9 @@
-//! The time limits of jobs, as the head enforces them: a node that hangs, or that ignores its
-//! orders, ends no job.
+//! The time limits of jobs and of their steps, as the head enforces them: a node that hangs, or that
+//! ignores its orders, ends no job, and answers none.
 
 use std::collections::HashMap;
 
-use super::running::RunningJob;
+use super::running::{JobStep, RunningJob};
 use crate::farm::JOBS_AT_ONCE_MAX;
 
 /// The interval between two looks at the jobs, in nanoseconds.
@@ -20,6 +20,13 @@ impl TimeLimits {
     /// node has to start it, to end its processes, to name its outputs, and to tell.
     pub const GRACE_NS: u64 = 30_000_000_000;
 
+    /// How long a node may take to make the directories of a job's files, in nanoseconds.
+    pub const MAKE_NS: u64 = 60_000_000_000;
+
+    /// How long a node may take to let a job leave, in nanoseconds: its agent gives a checkpoint command
+    /// 60 s, and ends the job then.
+    pub const LEAVE_NS: u64 = 90_000_000_000;
+
     pub fn new(now_ns: u64) -> Self {
         Self { looked_ns: now_ns }
     }
@@ -34,6 +41,26 @@ impl TimeLimits {
         self.looked_ns = now_ns;
         // A head that stood still has not read what the nodes said meanwhile.
         Some(passed_ns.min(2 * INTERVAL_NS))
+    }
+
+    /// Adds `passed_ns` to the times of all jobs whose nodes have to answer an order about them. Returns
+    /// those whose nodes should have answered.
+    pub fn unanswered(live: &mut HashMap<usize, RunningJob>, passed_ns: u64) -> Vec<usize> {
+        let mut unanswered = Vec::new();
+        for (at, job) in live {
+            let limit_ns = match job.step {
+                JobStep::Make => Self::MAKE_NS,
+                JobStep::Leave => Self::LEAVE_NS,
+                // A copy has limits of its own, and a job the one that its user has set.
+                JobStep::Stage(_) | JobStep::Run => continue,
+            };
+            job.unanswered_ns = job.unanswered_ns.saturating_add(passed_ns);
+            if job.unanswered_ns > limit_ns {
+                unanswered.push(*at);
+            }
+        }
+        unanswered.sort_unstable();
+        unanswered
     }
 
     /// Adds `passed_ns` to the times of all jobs that their nodes may be running. Returns those that

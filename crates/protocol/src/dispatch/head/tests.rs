@@ -508,6 +508,48 @@ fn results_that_a_silent_node_keeps_are_made_elsewhere() {
     );
 }
 
+#[test]
+fn a_node_that_makes_no_directories_holds_neither_its_job_nor_the_others() {
+    let jobs = vec![staged_job(1), staged_job(2), staged_job(3)];
+    let (mut run, mut orders) = Run::ready(jobs, 2);
+    let mut ended = Vec::new();
+    let mut seconds = 0;
+    // The first node sends heartbeats, and answers no order.
+    while !run.head.is_over() {
+        seconds += 1;
+        assert!(seconds < 200, "job 1 stays where it is: {:?}", run.head.live);
+        let answered = |order: &FarmHeadOrder| {
+            !matches!(order, FarmHeadOrder::Send(0, _) | FarmHeadOrder::News(_))
+        };
+        let obeyed: Vec<_> = orders.extract_if(.., |order| answered(order)).collect();
+        run.obey(&obeyed);
+        ended.extend(records(orders));
+        run.now_ns += 999 * MS;
+        orders = run.turn();
+    }
+    ended.extend(records(orders));
+    let ends: Vec<_> =
+        ended.iter().map(|it| (it.job, it.node.as_deref(), it.tries, it.outcome.clone())).collect();
+    let done = |number| (number, Some("n1"), 1, Outcome::Exit(0));
+    assert_eq!(ends, [done(2), done(3), done(1)]);
+    assert!((60..70).contains(&seconds), "{seconds}");
+    assert_eq!(run.head.nodes()[0].gone, None, "it is not lost");
+}
+
+#[test]
+fn a_job_whose_directories_no_node_makes_fails_with_the_reason() {
+    let (mut run, _) = Run::ready(vec![staged_job(1)], 1);
+    let mut ended = Vec::new();
+    for _ in 0..500 {
+        run.now_ns += 999 * MS;
+        ended.extend(records(run.turn()));
+    }
+    let why = "cannot make the directories of job 1 on n0: no answer of its agent within 60 s";
+    assert_eq!(ended.len(), 1, "it is tried for ever");
+    assert_eq!(ended[0].outcome, Outcome::Failed(why.to_owned()));
+    assert!(run.head.is_over());
+}
+
 /// A job of two with a limit of a minute, on a node that says it has more processors than there are.
 fn run_with_limits() -> Run {
     let limited = |number| {

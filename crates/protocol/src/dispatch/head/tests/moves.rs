@@ -131,6 +131,22 @@ fn a_slow_job_restarts_on_an_idle_node_and_its_tries_do_not_count() {
 }
 
 #[test]
+fn a_node_that_lets_no_job_leave_is_lost_with_it() {
+    let mut run = Run::moving_with_tries(plain_job, 2, 2);
+    let mut orders = Vec::new();
+    let mut seconds = 0;
+    while sent(&orders).is_empty() {
+        seconds += 1;
+        assert!(seconds < 200, "it stays there: {:?}", run.head.live);
+        run.now_ns += 999 * MS;
+        orders = run.turn();
+    }
+    assert!((90..=92).contains(&seconds), "{seconds}");
+    assert_eq!(orders[0], lost(0, "it did not let job 1 leave within 90 s"));
+    assert_eq!(sent(&orders), [(1, 1)]);
+}
+
+#[test]
 fn a_job_with_a_checkpoint_goes_on_where_files_are_shared() {
     let mut run = Run::moving(|number| with_checkpoint(plain_job(number)), 2);
     run.leave(0);
