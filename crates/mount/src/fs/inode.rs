@@ -68,6 +68,12 @@ struct Place {
     told: u64,
 }
 
+impl Place {
+    fn last_name(&self) -> Option<(u64, Vec<u8>)> {
+        self.above.as_ref().map(|above| (above.number, self.name.clone()))
+    }
+}
+
 impl Inode {
     /// Creates the inode of the root of the node at index `peer`.
     pub fn root(number: u64, peer: usize) -> Arc<Self> {
@@ -165,8 +171,12 @@ impl Inode {
     pub fn forget(&self, times: u64) -> Option<Option<(u64, Vec<u8>)>> {
         let mut place = self.place();
         place.told = place.told.saturating_sub(times);
-        let name = place.above.as_ref().map(|above| (above.number, place.name.clone()));
-        (place.told == 0).then_some(name)
+        (place.told == 0).then(|| place.last_name())
+    }
+
+    /// Returns the last known name, if any: the inode number of the directory, and the name in it.
+    pub fn last_name(&self) -> Option<(u64, Vec<u8>)> {
+        self.place().last_name()
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {

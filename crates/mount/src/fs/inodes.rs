@@ -20,7 +20,26 @@ pub struct Inodes(Mutex<Table>);
 #[derive(Default)]
 struct Table {
     by_number: HashMap<u64, Arc<Inode>>,
+    /// One name of each inode, the last known one: a node that renames a file again and again, or has
+    /// many names for it, takes no more.
     by_name: HashMap<(u64, Vec<u8>), Arc<Inode>>,
+}
+
+impl Table {
+    /// Gives an inode the name `name` in the directory `above`, in place of the one that it had.
+    fn give_name(&mut self, inode: &Arc<Inode>, above: &Arc<Inode>, name: &[u8]) {
+        self.remove_name_of(inode, inode.last_name());
+        inode.set_name(above, name);
+        self.by_name.insert((above.number, name.to_vec()), Arc::clone(inode));
+    }
+
+    /// Removes the name of an inode, unless another one has that name by now.
+    fn remove_name_of(&mut self, inode: &Arc<Inode>, name: Option<(u64, Vec<u8>)>) {
+        let Some(name) = name else { return };
+        if self.by_name.get(&name).is_some_and(|named| Arc::ptr_eq(named, inode)) {
+            self.by_name.remove(&name);
+        }
+    }
 }
 
 impl Inodes {
@@ -56,8 +75,7 @@ impl Inodes {
         // A node may show a directory within itself: one that is bound there, or none that there is. Its
         // path stays the one that leads to it from outside.
         if attr.kind != FileKind::Folder || !above.is_below(&inode) {
-            inode.set_name(above, name);
-            table.by_name.insert((above.number, name.to_vec()), Arc::clone(&inode));
+            table.give_name(&inode, above, name);
         }
         inode
     }
@@ -78,11 +96,7 @@ impl Inodes {
         let inode = Arc::clone(inode);
         let Some(last_name) = inode.forget(times) else { return };
         table.by_number.remove(&number);
-        if let Some(name) = last_name
-            && table.by_name.get(&name).is_some_and(|named| Arc::ptr_eq(named, &inode))
-        {
-            table.by_name.remove(&name);
-        }
+        table.remove_name_of(&inode, last_name);
     }
 
     /// Forgets the name `name` in the directory with the inode number `above`.
@@ -99,21 +113,16 @@ impl Inodes {
         let (above, name) = to;
         let other = self.lock().by_name.get(&(above.number, name.to_vec())).cloned();
         let moved = self.lock().by_name.get(&(from.0, from.1.to_vec())).cloned();
-        let was_in = moved.as_ref().and_then(|inode| inode.above());
+        // An inode that has another name by now has none there.
+        let was_in = moved.as_ref().and_then(|inode| inode.above()).or_else(|| self.find(from.0));
         self.unname(from.0, from.1);
         self.unname(above.number, name);
         if let Some(inode) = moved {
-            self.rename_one(inode, above, name);
+            self.lock().give_name(&inode, above, name);
         }
         if exchange && let (Some(inode), Some(folder)) = (other, was_in) {
-            self.rename_one(inode, &folder, from.1);
+            self.lock().give_name(&inode, &folder, from.1);
         }
-    }
-
-    fn rename_one(&self, inode: Arc<Inode>, above: &Arc<Inode>, name: &[u8]) {
-        let mut table = self.lock();
-        inode.set_name(above, name);
-        table.by_name.insert((above.number, name.to_vec()), inode);
     }
 
     /// Returns the number of known inodes.
@@ -165,6 +174,29 @@ mod tests {
         assert_eq!(inodes.tell(&root, b"a", &attr(5)).number, one.number, "the same as before");
         inodes.forget(16, 9);
         assert!(inodes.find(16).is_some(), "a node's root stays");
+    }
+
+    #[test]
+    fn a_file_that_gets_new_names_without_end_takes_no_more_room() {
+        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
+        inodes.keep(Arc::clone(&root));
+        let names = || inodes.lock().by_name.len();
+        let mut told = 0;
+        for number in 0..1000 {
+            let file = inodes.tell(&root, format!("f{number}").as_bytes(), &attr(5));
+            told = file.number;
+        }
+        assert_eq!(names(), 1);
+        inodes.tell(&root, b"f7", &attr(6));
+        inodes.tell(&root, b"f7", &attr(5));
+        let other = inodes.tell(&root, b"other", &attr(6));
+        assert_eq!((names(), other.path().unwrap()), (2, b"other".to_vec()));
+        // What the kernel knows by an earlier name keeps the one that was told last.
+        inodes.rename((16, b"f3"), (&root, b"g"), false);
+        assert_eq!(inodes.find(told).unwrap().path().unwrap(), b"f7");
+        inodes.forget(told, 1001);
+        inodes.forget(other.number, 2);
+        assert_eq!((names(), inodes.count()), (0, 1));
     }
 
     #[test]
