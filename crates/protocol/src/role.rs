@@ -46,6 +46,9 @@ pub struct Budget {
     pub unacknowledged_bytes: usize,
 }
 
+/// The mode of fallocate(2) that makes a hole: `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_KEEP_SIZE`.
+const PUNCH_HOLE: u32 = 3;
+
 /// How often a node may greet: a `get` opens one session with each agent, and some again.
 const NODE_GREETINGS: Option<GreetingRate> = Some(GreetingRate { per_s: 10, at_once: 64 });
 
@@ -134,6 +137,7 @@ kinds! {
         Read: "read files, by path (a node of a farm: below the directories of the jobs)",
         Look: "read attributes, links and directories, by path (likewise)",
         Write: "create, write, change, rename and remove files, by path (likewise)",
+        Reserve: "reserve disk space of open files for what is not written yet",
     }
 }
 
@@ -205,6 +209,8 @@ impl Ask {
             // It changes nothing that others see.
             Self::SyncFolder(_) => AskKind::Look,
             Self::Open(..) | Self::Read(..) | Self::Seek(..) => AskKind::Read,
+            // A hole takes no space.
+            Self::Allocate(_, mode, ..) if *mode != PUNCH_HOLE => AskKind::Reserve,
             Self::Change(..)
             | Self::Make(..)
             | Self::Link(..)
@@ -337,9 +343,13 @@ impl Role {
     pub const fn may_ask(self, kind: AskKind) -> bool {
         match (self, kind) {
             (Self::Controller, _) | (Self::Member, AskKind::Block) => true,
-            (Self::Member, AskKind::Look | AskKind::Read | AskKind::Write) => false,
+            (Self::Member, AskKind::Look | AskKind::Read | AskKind::Write | AskKind::Reserve) => {
+                false
+            }
             (Self::FarmNode, AskKind::Look | AskKind::Read | AskKind::Write) => true,
-            (Self::FarmNode, AskKind::Block) => false,
+            // One small message would take all space of the head's disk: what a node writes costs it the
+            // bytes.
+            (Self::FarmNode, AskKind::Block | AskKind::Reserve) => false,
         }
     }
 }

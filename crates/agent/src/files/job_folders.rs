@@ -44,7 +44,7 @@ impl JobFolders {
         let reaches = |path: &[u8]| match ask.kind() {
             AskKind::Write => self.has(path) && self.may_change(path) && !leads_out(ask),
             AskKind::Read | AskKind::Look => self.has(path) || may_pass && self.leads_there(path),
-            AskKind::Block => false,
+            AskKind::Block | AskKind::Reserve => false,
         };
         ask.paths().into_iter().flatten().all(reaches) && !changes_rights(ask)
     }
@@ -58,7 +58,7 @@ impl JobFolders {
     /// elsewhere could be put, and not that of the file by which commands on the head find nodes.
     pub(super) fn may_change(&self, path: &[u8]) -> bool {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        !self.leads_there(path) && !name.eq_ignore_ascii_case(CLUSTER_FILE)
+        !self.leads_there(path) && !may_be_cluster_file(name)
     }
 
     /// Returns whether `path` is one of the directories, or one of them is below it.
@@ -67,6 +67,34 @@ impl JobFolders {
         let mut from = self.folders.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
         from.next().is_some_and(|next| next.starts_with(path))
     }
+}
+
+/// Returns whether some file system that Linux mounts takes `name` for that of the cluster file. It may
+/// ignore case, also that of letters which are one letter without it (`\u{17f}` and `s`), and characters
+/// that are not seen (casefold of ext4); it may drop dots and spaces at the end (FAT, exFAT, SMB), have a
+/// second, short name for each file (FAT), or name streams of a file after a colon (NTFS).
+fn may_be_cluster_file(name: &[u8]) -> bool {
+    let name = name.split(|byte| *byte == b':').next().unwrap_or_default();
+    let length = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
+    let name = folded(&name[..length]);
+    // `CLUSTE~1.TOM`, or with some digits of a sum in place of the last letters.
+    let is_short = name.contains('~') && name.starts_with("cl") && name.ends_with(".tom");
+    is_short || name.as_bytes() == CLUSTER_FILE
+}
+
+/// Returns the letters of a name which may count where case is ignored, in lower case.
+fn folded(name: &[u8]) -> String {
+    let mut folded = String::new();
+    for letter in String::from_utf8_lossy(name).chars() {
+        match letter {
+            '\u{17f}' => folded.push('s'),
+            '\u{fb05}' | '\u{fb06}' => folded.push_str("st"),
+            letter if letter.is_ascii() => folded.push(letter.to_ascii_lowercase()),
+            // No other one is a letter of the cluster file's name, and any may be one that is not seen.
+            _ => {}
+        }
+    }
+    folded
 }
 
 /// Returns whether a request makes a link to somewhere outside: other nodes, and the head's own
@@ -175,6 +203,46 @@ mod tests {
             Ask::Open(b"srv/a".into(), OpenFlags { create: Some(0o4755), ..OpenFlags::default() }),
         ] {
             assert!(!folders.admit(&wrong), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_makes_no_cluster_file_by_a_name_that_a_file_system_takes_for_it() {
+        let folders = folders(&["/srv"]);
+        let open = OpenFlags { create: Some(0o644), ..OpenFlags::default() };
+        let makes = |name: &str| folders.admit(&Ask::Open(format!("srv/{name}").into(), open));
+        for name in [
+            "cluster.toml",
+            "Cluster.TOML",
+            "clu\u{17f}ter.toml",
+            "CLU\u{17f}TER.TOML",
+            "clu\u{fb06}er.toml",
+            "clus\u{ad}ter.toml",
+            "\u{200b}cluster\u{200d}.toml\u{feff}",
+            "cluster.toml.",
+            "cluster.toml. .",
+            "cluster.toml:x",
+            "cluster.toml::$DATA",
+            "CLUSTE~1.TOM",
+            "cl0f3a~2.tom",
+        ] {
+            assert!(!makes(name), "{name:?}");
+            let moved = Ask::Rename(b"srv/a".into(), format!("srv/{name}").into(), 0);
+            assert!(!folders.admit(&moved), "{name:?}");
+        }
+        for name in [
+            "cluster.tom",
+            "clusters.toml",
+            "cluster.toml2",
+            "cluster-1.toml",
+            "my-cluster.toml",
+            "cluster.toml.bak",
+            "\u{e9}t\u{e9}.toml",
+            "\u{65e5}\u{672c}.toml",
+            "cl\u{fc}ster.toml",
+            "cluster.toml~",
+        ] {
+            assert!(makes(name), "{name:?}");
         }
     }
 

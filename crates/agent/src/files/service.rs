@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_protocol::{
-    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Role, Space,
+    Answer, Ask, AskKind, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Role, Space,
 };
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
@@ -305,11 +305,17 @@ impl Reach {
     /// Admits a request before anything is looked at.
     ///
     /// # Errors
-    /// `EACCES` if the peer's role does not admit it.
+    /// `EACCES` if the peer's role does not admit it; `EOPNOTSUPP` if a node of a farm would reserve disk
+    /// space, as on file systems that reserve none: programs write what they need then.
     fn admit(&self, ask: &Ask) -> Result<(), Errno> {
-        let may = self.role.may_ask(ask.kind())
-            && (self.role != Role::FarmNode || self.job_folders.admit(ask));
-        if may { Ok(()) } else { Err(Errno::ACCESS) }
+        let kind = ask.kind();
+        let may =
+            self.role.may_ask(kind) && (self.role != Role::FarmNode || self.job_folders.admit(ask));
+        match (may, self.role, kind) {
+            (true, ..) => Ok(()),
+            (false, Role::FarmNode, AskKind::Reserve) => Err(Errno::OPNOTSUPP),
+            (false, ..) => Err(Errno::ACCESS),
+        }
     }
 
     /// Returns whether the peer may change the attributes of the file at `path`.

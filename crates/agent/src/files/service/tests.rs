@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use garland_core::farm::Text;
@@ -71,6 +71,32 @@ fn a_file_that_a_node_may_not_change_is_not_changed_by_a_handle_either() {
     assert_eq!(mode.permissions().mode() & 0o022, 0);
     let own = opened(&service, "jobs/a/file").expect("it may be read");
     assert_eq!(change(own, 0o640), Ok(()));
+}
+
+#[test]
+fn a_node_of_a_farm_reserves_no_space_of_the_heads_disk() {
+    const RESERVED: u64 = 1 << 20;
+    let folder = Folder::new("reserve");
+    let path = folder.0.join("jobs/a/file");
+    fs::write(&path, vec![1; 1 << 16]).expect("a file");
+    let service = folder.service(&Slots::new(8));
+    let write = OpenFlags { read: true, write: true, ..OpenFlags::default() };
+    let handle = match asked(&service, &Ask::Open(b"jobs/a/file".to_vec(), write)) {
+        Ok(Answer::Opened { handle, .. }) => handle,
+        answer => panic!("{answer:?}"),
+    };
+    let allocate =
+        |mode, length| asked(&service, &Ask::Allocate(handle, mode, 0, length)).map(drop);
+    let taken = || fs::metadata(&path).expect("it is there").blocks() * 512;
+    let before = taken();
+    let [keep_size, zero_range] = [1, 16];
+    for mode in [0, keep_size, zero_range, keep_size | zero_range] {
+        assert_eq!(allocate(mode, RESERVED), Err(Errno::OPNOTSUPP), "mode {mode}");
+        assert_eq!(taken(), before, "mode {mode}");
+    }
+    // A hole gives space back, where the file system has holes.
+    assert!(matches!(allocate(2 | keep_size, 1 << 16), Ok(()) | Err(Errno::OPNOTSUPP)));
+    assert!(taken() <= before);
 }
 
 #[test]
