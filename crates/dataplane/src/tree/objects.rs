@@ -16,6 +16,13 @@ use super::scan::{Scan, ScanOptions};
 /// The mode of directories: objects have none.
 const FOLDER_MODE: u32 = 0o755;
 
+/// The maximum number of directories that keys of objects imply, beside [`FOLDERS_OF_OBJECT_MAX`] for
+/// each object: a listing of some megabytes could imply millions.
+const FOLDERS_MAX: usize = 1 << 20;
+
+/// The maximum number of directories for each object of a tree with more than [`FOLDERS_MAX`].
+const FOLDERS_OF_OBJECT_MAX: usize = 4;
+
 /// An object that becomes a file; or, if its path ends in a slash and it is empty, a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectFile<'a> {
@@ -64,9 +71,15 @@ pub fn tree_of<'a>(
 ) -> Scan {
     let mut tree = ObjectTree { scan: Scan::default(), options, owner, open: Vec::new() };
     tree.scan.begin(options);
-    let directories = directories_of(objects.clone());
+    let directories = directories_of(objects.clone(), FOLDERS_MAX);
     let mut markers = HashSet::new();
     for (number, object) in (0..).zip(objects) {
+        if number as usize >= directories.objects {
+            let reason =
+                "the keys before it have too many directories: copy parts of it".to_owned();
+            tree.scan.left_out.push(LeftOut::failed(object.path, reason));
+            continue;
+        }
         if let Some(marked) = object.as_directory() {
             // With files below, it is made for them, at the time of the first one.
             if !directories.holding.contains(marked) && markers.insert(marked) {
@@ -96,6 +109,8 @@ struct Directories<'a> {
     holding: HashSet<&'a [u8]>,
     /// Those that an object stands for.
     marked: HashSet<&'a [u8]>,
+    /// The number of objects before the first one for which there would be too many.
+    objects: usize,
 }
 
 impl Directories<'_> {
@@ -104,9 +119,18 @@ impl Directories<'_> {
     }
 }
 
-fn directories_of<'a>(objects: impl Iterator<Item = ObjectFile<'a>>) -> Directories<'a> {
-    let mut all = Directories { holding: HashSet::new(), marked: HashSet::new() };
-    for object in objects {
+/// Returns the directories of the objects, `most` and [`FOLDERS_OF_OBJECT_MAX`] for each object at most.
+fn directories_of<'a>(
+    objects: impl Iterator<Item = ObjectFile<'a>>,
+    most: usize,
+) -> Directories<'a> {
+    let mut all =
+        Directories { holding: HashSet::new(), marked: HashSet::new(), objects: usize::MAX };
+    for (number, object) in objects.enumerate() {
+        if all.holding.len() > most + number * FOLDERS_OF_OBJECT_MAX {
+            all.objects = number;
+            break;
+        }
         let marked = object.as_directory();
         let mut above = marked.unwrap_or(object.path);
         if !is_path(above) {

@@ -65,6 +65,16 @@ fn objects_that_stand_for_directories_are_none_and_those_with_bytes_are_told() {
 }
 
 #[test]
+fn keys_of_objects_imply_a_bounded_number_of_directories() {
+    let deep = files(&[("1/a/b/c/d/e/f/x", 1), ("2/a/b/c/d/e/f/x", 1), ("3/a/b/c/d/e/f/x", 1)]);
+    let listed = |most| directories_of(deep.iter().copied(), most).objects;
+    // Seven for each key, of which four are always allowed.
+    assert_eq!([0, 2, 3, 5, 6].map(listed), [1, 1, 2, 2, usize::MAX]);
+    let flat: Vec<(&str, u64)> = vec![("a/b/c/d/x", 1), ("e/f/g/h/x", 1), ("i/j/k/l/x", 1)];
+    assert_eq!(directories_of(files(&flat).into_iter(), 4).objects, usize::MAX);
+}
+
+#[test]
 fn keys_that_are_no_paths_are_told() {
     let made = tree(&[("../x", 1), ("a/./b", 1), ("a//b", 1), ("ok", 1)], "", &[], false);
     assert_eq!(line(&made), "ok:1#3");
