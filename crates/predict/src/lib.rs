@@ -1,5 +1,5 @@
-//! Flow simulation: predicts how long copies, farms and the getting of names take if flows share wires, disks and CPUs
-//! fairly, and nothing else delays them.
+//! Flow simulation: predicts how long copies and farms take if flows share wires, disks and CPUs fairly,
+//! and nothing else delays them.
 //!
 //! The crate `simulation` simulates every slice of every block. Here a lane is one flow, at the
 //! rate of the slowest resource on its whole route, since a slow relay slows down all nodes before
@@ -12,7 +12,6 @@ mod copies;
 mod farm;
 mod fluid;
 mod measured;
-mod names;
 mod network;
 mod payload;
 mod processors;
@@ -23,7 +22,6 @@ mod wires;
 pub use copies::{CopyRun, CopyTry, Costs, copy, processor_limits};
 pub use farm::{Farm, FarmRun, Files, Job, Machine, Ran, farm};
 pub use measured::Measured;
-pub use names::{Crowd, Spread, Spreading, spread};
 pub use network::{Network, NoWay, ThereAndBack, Use};
 pub use payload::Payload;
 pub use processors::{CpuCosts, ProcessorLimit, Processors};

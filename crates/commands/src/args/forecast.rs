@@ -74,35 +74,6 @@ pub enum PlanCommand {
     /// fastest comes first. The answer is a set of options for garland cp. With NODES it is the plan that garland cp makes
     /// by default.
     Suggest(PlanSuggest),
-    /// Simulate how long thousands of nodes need to get a name: garland plan names 100GiB
-    ///
-    /// Nodes come and leave at random on a leaf-spine network. The table shows the time of the median and of the last node,
-    /// what the origin sends, and the requests to the agents that keep the name, for a star, a chain, lines of
-    /// followers and a swarm. The assumptions stand below it.
-    Names(PlanNames),
-}
-
-/// The arguments of `garland plan names`.
-#[derive(Debug, ClapArgs)]
-pub struct PlanNames {
-    /// Bytes of the content.
-    #[arg(default_value = "100GiB")]
-    pub bytes: String,
-    /// Numbers of nodes.
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "100,1000,10000", value_parser = value_parser!(u32).range(1..=20_000))]
-    pub nodes: Vec<u32>,
-    /// The rate of each node's wire.
-    #[arg(long, value_name = "RATE", default_value = "25gbit")]
-    pub rate: Rate,
-    /// Nodes of a rack.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = value_parser!(u32).range(1..=1000))]
-    pub rack: u32,
-    /// What the nodes of a rack can send, divided by what its uplinks carry.
-    #[arg(long, value_name = "RATIO", default_value_t = 3.0)]
-    pub oversubscription: f64,
-    /// Seed of the random numbers.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
 }
 
 /// The arguments of `garland plan suggest`.

@@ -16,7 +16,7 @@ mod words;
 
 pub use copy::{Cp, Exec, FilterRule, ProgressForm, at_least_one};
 pub use explain::Explain;
-pub use forecast::{Forecast, PlanCommand, PlanName, PlanNames, PlanSuggest};
+pub use forecast::{Forecast, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{LabCommand, What};
 pub use mount::Mount;
 pub use net::{NetCommand, NetConfig, NetShow, NetSize, NetVerify};

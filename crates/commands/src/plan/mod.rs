@@ -1,6 +1,5 @@
 //! `garland plan suggest`: finds the fastest plan for a copy.
 
-mod names;
 mod table;
 
 use garland_core::cluster::{Node, nodelist};
@@ -57,11 +56,10 @@ struct Tried {
     limit: Option<String>,
 }
 
-/// Simulates plans for a copy, or the getting of a name.
+/// Simulates plans for a copy.
 pub fn run(context: &Context, command: &PlanCommand) -> Result<Exit, Failure> {
     match command {
         PlanCommand::Suggest(asked) => suggest(context, asked),
-        PlanCommand::Names(asked) => names::run(context, asked),
     }
 }
 

@@ -132,24 +132,3 @@ fn what_wires_measured_in_the_last_day_decides_the_order_of_a_copy() {
     let said = garland(&scratch, &["plan", "suggest", "64MiB", "local[1-6]"]).with_code(2);
     assert!(said.err.contains("the wires between local[1-6] are not known"), "{}", said.err);
 }
-
-#[test]
-fn the_table_of_names_in_the_book_is_what_the_program_prints() {
-    let scratch = Scratch::new("plan-names");
-    let words = ["plan", "names", "--nodes", "100,1000"];
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/names.md");
-    let page = fs::read_to_string(page).unwrap();
-    let out = garland(&scratch, &words).with_code(0).out;
-    for line in out.lines() {
-        assert!(page.lines().any(|of_page| of_page == line), "docs/names.md lacks: {line}");
-    }
-    let row = |spread: &str, seed: &str| {
-        let words = ["plan", "names", "1GiB", "--nodes", "200", "--rate", "1gbit", "--seed", seed];
-        let result = told(&scratch, &words);
-        let rows = result["rows"].as_array().unwrap();
-        rows.iter().find(|row| row["spread"] == spread).unwrap().clone()
-    };
-    assert_eq!(row("racks", "3"), row("racks", "3"));
-    assert_ne!(row("racks", "3"), row("racks", "4"));
-    assert_eq!(garland(&scratch, &["plan", "names", "--oversubscription", "0"]).code, 2);
-}
