@@ -1,4 +1,4 @@
-//! The JSON trace events of Chrome's tracing, which many programs read.
+//! The JSON trace events of Chrome's tracing, which Perfetto and many other programs read.
 //!
 //! Source: "Trace Event Format", Google, 2016. Times are microseconds, here with three decimals. A
 //! slice is a complete event (`X`), a flow is a pair of `s` and `f`, and a counter's value is a
@@ -156,7 +156,7 @@ impl Format for Chrome<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use garland_core::trace::Stage;
     use serde_json::Value;
@@ -211,5 +211,41 @@ mod tests {
         let names: Vec<_> = names.map(|event| event["args"]["name"].clone()).collect();
         assert_eq!(names, ["head", "n\"1\",", "critical path"]);
         assert!(of("C").iter().any(|event| event["name"] == "link to n\"1\",, lane 0: bytes"));
+    }
+
+    #[test]
+    fn slices_of_a_row_follow_each_other_by_the_heads_clock() {
+        let (bytes, _) = exported(Kind::Chrome, &traces());
+        let mut ends: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+        let mut slices = 0;
+        for event in events(&bytes).iter().filter(|event| event["ph"] == "X") {
+            let row = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
+            let begin = event["ts"].as_f64().unwrap();
+            let end = begin + event["dur"].as_f64().unwrap();
+            let last = ends.insert(row, end).unwrap_or_default();
+            assert!(begin >= last, "row {row:?}: {begin} µs is before {last} µs");
+            assert!(end < 10_000.0, "{end} µs is not by the head's clock");
+            slices += 1;
+        }
+        assert_eq!(slices, 12);
+    }
+
+    #[test]
+    fn rows_and_counters_have_names_of_their_own() {
+        let (bytes, _) = exported(Kind::Chrome, &traces());
+        let events = events(&bytes);
+        let rows = events.iter().filter(|event| event["name"] == "thread_name");
+        let mut numbers: Vec<u64> = rows.clone().map(|row| row["tid"].as_u64().unwrap()).collect();
+        let of_all = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), of_all, "each row has its own number");
+        let mut titles = rows.map(|row| row["args"]["name"].as_str().unwrap());
+        assert!(titles.any(|title| title == "receive, lane 0, thread 1"));
+        let samples = events.iter().filter(|event| event["ph"] == "C");
+        let names: BTreeSet<&str> = samples.map(|one| one["name"].as_str().unwrap()).collect();
+        assert!(names.contains("thread 1 (receive): running"), "{names:?}");
+        assert!(names.contains("disk: written"), "{names:?}");
+        assert_eq!(names.len(), 8 + 1 + 2 + 11);
     }
 }

@@ -1,7 +1,6 @@
 //! The export of traces to a timeline, one node after the other.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 
 use garland_core::trace::{NONE, Record, Span, Trace};
@@ -11,16 +10,13 @@ use crate::counters::{Of, Reading, readings};
 use crate::csv::Csv;
 use crate::flows::Flows;
 use crate::format::{Counter, Format, PATH_PID, Process, Row, Slice, Step};
-use crate::perfetto::Perfetto;
 use crate::rows::{Stretch, lay_out};
 use crate::totals::Totals;
 
 /// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Perfetto's own format, for ui.perfetto.dev and its trace processor.
-    Perfetto,
-    /// JSON trace events, for chrome://tracing and many other programs.
+    /// JSON trace events, for ui.perfetto.dev, chrome://tracing and many other programs.
     Chrome,
     /// A table of all spans and samples.
     Csv,
@@ -55,7 +51,6 @@ impl<'a> Export<'a> {
         names: BTreeMap<u16, String>,
     ) -> io::Result<Self> {
         let format: Box<dyn Format> = match kind {
-            Kind::Perfetto => Box::new(Perfetto::begin(output)?),
             Kind::Chrome => Box::new(Chrome::begin(output)?),
             Kind::Csv => Box::new(Csv::begin(output)?),
         };
@@ -74,9 +69,8 @@ impl<'a> Export<'a> {
         on_head: &dyn Fn(u64) -> Moment,
     ) -> io::Result<()> {
         let origin = &trace.origin;
-        let id = self.next_id();
         let pid = u32::from(origin.index) + 1;
-        let process = Process { id, pid, name: origin.node.clone(), labels };
+        let process = Process { pid, name: origin.node.clone(), labels };
         self.format.process(&process)?;
         self.spans(&process, origin.index, &trace.records, on_head)?;
         self.samples(&process, &trace.records, on_head)?;
@@ -97,8 +91,9 @@ impl<'a> Export<'a> {
     pub fn path(&mut self, steps: &[Step]) -> io::Result<()> {
         let name = "critical path".to_owned();
         let labels = vec!["the causes that delayed the whole run".to_owned()];
-        let process = Process { id: self.next_id(), pid: PATH_PID, name, labels };
-        let row = Row { id: self.next_id(), name: "cause".to_owned() };
+        let process = Process { pid: PATH_PID, name, labels };
+        self.last_id += 1;
+        let row = Row { id: self.last_id, name: "cause".to_owned() };
         self.format.process(&process)?;
         self.format.row(&process, &row)?;
         steps.iter().try_for_each(|step| self.format.step(&process, &row, step))
@@ -162,27 +157,15 @@ impl<'a> Export<'a> {
         let mut counters: BTreeMap<(Of, &str), Counter> = BTreeMap::new();
         for (at_ns, readings) in records.iter().filter_map(readings) {
             for Reading { of, what, unit, value } in readings {
-                let counter = match counters.entry((of, what)) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(place) => {
-                        let peer = of.peer().and_then(|peer| name(&self.names, peer));
-                        let of_what = of.name(peer.as_deref().unwrap_or_default());
-                        let name = format!("{of_what}: {what}");
-                        self.last_id += 1;
-                        let counter = Counter { id: self.last_id, name, unit };
-                        self.format.counter(process, &counter)?;
-                        place.insert(counter)
-                    }
-                };
+                let counter = counters.entry((of, what)).or_insert_with(|| {
+                    let peer = of.peer().and_then(|peer| name(&self.names, peer));
+                    let of_what = of.name(peer.as_deref().unwrap_or_default());
+                    Counter { name: format!("{of_what}: {what}"), unit }
+                });
                 self.format.sample(process, counter, on_head(at_ns).at_ns, value)?;
             }
         }
         Ok(())
-    }
-
-    fn next_id(&mut self) -> u64 {
-        self.last_id += 1;
-        self.last_id
     }
 }
 

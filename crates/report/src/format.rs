@@ -6,8 +6,6 @@ use garland_core::trace::{Lost, Span};
 
 /// A node, which a timeline shows as a process.
 pub(crate) struct Process {
-    /// A number that is unique among all nodes, rows and counters of the export.
-    pub(crate) id: u64,
     /// The process ID: the node's index in the plan plus 1, since 0 is not a valid process ID, or
     /// [`PATH_PID`].
     pub(crate) pid: u32,
@@ -19,7 +17,7 @@ pub(crate) struct Process {
 
 /// A row of slices that do not overlap: one stage of one thread. A timeline shows it as a thread.
 pub(crate) struct Row {
-    /// A number that is unique among all nodes, rows and counters of the export.
+    /// A number that is unique among all rows of the export.
     pub(crate) id: u64,
     /// The row's title.
     pub(crate) name: String,
@@ -89,8 +87,6 @@ pub(crate) struct Flow {
 
 /// A series of values over time.
 pub(crate) struct Counter {
-    /// A number that is unique among all nodes, rows and counters of the export.
-    pub(crate) id: u64,
     /// The name of the counter, with that of its connection, thread or disk.
     pub(crate) name: String,
     /// The unit of the values.
@@ -122,8 +118,8 @@ impl Unit {
     }
 }
 
-/// A format of timelines. Every call applies to the process that was written last. Rows and
-/// counters are written before their slices and samples.
+/// A format of timelines. Every call applies to the process that was written last. Rows are written
+/// before their slices.
 pub(crate) trait Format {
     /// Writes a process. The default writes nothing, for formats whose lines name their node.
     fn process(&mut self, _process: &Process) -> io::Result<()> {
@@ -146,10 +142,6 @@ pub(crate) trait Format {
         peer: Option<&str>,
         at_ns: u64,
     ) -> io::Result<()>;
-    /// Writes a counter of a process. The default writes nothing, if samples name their counter.
-    fn counter(&mut self, _process: &Process, _counter: &Counter) -> io::Result<()> {
-        Ok(())
-    }
     /// Writes the value of a counter at the time `at_ns` of the head's clock.
     fn sample(
         &mut self,

@@ -1,5 +1,5 @@
-//! Exports of traces for other programs, and HTML pages about runs. An export is a timeline for Perfetto or
-//! Chrome, or rows for a spreadsheet. It is written to a `Write`; this crate opens no files.
+//! Exports of traces for other programs, and HTML pages about runs. An export is a timeline for Perfetto's
+//! and Chrome's viewers, or rows for a spreadsheet. It is written to a `Write`; this crate opens no files.
 //!
 //! [`Export`] takes one node's trace after the other, so it needs as much memory as the largest
 //! trace. `rows` assigns a node's spans to rows, `flows` connects both ends of a hop, and
@@ -16,7 +16,6 @@ mod export;
 mod flows;
 mod format;
 pub mod page;
-mod perfetto;
 mod rows;
 mod totals;
 

@@ -145,7 +145,7 @@ pub enum Command {
     Report(Report),
     /// List, show and remove the runs that commands have stored: garland runs show last
     Runs(Runs),
-    /// Export what a copy recorded: garland trace export --format perfetto
+    /// Export what a copy recorded: garland trace export --format chrome
     #[command(subcommand)]
     Trace(TraceCommand),
     /// Emulate a cluster on this machine, without root

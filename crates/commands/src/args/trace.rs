@@ -5,15 +5,20 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 use garland_report::Kind;
 
-use super::words::words;
+use super::words::{Refused, words_and_refused};
 use garland_results::run::LAST;
 
 /// The values of `--format`.
 const FORMATS: &[(&str, Kind, &str)] = &[
-    ("perfetto", Kind::Perfetto, "Perfetto's format, for ui.perfetto.dev"),
-    ("chrome", Kind::Chrome, "JSON trace events, for chrome://tracing and many other programs"),
+    ("chrome", Kind::Chrome, "JSON trace events, for ui.perfetto.dev and many other programs"),
     ("csv", Kind::Csv, "A table of all spans and samples, for spreadsheets and scripts"),
 ];
+
+/// The words that `--format` refuses.
+const REFUSED: &[Refused] = &[Refused {
+    word: "perfetto",
+    instead: "cannot write Perfetto's own format; ui.perfetto.dev also opens that of --format chrome",
+}];
 
 /// The subcommands of `garland trace`.
 #[derive(Debug, Subcommand)]
@@ -37,7 +42,7 @@ pub struct TraceExport {
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
     /// Output format.
-    #[arg(long, value_parser = words(FORMATS))]
+    #[arg(long, value_parser = words_and_refused(FORMATS, REFUSED))]
     pub format: Kind,
     /// File to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use garland_analysis::clock::Evidence;
@@ -54,13 +54,6 @@ pub(super) struct Survey {
 /// Exports the traces of a run.
 pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let to_terminal = export.output.is_none() && io::stdout().is_terminal();
-    if to_terminal && export.format == Kind::Perfetto {
-        return Err(Failure::usage(
-            "Perfetto's format is binary and cannot be written to a terminal",
-        )
-        .hint("name a file: garland trace export --format perfetto -o copy.pftrace"));
-    }
     let traced = Traced::find(&Places::open()?, &export.run, export.node.as_deref())?;
     let survey = survey(&traced)?;
     phases.end("read");
@@ -201,7 +194,6 @@ fn stem(path: &Path) -> String {
 
 fn viewer(format: Kind) -> &'static str {
     match format {
-        Kind::Perfetto => "https://ui.perfetto.dev (the file stays on this machine)",
         Kind::Chrome => "chrome://tracing or https://ui.perfetto.dev",
         Kind::Csv => "any spreadsheet",
     }

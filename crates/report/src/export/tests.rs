@@ -159,7 +159,7 @@ fn write_errors_are_reported() {
             Ok(())
         }
     }
-    for kind in [Kind::Perfetto, Kind::Chrome, Kind::Csv] {
+    for kind in [Kind::Chrome, Kind::Csv] {
         assert!(Export::begin(kind, &mut Full, BTreeMap::new()).is_err(), "{kind:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! All formats have what the traces have.
 
-use std::path::Path;
-use std::process::Command;
+use std::collections::BTreeMap;
+use std::fs;
 
 use garland_testkit::Scratch;
 use serde_json::Value;
@@ -9,25 +9,101 @@ use serde_json::Value;
 use super::garland;
 use super::made::{BLOCKS, Sums, run, sums, traces};
 
-/// What Perfetto's published schema makes of a file.
-pub fn by_published_schema(file: &Path) -> Value {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new("python3")
-        .arg(package.join("tests/local/trace_export/decode.py"))
-        .arg(file)
-        .env("PYTHONPATH", package.join("../../target/python"))
-        .output()
-        .expect("python3 runs");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "make test installs the schema: {complaint}");
-    serde_json::from_slice(&output.stdout).expect("it is JSON")
+/// What is in a file of JSON trace events. Times are nanoseconds.
+#[derive(Default)]
+pub struct Timeline {
+    /// The names of the processes, in their order.
+    pub processes: Vec<String>,
+    pub stages: Sums,
+    /// The time of each cause on the critical path.
+    pub causes: BTreeMap<String, i64>,
+    /// The last value of each counter.
+    pub counters: BTreeMap<String, u64>,
+    /// Slices that begin before the last one of their row ended.
+    pub overlaps: usize,
+    /// When the sending of each block began, at the earliest that the clocks' errors allow.
+    sent: BTreeMap<String, i64>,
+    /// When the receiving of each block ended, at the latest that the clocks' errors allow.
+    received: BTreeMap<String, i64>,
 }
 
-/// The sums in what [`by_published_schema`] gives.
-pub fn sums_of(decoded: &Value) -> Sums {
-    let stages = decoded["stages"].as_object().unwrap().iter();
-    let sum = |stage: &Value| ["busy_ns", "bytes", "blocks"].map(|of| stage[of].as_u64().unwrap());
-    stages.map(|(name, stage)| (name.clone(), sum(stage))).collect()
+impl Timeline {
+    pub fn parse(text: &str) -> Self {
+        let file: Value = serde_json::from_str(text).expect("it is JSON");
+        let mut timeline = Self::default();
+        let mut ends: BTreeMap<(u64, u64), i64> = BTreeMap::new();
+        // A flow's event comes after that of its slice.
+        let mut slice = &Value::Null;
+        for event in file["traceEvents"].as_array().expect("it has events") {
+            let name = event["name"].as_str().expect("events have names").to_owned();
+            match event["ph"].as_str() {
+                Some("M") if name == "process_name" => {
+                    timeline.processes.push(event["args"]["name"].as_str().unwrap().to_owned());
+                }
+                Some("X") => {
+                    slice = event;
+                    let row = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
+                    let last = ends.insert(row, ns(&event["ts"]) + ns(&event["dur"]));
+                    timeline.overlaps += usize::from(last > Some(ns(&event["ts"])));
+                    timeline.add(name, event);
+                }
+                Some("i") => timeline.add(name, event),
+                Some("C") => {
+                    let value = event["args"].as_object().unwrap().values().next();
+                    timeline.counters.insert(name, value.unwrap().as_u64().unwrap());
+                }
+                Some("s") => {
+                    let earliest = ns(&slice["ts"]) - clock_error(slice);
+                    timeline.sent.insert(event["id"].to_string(), earliest);
+                }
+                Some("f") => {
+                    let latest = ns(&slice["ts"]) + ns(&slice["dur"]) + clock_error(slice);
+                    timeline.received.insert(event["id"].to_string(), latest);
+                }
+                _ => {}
+            }
+        }
+        timeline
+    }
+
+    /// Adds an event's time or sums to those of its cause or stage.
+    fn add(&mut self, name: String, event: &Value) {
+        if event["cat"] == "cause" {
+            *self.causes.entry(name).or_default() += ns(&event["dur"]);
+            return;
+        }
+        let sum = self.stages.entry(name).or_default();
+        for (sum, field) in sum.iter_mut().zip(["busy_ns", "bytes", "blocks"]) {
+            *sum += event["args"][field].as_u64().unwrap();
+        }
+    }
+
+    /// Returns the number of blocks that were sent and received.
+    pub fn flows(&self) -> usize {
+        self.sent.keys().filter(|id| self.received.contains_key(*id)).count()
+    }
+
+    /// Returns the number of blocks of which only the sending or only the receiving is there.
+    pub fn loose_ends(&self) -> usize {
+        self.sent.len() + self.received.len() - 2 * self.flows()
+    }
+
+    /// Returns the number of blocks that were received before they were sent.
+    pub fn early(&self) -> usize {
+        self.sent
+            .iter()
+            .filter(|(id, sent)| self.received.get(*id).is_some_and(|at| at < sent))
+            .count()
+    }
+}
+
+/// Returns nanoseconds, which are in the file as microseconds.
+fn ns(micros: &Value) -> i64 {
+    (micros.as_f64().expect("times are numbers") * 1000.0).round() as i64
+}
+
+fn clock_error(slice: &Value) -> i64 {
+    slice["args"]["clock_error_ns"].as_i64().unwrap_or(0)
 }
 
 fn wanted() -> Sums {
@@ -35,25 +111,22 @@ fn wanted() -> Sums {
 }
 
 #[test]
-fn perfetto_by_the_published_schema() {
-    let scratch = Scratch::new("export-perfetto");
+fn a_timeline_has_the_rows_flows_and_counters_of_the_traces() {
+    let scratch = Scratch::new("export-timeline");
     run(&scratch);
-    let words = ["trace", "export", "./run", "--format", "perfetto", "-o", "out.pftrace"];
+    let words = ["trace", "export", "./run", "--format", "chrome", "-o", "out.json"];
     let said = garland(&scratch).run(&words).with_code(1);
     assert!(said.out.contains("skipped n3: it left no trace"), "{}", said.out);
-    let decoded = by_published_schema(&scratch.path("out.pftrace"));
-    assert_eq!(decoded["unknown"], 0, "fields that the schema doesn't know");
-    assert_eq!(decoded["disorder"], 0, "slices of one row that overlap");
-    assert_eq!(sums_of(&decoded), wanted());
-    assert_eq!(decoded["processes"], serde_json::json!(["head", "n1", "n2"]));
-    assert_eq!(
-        decoded["early"], 0,
-        "blocks that came before they were sent: clocks differ by days"
-    );
+    let timeline = Timeline::parse(&fs::read_to_string(scratch.path("out.json")).unwrap());
+    assert_eq!(timeline.overlaps, 0, "slices of one row that overlap");
+    assert_eq!(timeline.stages, wanted());
+    assert_eq!(timeline.processes, ["head", "n1", "n2"]);
+    assert_eq!(timeline.early(), 0, "came before they were sent: clocks differ by days");
     // From the head to n1 and from there to n2; what n3 received nobody knows.
-    assert_eq!((&decoded["flows"], &decoded["ends"]), (&(2 * BLOCKS).into(), &BLOCKS.into()));
-    assert_eq!(decoded["counters"]["link to n1, lane 0: bytes"], 40 << 20);
-    assert_eq!(decoded["counters"]["clock of n2: round trip"], 250_000);
+    let blocks = BLOCKS as usize;
+    assert_eq!((timeline.flows(), timeline.loose_ends()), (2 * blocks, blocks));
+    assert_eq!(timeline.counters["link to n1, lane 0: bytes"], 40 << 20);
+    assert_eq!(timeline.counters["clock of n2: round trip"], 250_000);
 }
 
 #[test]
@@ -66,17 +139,7 @@ fn chrome_and_csv_have_the_same_sums() {
         assert_eq!(said.err, "skipped n3: it left no trace\n");
         said.out.clone()
     };
-    let chrome: Value = serde_json::from_str(&export("chrome")).unwrap();
-    let mut found = Sums::new();
-    for event in chrome["traceEvents"].as_array().unwrap() {
-        if event["ph"] == "X" || event["ph"] == "i" {
-            let sum = found.entry(event["name"].as_str().unwrap().to_owned()).or_default();
-            for (sum, of) in sum.iter_mut().zip(["busy_ns", "bytes", "blocks"]) {
-                *sum += event["args"][of].as_u64().unwrap();
-            }
-        }
-    }
-    assert_eq!(found, wanted());
+    assert_eq!(Timeline::parse(&export("chrome")).stages, wanted());
     let csv = export("csv");
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let columns = lines.next().unwrap();
@@ -100,7 +163,7 @@ fn the_result_object_has_the_sums_too() {
     let said = garland(&scratch).run(&words).with_code(1);
     let result: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(result["schema"], "garland.trace-export/2");
-    assert_eq!(result["bytes"], std::fs::metadata(scratch.path("out.csv")).unwrap().len());
+    assert_eq!(result["bytes"], fs::metadata(scratch.path("out.csv")).unwrap().len());
     let stages = result["stages"].as_array().unwrap().iter();
     let sum = |stage: &Value| ["busy_ns", "bytes", "blocks"].map(|of| stage[of].as_u64().unwrap());
     let found: Sums =

@@ -59,7 +59,7 @@ fn a_file_appears_whole_or_not_at_all() {
     let scratch = Scratch::new("export-target");
     run(&scratch);
     let garland = garland(&scratch);
-    let words = |file| ["trace", "export", "./run", "--format", "perfetto", "-o", file];
+    let words = |file| ["trace", "export", "./run", "--format", "chrome", "-o", file];
     let said = garland.run(&words("missing/out")).with_code(3);
     assert!(said.err.contains("missing/out: no such file or directory"), "{}", said.err);
     let said = garland.run(&words("/dev/full")).with_code(3);
@@ -72,4 +72,12 @@ fn a_file_appears_whole_or_not_at_all() {
     assert!(!left.iter().any(|name| name.to_string_lossy().contains("tmp")), "{left:?}");
     let said = garland.run(&["trace", "export", "./run", "--format", "csv", "--json"]);
     assert!(said.with_code(2).err.contains("--json"));
+}
+
+#[test]
+fn the_refusal_of_perfettos_own_format_names_one_that_perfetto_opens() {
+    let scratch = Scratch::new("export-perfetto");
+    let said = garland(&scratch).run(&["trace", "export", "--format", "perfetto"]).with_code(2);
+    let hint = "ui.perfetto.dev also opens that of --format chrome";
+    assert!(said.err.contains(hint), "{}", said.err);
 }
