@@ -55,7 +55,7 @@ pub const TESTS: &[Need] = &[
     // The scenarios' copies by a script of pipes.
     ("netcat-openbsd", "nc"),
     ("ifupdown", "ifup"),
-    ("netplan.io", "netplan"),
+    ("patch", "patch"),
     ("network-manager", "nmcli"),
     ("systemd", "networkctl"),
     ("dbus-daemon", "dbus-daemon"),

@@ -98,7 +98,7 @@ fn has_result(command: &Command) -> bool {
         Command::Trace(TraceCommand::Export(export)) => export.output.is_some(),
         Command::Mount(mount) => mount.status,
         Command::Lab(LabCommand::Exec { .. })
-        | Command::Net(NetCommand::Config(_) | NetCommand::Confirm | NetCommand::Guard { .. })
+        | Command::Net(NetCommand::Config(_))
         | Command::Demo(_)
         | Command::Top(_)
         | Command::Carry { .. }

@@ -5,16 +5,27 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, value_parser};
 use garland_topology::config::Format;
 
-use super::words::words;
+use super::words::{Refused, words_and_refused};
 use garland_fleet::args::Launch;
 
 /// The values of `--format`.
 const FORMATS: &[(&str, Format, &str)] = &[
     ("ifupdown", Format::Ifupdown, "Debian's ifup, /etc/network/interfaces.d"),
     ("networkd", Format::Networkd, "systemd-networkd"),
-    ("netplan", Format::Netplan, "Netplan"),
     ("networkmanager", Format::NetworkManager, "NetworkManager's keyfiles"),
-    ("iproute2", Format::Iproute2, "A script of ip commands"),
+];
+
+/// The words that `--format` refuses.
+const REFUSED: &[Refused] = &[
+    Refused {
+        word: "netplan",
+        instead: "cannot write Netplan's YAML; take the files of what Netplan runs: --format networkd or \
+                  networkmanager",
+    },
+    Refused {
+        word: "iproute2",
+        instead: "cannot write a script of ip commands; --format ifupdown needs no daemon, either",
+    },
 ];
 
 /// The subcommands of `garland net`.
@@ -24,7 +35,7 @@ pub enum NetCommand {
     Show(NetShow),
     /// Compute how many nodes one star of point-to-point wires allows, and two joined stars
     Size(NetSize),
-    /// Print, compare or install the network configuration of a topology's nodes
+    /// Print, write or compare the network configuration of a topology's nodes
     Config(NetConfig),
     /// Compare the real network with its plan: cables, rates, MTUs, routes
     ///
@@ -33,14 +44,6 @@ pub enum NetCommand {
     /// differ from the plan; the exit code is then 4. Nodes are reached by name as by garland exec, or in
     /// the lab that was built from the same topology.
     Verify(NetVerify),
-    /// Keep the installed configuration, which is undone otherwise
-    Confirm,
-    /// Install, and undo unless confirmed (started by net config --install)
-    #[command(hide = true)]
-    Guard {
-        /// The installation's directory.
-        installation: PathBuf,
-    },
 }
 
 /// The arguments of `garland net show`.
@@ -94,32 +97,28 @@ pub struct NetConfig {
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
     /// Every node.
-    #[arg(long, conflicts_with_all = ["node", "map", "diff", "install"])]
+    #[arg(long, conflicts_with_all = ["node", "map", "diff"])]
     pub all: bool,
     /// The tool that configures the network of the node.
-    #[arg(long, value_parser = words(FORMATS))]
+    #[arg(long, value_parser = words_and_refused(FORMATS, REFUSED))]
     pub format: Format,
     /// Name of a NIC of the topology on the real node, such as eth0=enp3s0.
     #[arg(long, value_name = "NIC=NAME")]
     pub map: Vec<String>,
     /// Write the files below this directory instead of printing them; with --all, in a directory for each
     /// node.
-    #[arg(long, alias = "output", value_name = "DIR", conflicts_with_all = ["diff", "install"])]
+    #[arg(long, alias = "output", value_name = "DIR", conflicts_with = "diff")]
     pub output_dir: Option<PathBuf>,
     /// Compare with the installed files; exit with 4 if any differs from the plan.
-    #[arg(long, conflicts_with = "install")]
-    pub diff: bool,
-    /// Install the files and apply them with the tool; restore the former configuration unless the new one
-    /// is confirmed in time.
     #[arg(long)]
+    pub diff: bool,
+    /// Refused, with what to do instead.
+    #[arg(long, hide = true)]
     pub install: bool,
     /// Print what would be done, and do nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// How long an installation waits for `garland net confirm` or Enter, from 2s to 1h.
-    #[arg(long, default_value = "60s", value_name = "TIME")]
-    pub confirm_within: String,
-    /// Root directory to compare with or to install below; unless it is /, nothing is applied.
+    /// Root directory to compare with.
     #[arg(long, default_value = "/", value_name = "DIR")]
     pub root: PathBuf,
 }

@@ -1,19 +1,18 @@
-//! Changes of files: what a file is, what it should be, and how to apply and undo the change.
+//! Changes of files: what a file is, and what it should be.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use garland_sys::new_file::NewFile;
 use garland_topology::config::{ConfigFile, Format, Place};
-use serde::{Deserialize, Serialize};
 
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// A change of a file from its present content to the planned content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The path of the file.
     pub path: PathBuf,
@@ -24,7 +23,7 @@ pub struct Change {
 }
 
 /// A file's bytes and permission bits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// The content of the file.
     pub bytes: Vec<u8>,
@@ -33,8 +32,8 @@ pub struct Content {
 }
 
 impl Change {
-    /// Returns the changes below `root` that install `files`, and remove files of this format that an earlier
-    /// topology left.
+    /// Returns the changes below `root` that would put `files` in place, and remove files of this format
+    /// that an earlier topology left.
     pub fn all(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Vec<Self>, Failure> {
         let mut changes = Vec::new();
         for file in files {
@@ -59,16 +58,6 @@ impl Change {
         changes.retain(|change| change.old != change.new);
         Ok(changes)
     }
-
-    /// Gives the file its planned content.
-    pub fn apply(&self) -> Result<(), Failure> {
-        put(&self.path, self.new.as_ref())
-    }
-
-    /// Restores the former content of the file.
-    pub fn undo(&self) -> Result<(), Failure> {
-        put(&self.path, self.old.as_ref())
-    }
 }
 
 impl fmt::Display for Change {
@@ -85,44 +74,18 @@ impl fmt::Display for Change {
     }
 }
 
-/// Writes a file under a temporary name and renames it. A file that is a mount point itself, as `/etc/hosts`
-/// in containers, cannot be renamed to and is written in place.
-fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let written = || {
-        // Network tools ignore the temporary name, which begins with a dot.
+/// Writes the file `path`, whose directory is created if missing, with these permission bits.
+pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(directory).or_nothing(format!("creating {}", directory.display()))?;
+    let write = || -> io::Result<()> {
         let mut file = NewFile::with_mode(path, 0o600)?;
         file.write_all(bytes)?;
         file.file().set_permissions(Permissions::from_mode(mode))?;
         file.file().sync_all()?;
         file.commit()
     };
-    let Err(error) = written() else { return Ok(()) };
-    if error.kind() != ErrorKind::ResourceBusy {
-        return Err(error);
-    }
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Writes `content` to the file `path`, whose directory is created if missing. If `content` is
-/// `None`, removes the file.
-pub fn put(path: &Path, content: Option<&Content>) -> Result<(), Failure> {
-    match content {
-        Some(content) => {
-            let directory = path.parent().unwrap_or(Path::new("/"));
-            fs::create_dir_all(directory)
-                .or_nothing(format!("creating {}", directory.display()))?;
-            write(path, &content.bytes, content.mode)
-                .or_nothing(format!("writing {}", path.display()))
-        }
-        None => match fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).or_nothing(format!("removing {}", path.display()))
-            }
-            _ => Ok(()),
-        },
-    }
+    write().or_nothing(format!("writing {}", path.display()))
 }
 
 fn read(path: &Path) -> Result<Option<Content>, Failure> {

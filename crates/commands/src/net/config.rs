@@ -1,4 +1,4 @@
-//! `garland net config`: prints, compares or installs the configuration files of a real node.
+//! `garland net config`: prints, writes or compares the configuration files of a real node.
 
 use std::path::Path;
 
@@ -6,9 +6,8 @@ use garland_sys::process;
 use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
 use garland_topology::{NodeId, Topology};
 
-use super::change::{Change, Content, put};
-use super::tool::{self, DevicesPresent};
-use super::{diff, guard};
+use super::change::put;
+use super::diff;
 use crate::args::NetConfig;
 use crate::topology;
 use garland_terminal::failure::{Exit, Failure};
@@ -16,8 +15,11 @@ use garland_terminal::output;
 
 /// Runs `garland net config` for one node or for all.
 pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
-    let topology = topology::load(&options.topology)?;
     let format = options.format;
+    if options.install {
+        return Err(installs_nothing(format));
+    }
+    let topology = topology::load(&options.topology)?;
     let names = nic_names(&options.map)?;
     if options.all {
         return all(options, &topology, format);
@@ -27,14 +29,6 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     let files = format.files(&topology, &config)?;
     if options.diff {
         return diff::run(&options.root, format, &files);
-    }
-    if options.install {
-        let changes = Change::all(&options.root, format, &files)?;
-        if options.dry_run {
-            preview(options, &config, &changes);
-            return Ok(Exit::Done);
-        }
-        return guard::install(options, format, &config, changes);
     }
     match &options.output_dir {
         Some(directory) => write_below(directory, &files, options.dry_run)?,
@@ -72,30 +66,26 @@ fn write_below(directory: &Path, files: &[ConfigFile], dry_run: bool) -> Result<
     for file in files {
         let path = directory.join(file.path.trim_start_matches('/'));
         if !dry_run {
-            put(&path, Some(&Content { bytes: file.over(None).into_bytes(), mode: file.mode }))?;
+            put(&path, file.over(None).as_bytes(), file.mode)?;
         }
         garland_terminal::outln!("{}", path.display());
     }
     Ok(())
 }
 
-/// Prints what `--install` would do.
-fn preview(options: &NetConfig, config: &NodeConfig, changes: &[Change]) {
-    for change in changes {
-        garland_terminal::outln!("{change}");
-    }
-    if changes.is_empty() {
-        garland_terminal::outln!("all files are as planned");
-    }
-    if options.root == Path::new("/") {
-        for command in tool::apply(options.format, config, &DevicesPresent::planned(config)) {
-            garland_terminal::outln!("run {command}");
-        }
-        garland_terminal::outln!(
-            "undo all of it unless confirmed within {}",
-            options.confirm_within
-        );
-    }
+/// Returns the failure of `--install`. Who changes the network of a machine must be able to reach it
+/// when the new one does not work, and knows how; this program does not.
+fn installs_nothing(format: Format) -> Failure {
+    let apply = match format {
+        Format::Ifupdown => "ifup -a",
+        Format::Networkd => "networkctl reload",
+        Format::NetworkManager => "nmcli connection reload",
+    };
+    Failure::usage("cannot install the files: garland net config prints, writes and compares them")
+        .hint(format!(
+            "with `--diff | patch -p1 -d /` instead of --install the files are changed, and \
+             `{apply}` applies them"
+        ))
 }
 
 /// Returns the node with the name `given`, or else the node with this machine's name.

@@ -3,16 +3,10 @@
 mod bounds;
 mod change;
 mod config;
-mod confirm;
 mod diff;
-mod guard;
-mod installation;
-mod kernel;
-mod program;
 mod show;
 mod size;
 mod tables;
-mod tool;
 mod verify;
 
 use crate::args::NetCommand;
@@ -26,7 +20,5 @@ pub fn run(context: &Context, command: &NetCommand) -> Result<Exit, Failure> {
         NetCommand::Size(size) => size::run(context, size),
         NetCommand::Config(config) => config::run(config),
         NetCommand::Verify(verify) => verify::run(context, verify),
-        NetCommand::Confirm => confirm::run(),
-        NetCommand::Guard { installation } => guard::run(installation),
     }
 }

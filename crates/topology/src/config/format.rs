@@ -7,18 +7,13 @@ pub enum Format {
     Ifupdown,
     /// systemd-networkd.
     Networkd,
-    /// Netplan, rendered by systemd-networkd.
-    Netplan,
     /// NetworkManager's keyfiles.
     NetworkManager,
-    /// A shell script of `ip` commands.
-    Iproute2,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 5] =
-        [Self::Ifupdown, Self::Networkd, Self::Netplan, Self::NetworkManager, Self::Iproute2];
+    pub const ALL: [Self; 3] = [Self::Ifupdown, Self::Networkd, Self::NetworkManager];
 
     /// Returns the format's name on the command line.
     #[must_use]
@@ -26,9 +21,7 @@ impl Format {
         match self {
             Self::Ifupdown => "ifupdown",
             Self::Networkd => "networkd",
-            Self::Netplan => "netplan",
             Self::NetworkManager => "networkmanager",
-            Self::Iproute2 => "iproute2",
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::super::Selector;
-use super::iproute2::route_words;
 use super::{
-    ConfigFault, ConfigFile, Device, Format, Interface, InterfaceAddress, NodeConfig, NodeRoute,
+    ConfigFault, ConfigFile, Device, Format, Hop, Interface, InterfaceAddress, NodeConfig,
+    NodeRoute,
 };
 
 /// The path of the file.
@@ -84,12 +84,32 @@ fn address(text: &mut String, own: InterfaceAddress) {
 
 fn routes(text: &mut String, config: &NodeConfig, device: &Device) {
     for route in config.routes_at(device) {
-        let _ = writeln!(
-            text,
-            "    up ip route replace {}",
-            route_words(route, |hop| hop.name.clone())
-        );
+        let _ = writeln!(text, "    up ip route replace {}", route_words(route));
     }
+}
+
+/// Returns the arguments of ip-route(8) for a route.
+fn route_words(route: &NodeRoute) -> String {
+    let hop = |hop: &Hop| {
+        let via = hop.via.map_or_else(String::new, |via| format!("via {via} "));
+        let onlink = if hop.onlink { " onlink" } else { "" };
+        format!("{via}dev {}{onlink}", hop.device.name)
+    };
+    let mut words = format!("{}/{}", route.to, route.prefix);
+    if let Some(source) = route.source {
+        let _ = write!(words, " src {source}");
+    }
+    match &route.hops[..] {
+        [one] => {
+            let _ = write!(words, " {}", hop(one));
+        }
+        several => {
+            for one in several {
+                let _ = write!(words, " nexthop {}", hop(one));
+            }
+        }
+    }
+    words
 }
 
 /// Returns the command that allows one more subflow per endpoint; `None` without endpoints.
@@ -116,7 +136,7 @@ impl NodeConfig {
     pub(super) fn no_endpoints(&self, format: Format) -> Result<(), ConfigFault> {
         self.endpoints.first().map_or(Ok(()), |endpoint| {
             let what = format!("the MPTCP endpoint {}", endpoint.address);
-            Err(self.unsuited(format, what, &[Format::Ifupdown, Format::Iproute2]))
+            Err(self.unsuited(format, what, &[Format::Ifupdown]))
         })
     }
 

@@ -7,24 +7,20 @@
 //! |---|---|---|---|---|---|
 //! | [`ifupdown`] | `pointopoint` | `up ip route` | `bond-*` (ifenslave) | `up ip mptcp` | no |
 //! | [`networkd`] | `Peer=` | `MultiPathRoute=` | `.netdev` | no | yes |
-//! | [`netplan`] | `/32` and a link route | no | `bonds:` | no | yes |
 //! | [`networkmanager`] | `/32` and a link route | `weight=` (since 1.42) | `type=bond` | no | yes |
-//! | [`iproute2`] | `peer` | `nexthop` | `type bond` | `ip mptcp` | yes |
 //!
 //! NetworkManager ignores routes whose source address belongs to another device, such as those of a
 //! node with an address on its loopback device; these are rejected as well.
 //!
 //! If a format does not support something, the error names the formats that do. Kernel settings are
-//! written to a file of sysctl.d(5) (the iproute2 script sets them itself), and the names of all
-//! nodes to a marked block in `/etc/hosts` and to a numbered map.
+//! written to a file of sysctl.d(5), and the names of all nodes to a marked block in `/etc/hosts`
+//! and to a numbered map.
 
 mod fault;
 mod file;
 mod format;
 pub mod hosts;
 pub mod ifupdown;
-pub mod iproute2;
-pub mod netplan;
 pub mod networkd;
 pub mod networkmanager;
 mod node;
@@ -56,13 +52,9 @@ impl Format {
         let mut files = match self {
             Self::Ifupdown => ifupdown::files(config)?,
             Self::Networkd => networkd::files(config)?,
-            Self::Netplan => netplan::files(config)?,
             Self::NetworkManager => networkmanager::files(config)?,
-            Self::Iproute2 => iproute2::files(config)?,
         };
-        if self != Self::Iproute2 {
-            files.extend(sysctl::file(config));
-        }
+        files.extend(sysctl::file(config));
         files.push(hosts::hosts(topology));
         files.push(hosts::map(topology));
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -92,9 +84,7 @@ impl Format {
         match self {
             Self::Ifupdown => ("/etc/network/interfaces.d/", &[ifupdown::PATH]),
             Self::Networkd => (networkd::FOLDER, &[".network", ".netdev"]),
-            Self::Netplan => ("/etc/netplan/", &[netplan::PATH]),
             Self::NetworkManager => (networkmanager::FOLDER, &[".nmconnection"]),
-            Self::Iproute2 => ("/etc/garland/", &[iproute2::PATH]),
         }
     }
 }

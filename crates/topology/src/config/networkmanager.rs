@@ -1,6 +1,6 @@
 //! NetworkManager's keyfiles, nm-settings-keyfile(5): a file for each device.
 //!
-//! As in Netplan, a wire has an address with a prefix of 32 bits and a route to the other end. A
+//! A wire has an address with a prefix of 32 bits and a route to the other end. A
 //! route with several next hops is one route per device with a weight; NetworkManager joins them
 //! (since 1.42).
 
@@ -67,7 +67,7 @@ fn own_sources(config: &NodeConfig) -> Result<(), ConfigFault> {
     let mut foreign = config.routes.iter().filter_map(|route| Some((route, route.source?)));
     foreign.next().map_or(Ok(()), |(NodeRoute { to, prefix, .. }, source)| {
         let what = format!("the source address {source} of the route to {to}/{prefix}");
-        let able = &[Format::Ifupdown, Format::Networkd, Format::Iproute2];
+        let able = &[Format::Ifupdown, Format::Networkd];
         Err(config.unsuited(Format::NetworkManager, what, able))
     })
 }

@@ -2,7 +2,6 @@
 
 mod applied;
 mod daemons;
-mod install;
 mod print;
 mod shape;
 mod stage;

@@ -59,26 +59,9 @@ fn a_difference_is_shown_and_a_fault() {
     let said = config("networkd", &["--diff"]).with_code(4);
     assert!(said.out.contains("+10.88.0.11 n2\n"), "{}", said.out);
     assert!(said.out.contains("-Name=eth9\n"), "{}", said.out);
-    let said = config("networkd", &["--install", "--dry-run"]).with_code(0);
-    assert_eq!(
-        said.out.lines().filter(|line| line.starts_with("remove ")).count(),
-        1,
-        "{}",
-        said.out
-    );
-    assert!(folder.join("10-garland-eth9.network").exists());
-
-    let _ = config("networkd", &["--install"]).with_code(0);
-    let said = config("networkd", &["--diff"]).with_code(0);
-    assert_eq!(said.out, "");
-    assert!(!folder.join("10-garland-eth9.network").exists());
-    assert!(folder.join("20-lan.network").exists());
-    let hosts = std::fs::read_to_string(scratch.path("root/etc/hosts")).unwrap();
-    assert!(hosts.starts_with("127.0.0.1 localhost\n# begin garland\n10.88.0.10 srv\n"), "{hosts}");
-
     // A link of another root could lead anywhere.
-    std::os::unix::fs::symlink("/nowhere", scratch.path("root/etc/netplan")).unwrap();
-    let said = config("netplan", &["--install"]).with_code(2);
+    std::os::unix::fs::symlink("/nowhere", scratch.path("root/etc/NetworkManager")).unwrap();
+    let said = config("networkmanager", &["--diff"]).with_code(2);
     assert!(
         said.err.contains("is a symbolic link, which could lead out of --root"),
         "{}",
@@ -102,13 +85,31 @@ fn what_cannot_be_is_refused_with_a_hint() {
     let nobody = said(&[&topology, "--format", "networkd"]);
     assert!(nobody.contains("hint: give --node NAME or --all"), "{nobody}");
     let format = said(&[&topology, "--format", "wicked"]);
-    assert!(format.contains("ifupdown, networkd, netplan, networkmanager, iproute2"), "{format}");
+    assert!(format.contains("ifupdown, networkd, networkmanager]"), "{format}");
     let bond = said(&[&[subflows.as_str()], &networkd[..], &["n1"]].concat());
-    assert!(bond.contains("ifupdown and iproute2 do"), "{bond}");
-    let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth0"]);
+    assert!(bond.contains("ifupdown does"), "{bond}");
+    let map = said(&[&topology, "--format", "networkd", "--node", "n2", "--map", "eth0"]);
     assert!(map.contains("write NIC=NAME, such as eth0=enp3s0"), "{map}");
-    let map = said(&[&topology, "--format", "netplan", "--node", "n2", "--map", "eth7=a"]);
+    let map = said(&[&topology, "--format", "networkd", "--node", "n2", "--map", "eth7=a"]);
     assert!(map.contains("n2 has no NIC eth7; it has eth0"), "{map}");
-    let missing = said(&["/no/such/file", "--format", "netplan", "--node", "n2"]);
+    let missing = said(&["/no/such/file", "--format", "networkd", "--node", "n2"]);
     assert!(missing.contains("cannot read the topology /no/such/file: no such file"), "{missing}");
+}
+
+#[test]
+fn who_asks_for_an_installation_or_a_dropped_format_learns_what_to_do() {
+    let scratch = Scratch::new("net-gone");
+    let topology = star_file(&scratch);
+    let said = |words: &[&str]| {
+        let words = [&["net", "config", &topology, "--node", "n2"], words].concat();
+        garland(&scratch, &words).with_code(2).err
+    };
+    let install = said(&["--format", "networkd", "--install"]);
+    assert!(install.starts_with("error: cannot install the files: "), "{install}");
+    assert!(install.contains("`--diff | patch -p1 -d /`"), "{install}");
+    assert!(install.contains("`networkctl reload`"), "{install}");
+    let netplan = said(&["--format", "netplan"]);
+    assert!(netplan.contains("--format networkd or networkmanager"), "{netplan}");
+    let script = said(&["--format", "iproute2"]);
+    assert!(script.contains("--format ifupdown needs no daemon"), "{script}");
 }

@@ -13,7 +13,7 @@ use garland_topology::Topology;
 /// Whose files may be changed: they are copies. `/sys` is read-only, which tells the tools that no
 /// udev is there.
 const FILES: &str = "mount -t tmpfs none /mnt && cp -a /etc /mnt/etc && mount --bind /mnt/etc /etc && \
-    rm -f /etc/network/interfaces.d/* /etc/netplan/* /etc/systemd/network/* && \
+    rm -f /etc/network/interfaces.d/* /etc/systemd/network/* && \
     mount -t tmpfs none /run && mkdir -p /run/network /run/dbus /run/systemd && mount -t tmpfs none /var/lib && \
     mkdir -p /var/lib/NetworkManager && mount -t sysfs -o ro none /sys && ip link set lo up";
 
@@ -83,12 +83,6 @@ impl<'a> Stage<'a> {
         assert_eq!(output.status.code(), Some(code), "{}", said(&output));
         let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
         format!("{out}{err}")
-    }
-
-    /// Runs `garland WORDS`; gives what it said, however it ended.
-    pub fn run_any(&self, words: &[&str]) -> String {
-        let output = self.garland(words).output().expect("garland starts");
-        said(&output)
     }
 
     /// Runs a script, which must succeed; gives what it printed.
