@@ -32,7 +32,6 @@ pub const TESTS: &[Need] = &[
     ("openssh-client", "ssh"),
     ("openssh-server", "sshd"),
     ("slurm-wlm", "slurmctld"),
-    ("parallel", "parallel"),
     ("munge", "munged"),
     ("procps", "sysctl"),
     ("rsync", "rsync"),

@@ -18,8 +18,6 @@ pub enum Engine {
     Agents,
     /// Slurm's job arrays.
     Slurm,
-    /// GNU parallel over ssh.
-    Parallel,
 }
 
 impl fmt::Display for Engine {
@@ -28,7 +26,6 @@ impl fmt::Display for Engine {
             Self::Local => "local",
             Self::Agents => "agents",
             Self::Slurm => "slurm",
-            Self::Parallel => "parallel",
         })
     }
 }

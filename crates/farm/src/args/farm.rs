@@ -1,8 +1,9 @@
 //! The arguments of `garland farm` and `garland farm run`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::{EnumValueParser, OsStringValueParser, PossibleValue, TypedValueParser};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -35,14 +36,11 @@ pub enum FarmCommand {
 #[derive(Clone, Debug, ClapArgs)]
 pub struct FarmWork {
     /// The directory with the jobs' files.
-    #[arg(long, requires = "part")]
-    pub folder: Option<PathBuf>,
-    /// The index of the part of the jobs to run.
-    #[arg(long, default_value_t = 0)]
-    pub part: usize,
-    /// One job, as JSON in hexadecimal.
     #[arg(long)]
-    pub task: Option<String>,
+    pub folder: PathBuf,
+    /// The index of the part of the jobs to run.
+    #[arg(long)]
+    pub part: usize,
     /// Number of cores for jobs.
     #[arg(long, default_value_t = 1)]
     pub slots: u32,
@@ -61,7 +59,7 @@ pub struct FarmRun {
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Engine that runs the jobs [default: agents if there are NODES, else local].
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = EngineParser::default())]
     pub engine: Option<EngineName>,
     /// How the engine agents chooses the node of a job: the next node with a free core (pull), all nodes
     /// in turn (turns), or the node with the least cost by the load of a few nodes (mosix).
@@ -115,8 +113,8 @@ pub struct FarmRun {
     #[arg(long, alias = "shared", value_name = "DIR")]
     pub slurm_dir: Option<OsString>,
     /// Print each job's output when the job has ended, as GNU parallel does. The summary is then
-    /// printed on standard error. The engines slurm and parallel keep outputs, but pass on none: with
-    /// them, this option and the next three are refused.
+    /// printed on standard error. The engine slurm keeps outputs, but passes on none: with it, this
+    /// option and the next three are refused.
     #[arg(long, group = "arrangement")]
     pub group: bool,
     /// Print whole lines of the jobs' output as they come. The summary is then printed on standard error.
@@ -167,8 +165,38 @@ pub enum EngineName {
     Agents,
     /// Slurm's job arrays.
     Slurm,
-    /// GNU parallel over ssh.
-    Parallel,
+}
+
+/// The engine that ran jobs with GNU parallel in earlier builds.
+const REMOVED_ENGINE: &str = "parallel";
+
+/// What users of [`REMOVED_ENGINE`] do instead.
+const REMOVED_HINT: &str = "the engine was removed: --engine agents runs jobs on nodes over ssh, and GNU \
+    parallel does so by itself: parallel --sshlogin n1,n2 --arg-file JOBS";
+
+/// Parses the name of an engine.
+#[derive(Clone, Default)]
+struct EngineParser(EnumValueParser<EngineName>);
+
+impl TypedValueParser for EngineParser {
+    type Value = EngineName;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        option: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<EngineName, clap::Error> {
+        if value == REMOVED_ENGINE {
+            let refuse = |_| Err::<EngineName, _>(REMOVED_HINT);
+            return OsStringValueParser::new().try_map(refuse).parse_ref(command, option, value);
+        }
+        self.0.parse_ref(command, option, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 /// How the engine `agents` chooses the node of a job.
@@ -198,4 +226,33 @@ pub enum DataName {
 /// Returns the name of a choice as on the command line, such as `pull`.
 pub fn word(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    fn parsed(engine: &str) -> Result<Option<EngineName>, String> {
+        let command = FarmRun::augment_args(Command::new("run"));
+        let matches = command.try_get_matches_from(["run", "jobs", "n1", "--engine", engine]);
+        let matches = matches.map_err(|error| error.to_string())?;
+        Ok(FarmRun::from_arg_matches(&matches).unwrap().engine)
+    }
+
+    #[test]
+    fn the_removed_engine_is_refused_with_what_to_use_instead() {
+        let refused = parsed("parallel").unwrap_err();
+        assert!(refused.contains("'--engine <ENGINE>': the engine was removed"), "{refused}");
+        assert!(refused.contains("--engine agents"), "{refused}");
+        assert!(refused.contains("parallel --sshlogin n1,n2 --arg-file JOBS"), "{refused}");
+    }
+
+    #[test]
+    fn only_engines_that_exist_are_offered() {
+        assert_eq!(parsed("slurm"), Ok(Some(EngineName::Slurm)));
+        let refused = parsed("pbs").unwrap_err();
+        assert!(refused.contains("[possible values: local, agents, slurm]"), "{refused}");
+    }
 }

@@ -137,6 +137,5 @@ fn engine(name: EngineName) -> Engine {
         EngineName::Local => Engine::Local,
         EngineName::Agents => Engine::Agents,
         EngineName::Slurm => Engine::Slurm,
-        EngineName::Parallel => Engine::Parallel,
     }
 }

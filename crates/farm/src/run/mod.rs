@@ -8,7 +8,6 @@ mod driver;
 mod json_lines;
 mod ledger;
 mod list;
-mod parallel;
 mod rounds;
 mod settings;
 mod slurm;

@@ -58,7 +58,7 @@ impl<'a, 'l> EngineRun<'a, 'l> {
 
     /// Records the end of a job. Ignores jobs that are not open in this round.
     pub fn ended(&mut self, ended: WorkEnd) {
-        let WorkEnd { node, ahead_ns, end, again, said: output, token: _ } = ended;
+        let WorkEnd { node, ahead_ns, end, again, said: output } = ended;
         let ours = clock::wall_ns().saturating_sub(clock::now_ns());
         let began_ns = self.work.began_ns.saturating_add(ours);
         // A node reports only what has happened, so no time is later than now, whatever its clock says.

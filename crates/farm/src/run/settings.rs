@@ -72,10 +72,10 @@ impl Settings {
                 return Err(Failure::usage("the engine local supports only `--data there`")
                     .hint("omit --data"));
             }
-            (EngineName::Agents | EngineName::Parallel, None) => {
-                return Err(Failure::usage("the engines agents and parallel need a node list"));
+            (EngineName::Agents, None) => {
+                return Err(Failure::usage("the engine agents needs a node list"));
             }
-            (EngineName::Slurm | EngineName::Parallel | EngineName::Local, _) if asked.migrate => {
+            (EngineName::Slurm | EngineName::Local, _) if asked.migrate => {
                 return Err(Failure::usage(format!(
                     "the engine {} starts jobs where they stay: --migrate has no effect",
                     word(engine)

@@ -11,10 +11,9 @@ use super::agents::Agents;
 use super::driver::{Driver, Work};
 use super::ledger::{Ledger, OUTPUT};
 use super::list;
-use super::parallel::Parallel;
 use super::settings::Settings;
 use super::slurm::Slurm;
-use crate::args::{DataName, EngineName, FarmRun, word};
+use crate::args::{DataName, EngineName, FarmRun};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_results::head::{Phases, print_json};
@@ -100,14 +99,12 @@ fn arrangement(
     settings: &Settings,
 ) -> Result<Option<Arrangement>, Failure> {
     let arrangement = asked.arrangement();
-    let is_late = matches!(settings.engine, EngineName::Slurm | EngineName::Parallel);
     match arrangement {
         Some(_) if context.json => Err(Failure::usage(
             "with --json, --group, --line-buffer, --keep-order and --tag have no effect",
         )),
-        Some(_) if is_late => {
-            let engine = word(settings.engine);
-            Err(Failure::usage(format!("the engine {engine} does not pass on the output of jobs"))
+        Some(_) if settings.engine == EngineName::Slurm => {
+            Err(Failure::usage("the engine slurm does not pass on the output of jobs")
                 .hint("omit --group, --line-buffer, --keep-order and --tag: the run's directory has the beginning and the end of each output; or use --engine agents"))
         }
         arrangement => Ok(arrangement),
@@ -149,6 +146,5 @@ fn engine(name: EngineName) -> &'static dyn Driver {
         EngineName::Local => &Agents::HERE,
         EngineName::Agents => &Agents::NODES,
         EngineName::Slurm => &Slurm,
-        EngineName::Parallel => &Parallel,
     }
 }

@@ -1,5 +1,5 @@
-//! The worker, which the engines slurm and parallel start on nodes: it runs jobs, and reports their
-//! ends with the same figures as an agent.
+//! The worker, which the engine slurm starts on nodes: it runs jobs, and reports their ends with the
+//! same figures as an agent.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, OpenOptions};
@@ -21,7 +21,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 /// The end of a job, as a worker reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkEnd {
-    /// The node's name: the host name that the worker reports, or the name in the node list.
+    /// The node's name: the host name that the worker reports.
     pub node: String,
     /// Wall clock minus monotonic clock of the node in nanoseconds; `end` has monotonic times.
     pub ahead_ns: u64,
@@ -31,19 +31,6 @@ pub struct WorkEnd {
     pub again: u32,
     /// The job's output; none if it is empty.
     pub said: Option<Text>,
-    /// The token of the job, if the worker was given one.
-    #[serde(default)]
-    pub token: String,
-}
-
-/// A single job for a worker.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SingleJob {
-    /// What to run.
-    pub task: FarmTask,
-    /// What shows that the end of the job comes from the worker that got it: all lines of all workers
-    /// come over one pipe.
-    pub token: String,
 }
 
 /// Returns the path of the file with a part's jobs.
@@ -56,34 +43,15 @@ pub fn ended_file(folder: &Path, part: usize) -> PathBuf {
     folder.join(format!("ended-{part}.jsonl"))
 }
 
-/// Runs the jobs of a part, or a single job. Reports the ends of jobs in the part's file, or, for a
-/// single job, on standard output.
+/// Runs the jobs of a part, and reports their ends in the part's file.
 pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
-    let mut token = String::new();
-    let tasks = match (&asked.folder, &asked.task) {
-        (Some(folder), _) => {
-            refuse_foreign(folder)?;
-            left(folder, asked.part)?
-        }
-        (None, Some(word)) => {
-            let single = single_job(word)?;
-            token = single.token;
-            vec![single.task]
-        }
-        (None, None) => {
-            return Err(Failure::usage("no job is given: --folder or --task is required"));
-        }
-    };
-    let mut output: Box<dyn Write> = match &asked.folder {
-        Some(folder) => {
-            let path = ended_file(folder, asked.part);
-            let mut options = OpenOptions::new();
-            let file =
-                regular_file::open_with(options.create(true).append(true).mode(0o600), &path);
-            Box::new(file.or_nothing(format!("cannot open {}", path.display()))?)
-        }
-        None => Box::new(std::io::stdout()),
-    };
+    let folder = &asked.folder;
+    refuse_foreign(folder)?;
+    let tasks = left(folder, asked.part)?;
+    let path = ended_file(folder, asked.part);
+    let mut options = OpenOptions::new();
+    let output = regular_file::open_with(options.create(true).append(true).mode(0o600), &path);
+    let mut output = output.or_nothing(format!("cannot open {}", path.display()))?;
     let (tell, events) = channel();
     let tell = Arc::new(move |event| {
         // The receiver outlives the executor unless this function fails.
@@ -94,7 +62,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let executor = JobExecutor::new(cores.max(asked.slots), Place::default(), false, tell);
     let mut executor = executor.or_nothing("cannot run jobs")?;
     executor.take(tasks);
-    report_ends(count, &token, &events, &mut output)?;
+    report_ends(count, &events, &mut output)?;
     Ok(Exit::Done)
 }
 
@@ -107,20 +75,6 @@ fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
             .hint("only a directory of your own says what you run")),
         None => Ok(()),
     }
-}
-
-/// Encodes a job as a word that needs no quoting in any shell: JSON in hexadecimal.
-pub fn word_of(single: &SingleJob) -> Result<String, Failure> {
-    let text = serde_json::to_vec(single).or_nothing("cannot encode a job")?;
-    Ok(text.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn single_job(word: &str) -> Result<SingleJob, Failure> {
-    let digits = word.as_bytes().chunks(2);
-    let byte = |two: &[u8]| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok();
-    let text: Option<Vec<u8>> = digits.map(byte).collect();
-    let text = text.ok_or_else(|| Failure::usage("--task must be JSON in hexadecimal"))?;
-    serde_json::from_slice(&text).or_nothing("cannot decode the job of --task")
 }
 
 /// Returns the jobs of a part that have not ended: an earlier worker may have run some before its
@@ -146,10 +100,9 @@ fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     Ok(tasks)
 }
 
-/// Writes the ends of jobs to `output` as JSON lines with this token, until `count` jobs have ended.
+/// Writes the ends of jobs to `output` as JSON lines, until `count` jobs have ended.
 fn report_ends(
     mut count: usize,
-    token: &str,
     events: &Receiver<FarmEvent>,
     output: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -168,8 +121,7 @@ fn report_ends(
                     count -= 1;
                     let ahead_ns = clock::wall_ns().saturating_sub(clock::now_ns());
                     let said = outputs.remove(&end.job);
-                    let token = token.to_owned();
-                    let line = WorkEnd { node: node.clone(), ahead_ns, end, again, said, token };
+                    let line = WorkEnd { node: node.clone(), ahead_ns, end, again, said };
                     serde_json::to_writer(&mut lines, &line)
                         .or_nothing("cannot encode the end of a job")?;
                     lines.push(b'\n');
@@ -206,7 +158,7 @@ mod tests {
         }
         sender.send(FarmEvent::Ended(vec![end(1), end(2)])).unwrap();
         let mut lines = Vec::new();
-        report_ends(2, "", &events, &mut lines).unwrap();
+        report_ends(2, &events, &mut lines).unwrap();
         let ends = lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
         let said: Vec<_> = ends
             .map(|line| serde_json::from_slice::<WorkEnd>(line).unwrap().said.unwrap().0)

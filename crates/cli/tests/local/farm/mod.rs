@@ -6,7 +6,7 @@ mod figures;
 mod files;
 mod moves;
 mod outputs;
-mod parallel;
+mod over_ssh;
 mod placements;
 mod runs;
 mod slurm;

@@ -152,8 +152,6 @@ fn what_has_no_effect_is_refused() {
             "{err}"
         );
     }
-    let err = said(&["local1", "--engine", "parallel", "--migrate"]);
-    assert!(err.contains("the engine parallel"), "{err}");
     let commands = ["--checkpoint", "x", "--restore", "y"];
     let err = said(&[&["local1"], &commands[..]].concat());
     assert!(err.contains("--migrate"), "{err}");
