@@ -64,6 +64,7 @@ pub mod tcp_info;
 pub mod terminal;
 pub mod thread_io;
 pub mod threads;
+mod unix_sockets;
 pub mod uring;
 pub mod watch;
 #[cfg(feature = "simulated")]

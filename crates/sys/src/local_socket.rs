@@ -11,7 +11,13 @@ use std::time::Duration;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustix::process::geteuid;
 
-use crate::{clock, event};
+use crate::{clock, event, unix_sockets};
+
+/// The flags of a listening socket in `/proc/net/unix` (`__SO_ACCEPTCON`).
+const ACCEPTS: &str = "00010000";
+
+/// The type of a stream socket there.
+const STREAM: &str = "0001";
 
 /// A listening socket with an abstract name. It accepts connections only from the same user and
 /// from root.
@@ -45,24 +51,47 @@ impl NamedListener {
     }
 }
 
-/// Returns the abstract names in this network namespace that begin with `prefix`, sorted and
-/// without duplicates. Names that are not UTF-8 are left out. Other users may own some of the
-/// names.
+/// Returns the abstract names in this network namespace that begin with `prefix` and accept
+/// connections, sorted and without duplicates. Names that are not UTF-8 are left out, and so are
+/// those of other users but root, as far as the kernel tells whose they are.
 ///
 /// # Errors
 /// When the kernel's list of sockets cannot be read.
 pub fn names(prefix: &str) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for line in BufReader::new(File::open("/proc/net/unix")?).split(b'\n') {
-        let line = line?;
-        let Ok(line) = std::str::from_utf8(&line) else { continue };
-        // A line has seven fields and the name, whose leading zero byte is shown as `@`.
-        let name = line.split_ascii_whitespace().nth(7).and_then(|name| name.strip_prefix('@'));
-        names.extend(name.filter(|name| name.starts_with(prefix)).map(str::to_owned));
+    let told = unix_sockets::listening(&mut |name, user| {
+        let is_ours = user == 0 || user == geteuid().as_raw();
+        let name = std::str::from_utf8(name).ok().filter(|name| name.starts_with(prefix));
+        names.extend(name.filter(|_| is_ours).map(str::to_owned));
+    });
+    if told.is_err() {
+        // Kernels before 5.3 or without unix_diag, or a filter of system calls.
+        names = names_of_all(prefix)?;
     }
     names.sort_unstable();
     names.dedup();
     Ok(names)
+}
+
+/// Returns the names of [`names`], those of other users, too.
+fn names_of_all(prefix: &str) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for line in BufReader::new(File::open("/proc/net/unix")?).split(b'\n') {
+        let line = line?;
+        let Ok(line) = std::str::from_utf8(&line) else { continue };
+        names.extend(listening(line).filter(|name| name.starts_with(prefix)).map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// Returns the abstract name in a line of `/proc/net/unix` (unix(7)) if it is that of a stream socket
+/// which somebody listens on. A line has seven fields and the name, whose leading zero byte is shown
+/// as `@`.
+fn listening(line: &str) -> Option<&str> {
+    let mut fields = line.split_ascii_whitespace();
+    let is_listening = fields.nth(3) == Some(ACCEPTS);
+    let is_stream = fields.next() == Some(STREAM);
+    fields.nth(2).filter(|_| is_listening && is_stream)?.strip_prefix('@')
 }
 
 /// How many sockets [`hear`] listens to, and for how long.
@@ -224,14 +253,37 @@ mod tests {
         let own = format!("{before}-z");
         let door = NamedListener::open(&own).unwrap();
         let speaker = std::thread::spawn(move || door.next(SOON).unwrap().write_all(b"here"));
-        let all = names(&before).unwrap();
-        assert_eq!(all.len(), 301);
+        assert_eq!(names(&before).unwrap(), [own.as_str()]);
+        let mut all = names_of_all(&before).unwrap();
+        assert_eq!(all.len(), 301, "an old kernel does not tell whose they are");
+        all.sort();
         let hearing = Hearing { sockets_max: 256, length_max: 1000, patience: 100 * SOON };
         let heard = hear(&all, hearing);
         assert_eq!((heard.messages, heard.silent), (vec![b"here".to_vec()], 0));
         speaker.join().unwrap().unwrap();
         drop(others.stdin.take());
         others.wait().unwrap();
+    }
+
+    /// Binds a socket of this type to a name. Nobody can connect to it until it is listened on.
+    fn bind(kind: SocketType, name: &str) -> OwnedFd {
+        let socket = rustix::net::socket(AddressFamily::UNIX, kind, None).unwrap();
+        let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+        rustix::net::bind(&socket, &address).unwrap();
+        socket
+    }
+
+    #[test]
+    fn sockets_to_which_nobody_can_connect_hide_none() {
+        let before = name("bound");
+        let _bound = bind(SocketType::STREAM, &format!("{before}-bound"));
+        let _datagrams = bind(SocketType::DGRAM, &format!("{before}-datagrams"));
+        let packets = bind(SocketType::SEQPACKET, &format!("{before}-packets"));
+        rustix::net::listen(&packets, 1).unwrap();
+        let own = format!("{before}-z");
+        let _door = NamedListener::open(&own).unwrap();
+        assert_eq!(names(&before).unwrap(), [own.as_str()]);
+        assert_eq!(names_of_all(&before).unwrap(), [own.as_str()], "by an old kernel's list");
     }
 
     #[test]

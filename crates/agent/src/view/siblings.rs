@@ -14,7 +14,7 @@ use garland_sys::{process, random};
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// The maximum number of agents that are asked; further ones count as silent. Sockets of other
-/// users, who may take names like theirs, do not count.
+/// users, who may take names like theirs, do not count, nor does what nobody listens on.
 const ASKED: usize = 256;
 
 /// Returns the prefix of the names of all agents' sockets on a node. It is computed once, since a
