@@ -25,7 +25,6 @@ use garland_copy::spec::CopySpec;
 use garland_core::cluster::Node;
 use garland_core::farm::Text;
 use garland_core::units::{Nanos, bytes};
-use garland_dataplane::Mounts;
 use garland_sys::clock;
 use garland_sys::error::reason;
 use garland_sys::folder_events::ClosedFiles;
@@ -141,7 +140,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let links: u32 = linked.or_nothing("linking the nodes")?.iter().map(|node| node.count).sum();
     let agents = start(&nodes, true)?;
     hand_out_key(&place)?;
-    let events = ClosedFiles::watch(directory.path()).ok();
+    let events = directory.closed_files().ok();
     let queue = Queue::new(nodes.len(), up.quiet());
     let (finished_file, finished) = directory
         .finished()
@@ -521,7 +520,10 @@ impl Spool<'_> {
                     .map_err(|error| Failure::nothing(format!("{}: {}", what(), reason(&error))))?;
                 CopySource::from_file(file, &path, disk)
             }
-            _ => CopySource::open_tree(&spec, self.interrupts, disk, Mounts::LeftOut),
+            _ => {
+                let folder = self.directory.folder().or_nothing("cannot open the spool")?;
+                CopySource::open_entry(&spec, folder, &path, self.interrupts, disk)
+            }
         };
         let phases = Phases::since_now();
         let copy = PlannedCopy::opening(open, &spec, self.place, target, phases)?;

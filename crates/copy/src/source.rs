@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
 use garland_dataplane::{
-    Content, Mounts, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, TreeSource,
+    Content, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, TreeSource,
 };
 use garland_protocol::{Destination, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
@@ -60,34 +60,43 @@ impl CopySource {
                     "several sources ({count}) need -r, which copies them into one directory"
                 )))
             }
-            _ => Self::open_tree(spec, interrupts, disk, Mounts::Entered),
+            _ => Self::open_tree(spec, interrupts, disk),
         }
     }
 
     /// Opens the sources as a tree, whatever they are. No link is followed.
-    pub fn open_tree(
+    fn open_tree(
         spec: &CopySpec,
         interrupts: &Arc<Interrupts>,
         disk: Option<u64>,
-        mounts: Mounts,
     ) -> Result<Self, Failure> {
-        let options = ScanOptions {
-            excludes: spec.source.excludes.clone(),
-            attributes: spec.source.keeps_attributes,
-            sweep: spec.source.removes_others,
-            root: &Root::Free,
-            stop: &|| interrupts.have_come(),
-        };
+        let stop = || interrupts.have_come();
+        let options = scan_options(spec, &stop);
         let tree = match (&spec.source.chosen_by, &spec.source.paths[..]) {
-            (None, sources) if mounts == Mounts::LeftOut => {
-                TreeSource::open_unmounted(sources, &options)
-            }
             (None, sources) => TreeSource::open(sources, &options),
             (Some(file), [source]) => TreeSource::open_chosen(source, &chosen(file)?, &options),
             (Some(_), _) => {
                 return Err(Failure::usage("--files-from needs one SOURCE, a directory"));
             }
         };
+        Self::from_tree(tree, disk)
+    }
+
+    /// Opens the entry of the open directory `folder` that has the last name of `path`, its path, as a
+    /// tree. No link is followed, and no other file system is entered.
+    pub fn open_entry(
+        spec: &CopySpec,
+        folder: OwnedFd,
+        path: &Path,
+        interrupts: &Arc<Interrupts>,
+        disk: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let stop = || interrupts.have_come();
+        let tree = TreeSource::open_entry(folder, path, &scan_options(spec, &stop));
+        Self::from_tree(tree, disk)
+    }
+
+    fn from_tree(tree: Result<TreeSource, ScanError>, disk: Option<u64>) -> Result<Self, Failure> {
         let tree = tree.map_err(scan_failure)?;
         Ok(Self::Tree(Arc::new(tree.on_disk(Pace::of(disk).as_ref()))))
     }
@@ -342,6 +351,17 @@ fn open_input(layout: Layout) -> io::Result<StreamSource> {
 /// Whether a path is a regular file. Files are copied in the same way with and without `-r`.
 fn is_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|stat| stat.is_file())
+}
+
+/// Returns how the sources of a tree are scanned, until `stop` returns true.
+fn scan_options<'a>(spec: &CopySpec, stop: &'a dyn Fn() -> bool) -> ScanOptions<'a> {
+    ScanOptions {
+        excludes: spec.source.excludes.clone(),
+        attributes: spec.source.keeps_attributes,
+        sweep: spec.source.removes_others,
+        root: &Root::Free,
+        stop,
+    }
 }
 
 fn scan_failure(error: ScanError) -> Failure {

@@ -47,6 +47,5 @@ pub use pace::Pace;
 pub use recorder::Tracing;
 pub use source::{Content, RemoteFile, Source, SourceError, StreamSource, join};
 pub use tree::{
-    LeftOut, Mounts, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread,
-    name_of,
+    LeftOut, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread, name_of,
 };

@@ -7,19 +7,23 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
 use garland_results::lock::{LockFile, is_held};
+use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
+use garland_sys::folder_events::ClosedFiles;
 use garland_sys::mounts::open_unmounted;
 use garland_sys::writers::{self, Writers};
 use garland_sys::{new_file, ownership};
 use garland_terminal::failure::{Failure, OrFailure};
-use rustix::fs::{CWD, Dir, FileType, OFlags, RenameFlags, fstat, fstatvfs, renameat_with};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fstatvfs, mkdirat, openat, renameat,
+    renameat_with, statat,
+};
 use rustix::io::Errno;
 use serde::Serialize;
 
@@ -70,11 +74,13 @@ pub fn shown(name: impl AsRef<OsStr>) -> String {
     Text::from(name.as_ref().as_bytes()).escaped().into_owned()
 }
 
-/// The directory of a spool, which this process serves.
+/// The directory of a spool, which this process serves. All that is in it is reached by its
+/// descriptor, whatever becomes of its path and of the directories above.
 pub struct SpoolDir {
     path: PathBuf,
+    folder: OwnedFd,
     /// `done`: its name may be given to a link later, by others who may write to the directory.
-    done: File,
+    done: OwnedFd,
     /// The longest name in `done`, in bytes.
     name_max: usize,
     _lock: LockFile,
@@ -113,25 +119,19 @@ impl SpoolDir {
         // Without links, and where nobody else can put another directory in place of one.
         let opening = || format!("opening {}", shown(&path));
         let path = fs::canonicalize(&path).or_nothing(opening())?;
-        let done = path.join(DONE);
-        if let Some(open) = ownership::open_folder(&path).or_nothing(opening())? {
-            let inner = path.strip_prefix(&open.path).ok().and_then(|inner| inner.iter().next());
-            let replaced = inner.map_or_else(|| done.clone(), |inner| open.path.join(inner));
-            let message = format!("cannot keep copied files in {}: {}", shown(&replaced), open.why);
-            let hint =
-                format!("chmod +t {} lets each user change own files only", shown(&open.path));
-            return Err(Failure::usage(message).hint(hint));
-        }
-        let done = open_done(&done)?;
-        if Self::is_served(&path) {
+        refuse_open(&path)?;
+        let folder = open_folder(&path).or_nothing(opening())?;
+        let done = open_done(&folder, &path.join(DONE))?;
+        let lock = path_in(&done, LOCK);
+        if is_held(&lock) {
             let message = format!("another garland serves the spool {}", shown(&path));
             return Err(Failure::usage(message).hint("garland status shows it"));
         }
-        let lock = path.join(DONE).join(LOCK);
-        let lock = LockFile::hold(&lock).or_nothing(format!("locking {}", shown(&lock)))?;
+        let locking = || format!("locking {}", shown(path.join(DONE).join(LOCK)));
+        let lock = LockFile::hold(&lock).or_nothing(locking())?;
         let limit = fstatvfs(&done).map_or(0, |system| system.f_namemax);
         let name_max = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(NAME_MAX);
-        Ok(Self { path, done, name_max, _lock: lock })
+        Ok(Self { path, folder, done, name_max, _lock: lock })
     }
 
     /// Returns whether a process serves the spool `path`.
@@ -144,7 +144,23 @@ impl SpoolDir {
         &self.path
     }
 
-    /// Returns the path of an entry.
+    /// Returns a descriptor of the directory.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub fn folder(&self) -> io::Result<OwnedFd> {
+        self.folder.try_clone()
+    }
+
+    /// Watches the directory from now on.
+    ///
+    /// # Errors
+    /// As [`ClosedFiles::watch`].
+    pub fn closed_files(&self) -> io::Result<ClosedFiles> {
+        ClosedFiles::watch(&path_in(&self.folder, "."))
+    }
+
+    /// Returns the path of an entry, for messages.
     pub fn path_of(&self, entry: &Entry) -> PathBuf {
         self.path.join(&entry.name)
     }
@@ -154,7 +170,7 @@ impl SpoolDir {
     /// # Errors
     /// When the file can neither be read nor written.
     pub fn finished(&self) -> io::Result<(FinishedFile, FinishedEntries)> {
-        FinishedFile::open(&self.done_path().join(FINISHED))
+        FinishedFile::open(&path_in(&self.done, FINISHED))
     }
 
     /// Reads which entries wait, in the order in which they came. Names that begin with a dot are
@@ -163,17 +179,20 @@ impl SpoolDir {
     /// cannot be moved.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// When the directory cannot be read, or was removed.
     pub fn entries(&self) -> io::Result<Found> {
-        let folder = File::open(&self.path)?;
+        if fstat(&self.folder)?.st_nlink == 0 {
+            // It was removed. A directory of its path is another one.
+            return Err(ErrorKind::NotFound.into());
+        }
         let mut entries = Vec::new();
         let mut left_out = Vec::new();
-        for found in Dir::read_from(&folder)? {
+        for found in Dir::read_from(&self.folder)? {
             let name = OsString::from_vec(found?.file_name().to_bytes().to_vec());
             if name.as_bytes().starts_with(b".") || name == DONE {
                 continue;
             }
-            let found = open_unmounted(&folder, &name, OFlags::PATH);
+            let found = open_unmounted(&self.folder, &name, OFlags::PATH);
             match found.map_err(unmounted).and_then(|found| Ok(fstat(found)?)) {
                 Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
                     // The inode changes when it gets its name (rename(2)).
@@ -199,7 +218,7 @@ impl SpoolDir {
     pub fn open_file(&self, entry: &Entry) -> io::Result<File> {
         // The open of a pipe would wait.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = File::from(open_unmounted(File::open(&self.path)?, &entry.name, flags)?);
+        let file = File::from(open_unmounted(&self.folder, &entry.name, flags)?);
         match entry.is_version(&file) {
             true => Ok(file),
             false => Err(io::Error::other("it was replaced when the copy began")),
@@ -222,7 +241,7 @@ impl SpoolDir {
     /// # Errors
     /// As [`Status::read`].
     pub fn status(&self, entry: &Entry, stop: &dyn Fn() -> bool) -> io::Result<Status> {
-        Status::read(File::open(&self.path)?, &entry.name, stop)
+        Status::read(&self.folder, &entry.name, stop)
     }
 
     /// Reads the status of the entry `place` in `done`.
@@ -235,8 +254,7 @@ impl SpoolDir {
 
     /// Returns whether the version of `entry` still has its name.
     pub fn has(&self, entry: &Entry) -> bool {
-        let folder = File::open(&self.path);
-        let found = folder.and_then(|folder| open_unmounted(folder, &entry.name, OFlags::PATH));
+        let found = open_unmounted(&self.folder, &entry.name, OFlags::PATH);
         found.is_ok_and(|found| entry.is_version(&File::from(found)))
     }
 
@@ -263,13 +281,11 @@ impl SpoolDir {
         if !self.has(entry) {
             return Ok(Moved::Late(Box::new(self.status(entry, &|| false)?)));
         }
-        let from = self.path_of(entry);
         let place = self.free_place(&entry.name);
-        let to = self.done_path().join(&place);
-        let beside = self.done_path().join(self.result_name("", &place));
+        let beside = path_in(&self.done, self.result_name("", &place));
         // First the result, so that it is there as soon as the entry is.
         write(&beside, result)?;
-        if let Err(error) = rename_new(&from, &to) {
+        if let Err(error) = rename_new(&self.folder, &entry.name, &self.done, &place) {
             fs::remove_file(&beside)?;
             return Err(error);
         }
@@ -299,21 +315,16 @@ impl SpoolDir {
     /// # Errors
     /// When it cannot be moved, such as when the name was given to a newer version.
     pub fn take_back(&self, name: &OsStr, place: &OsStr) -> io::Result<()> {
-        rename_new(&self.done_path().join(place), &self.path.join(name))?;
-        match fs::remove_file(self.done_path().join(self.result_name("", place))) {
+        rename_new(&self.done, place, &self.folder, name)?;
+        match fs::remove_file(path_in(&self.done, self.result_name("", place))) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Returns a path that leads to `done`, whatever has that name now.
-    fn done_path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.done.as_raw_fd()))
-    }
-
     /// Returns the path of the result of an entry that waits.
     fn result_of(&self, entry: &Entry) -> PathBuf {
-        self.path.join(self.result_name(".", &entry.name))
+        path_in(&self.folder, self.result_name(".", &entry.name))
     }
 
     /// Returns the name of the result of an entry: what stands before its name, the name, or as
@@ -339,8 +350,7 @@ impl SpoolDir {
             place.push(number);
             place
         };
-        let done = self.done_path();
-        let is_free = |name: &OsStr| fs::symlink_metadata(done.join(name)).is_err();
+        let is_free = |name: &OsStr| is_free(&self.done, name);
         let mut places = (0..=u32::MAX).map(numbered);
         let free = places.find(|place| is_free(place) && is_free(&self.result_name("", place)));
         free.unwrap_or_else(|| name.to_owned())
@@ -363,13 +373,33 @@ fn cut(name: &OsStr, room: usize) -> Cow<'_, OsStr> {
     Cow::Owned(short)
 }
 
-/// Opens the directory `done`, which is created if missing.
-fn open_done(path: &Path) -> Result<File, Failure> {
+/// Refuses a directory that others can replace, or in which they can replace `done`. `path` is an
+/// absolute path without links.
+fn refuse_open(path: &Path) -> Result<(), Failure> {
+    let opening = || format!("opening {}", shown(path));
+    let Some(open) = ownership::open_folder(path).or_nothing(opening())? else { return Ok(()) };
+    let inner = path.strip_prefix(&open.path).ok().and_then(|inner| inner.iter().next());
+    let replaced = inner.map_or_else(|| path.join(DONE), |inner| open.path.join(inner));
+    let message = format!("cannot keep copied files in {}: {}", shown(&replaced), open.why);
+    let hint = format!("chmod +t {} lets each user change own files only", shown(&open.path));
+    Err(Failure::usage(message).hint(hint))
+}
+
+/// Opens the directory `path`, an absolute path, without following a link.
+fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    let top = Root::Free.top()?;
+    let found = confine::beneath(&top, path.strip_prefix("/").unwrap_or(path))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(found, ".", flags, Mode::empty())?)
+}
+
+/// Opens the directory `done` in `folder`, which is created if missing. `path` is its path.
+fn open_done(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, Failure> {
     let name = shown(path);
     // Whatever the umask says: others shall not write there.
-    match fs::DirBuilder::new().mode(0o755).create(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            return Err(error).or_nothing(format!("creating {name}"));
+    match mkdirat(folder, DONE, Mode::from_raw_mode(0o755)) {
+        Err(error) if error != Errno::EXIST => {
+            return Err(io::Error::from(error)).or_nothing(format!("creating {name}"));
         }
         _ => {}
     }
@@ -377,26 +407,37 @@ fn open_done(path: &Path) -> Result<File, Failure> {
         let message = format!("cannot move copied files to {name}: {why}");
         Failure::usage(message).hint("move it away: garland makes a directory of your own there")
     };
-    let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
-    let mut options = File::options();
-    let opened = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let done = match opened.as_ref().map_err(Errno::from_io_error) {
-        Err(Some(Errno::LOOP | Errno::NOTDIR)) => return Err(refused("it is not a directory")),
-        _ => opened.or_nothing(format!("opening {name}"))?,
+    let opening = || format!("opening {name}");
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let done = match openat(folder, DONE, flags, Mode::empty()) {
+        Err(Errno::LOOP | Errno::NOTDIR) => return Err(refused("it is not a directory")),
+        opened => opened.map_err(io::Error::from).or_nothing(opening())?,
     };
-    let stat = done.metadata().or_nothing(format!("opening {name}"))?;
-    match ownership::fault_of_file(path, &stat) {
+    let itself = path_in(&done, ".");
+    let stat = fs::metadata(&itself).or_nothing(opening())?;
+    match ownership::fault_of_file(&itself, &stat) {
         Some(why) => Err(refused(&why)),
         None => Ok(done),
     }
 }
 
-/// Renames `from` unless something has the name `to`.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+/// Returns a path that leads to `name` in the open directory `folder`, whatever has the path of that
+/// directory now.
+fn path_in(folder: &OwnedFd, name: impl AsRef<Path>) -> PathBuf {
+    Path::new(&confine::by_descriptor(folder)).join(name)
+}
+
+/// Returns whether nothing in the directory `folder` has this name.
+fn is_free(folder: &OwnedFd, name: &OsStr) -> bool {
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_err()
+}
+
+/// Renames an entry of one directory to a name in another one, unless something has that name.
+fn rename_new(from: &OwnedFd, name: &OsStr, to: &OwnedFd, new_name: &OsStr) -> io::Result<()> {
+    match renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE) {
         // The file system cannot do this at once, such as NFS.
-        Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(to).is_err() => {
-            fs::rename(from, to)
+        Err(Errno::INVAL | Errno::NOSYS) if is_free(to, new_name) => {
+            Ok(renameat(from, name, to, new_name)?)
         }
         Err(Errno::INVAL | Errno::NOSYS) => Err(ErrorKind::AlreadyExists.into()),
         renamed => Ok(renamed?),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,10 +21,10 @@ use super::index::{Body, Index, Stamp};
 use super::left_out::{LeftOut, absence};
 use super::making::{Bodies, make};
 use super::objects::{ObjectFile, Objects, Unread, tree_of};
-use super::place::{Mounts, Opener, Place, names_to, path_of, record_of};
+use super::place::{Opener, Place, names_to, path_of, record_of};
 use super::remainder::Remainder;
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
-use super::walk::{scan, scan_chosen};
+use super::walk::{scan, scan_chosen, scan_entry};
 use crate::feed::FeedError;
 use crate::pace::{self, Pace};
 use crate::source::{Content, data_after};
@@ -82,19 +83,20 @@ impl TreeSource {
         sources: &[impl AsRef<Path>],
         options: &ScanOptions<'_>,
     ) -> Result<Self, ScanError> {
-        scan(sources, options, Mounts::Entered).map(Self::new)
+        scan(sources, options).map(Self::new)
     }
 
-    /// Scans all `sources` as [`open`](Self::open) does, without other file systems that are mounted in
-    /// them.
+    /// Scans the entry of the open directory `folder` that has the last name of `path`, without other
+    /// file systems that are mounted in it. `path` is its path in messages.
     ///
     /// # Errors
-    /// As for [`open`](Self::open), and when a source is a mount point.
-    pub fn open_unmounted(
-        sources: &[impl AsRef<Path>],
+    /// As for [`open`](Self::open), and when the entry is a mount point.
+    pub fn open_entry(
+        folder: OwnedFd,
+        path: &Path,
         options: &ScanOptions<'_>,
     ) -> Result<Self, ScanError> {
-        scan(sources, options, Mounts::LeftOut).map(Self::new)
+        scan_entry(folder, path, options).map(Self::new)
     }
 
     /// Scans the entries `chosen` of the directory `source`, which keep their paths in it.

@@ -25,14 +25,9 @@ const STAT_BLOCK: i64 = 512;
 /// Scans all `sources`. The entries of each directory are scanned in the order of their names. If
 /// the path of a source ends in a slash, only the content of that directory is copied; any other
 /// source is copied under its own name.
-pub fn scan(
-    sources: &[impl AsRef<Path>],
-    options: &ScanOptions<'_>,
-    mounts: Mounts,
-) -> Result<Scan, ScanError> {
+pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<Scan, ScanError> {
     let mut names = HashSet::new();
     let mut walk = Walk::new(options);
-    walk.mounts = mounts;
     walk.scan.begin(options);
     for source in sources {
         let source = source.as_ref();
@@ -41,11 +36,27 @@ pub fn scan(
                 if !names.insert(name.to_owned()) {
                     return Err(ScanError::Twice(name.to_string_lossy().into_owned()));
                 }
-                walk.named(source, name.as_bytes())?;
+                let folder = walk.begin(source, above(source))?;
+                walk.named(&folder, source, name.as_bytes())?;
             }
             None => walk.content(source)?,
         }
     }
+    Ok(walk.scan.end())
+}
+
+/// Scans the entry of the open directory `folder` that has the last name of `path`, its path. Other
+/// file systems that are mounted in it are left out.
+pub fn scan_entry(
+    folder: OwnedFd,
+    path: &Path,
+    options: &ScanOptions<'_>,
+) -> Result<Scan, ScanError> {
+    let mut walk = Walk::new(options);
+    walk.mounts = Mounts::LeftOut;
+    walk.scan.begin(options);
+    let folder = walk.begin_in(folder, path, above(path))?;
+    walk.named(&folder, path, name_of(path).unwrap_or_default().as_bytes())?;
     Ok(walk.scan.end())
 }
 
@@ -106,18 +117,17 @@ impl<'a> Walk<'a> {
         Self { options, mounts, scan, path, top: 0, depth: 0, chosen, incomplete, user, firsts }
     }
 
-    /// Scans a source that is copied under its own name.
-    fn named(&mut self, source: &Path, name: &[u8]) -> Result<(), ScanError> {
+    /// Scans a source that is copied under its own name, `name` in the directory `folder`.
+    fn named(&mut self, folder: &OwnedFd, source: &Path, name: &[u8]) -> Result<(), ScanError> {
         let above = source.parent().filter(|above| !above.as_os_str().is_empty());
-        let folder = self.begin(source, above.unwrap_or(Path::new(".")))?;
         self.path = above.map_or_else(Vec::new, with_slash);
         self.top = self.path.len();
-        let stat = self.mounts.stat(&folder, name);
+        let stat = self.mounts.stat(folder, name);
         let stat = stat.map_err(|error| unopened(source, &error))?;
         if let Some(is) = other_kind(&stat) {
             return Err(ScanError::Kind { path: source.display().to_string(), is });
         }
-        self.entry(&folder, name, TOP)
+        self.entry(folder, name, TOP)
     }
 
     /// Scans a directory of which only the content is copied. Its metadata is applied to the
@@ -138,14 +148,24 @@ impl<'a> Walk<'a> {
     /// the records of that source.
     fn begin(&mut self, source: &Path, folder: &Path) -> Result<OwnedFd, ScanError> {
         let opened = self.options.root.open_dir(folder, false);
-        let opened = opened.and_then(|fd| Ok((fd.try_clone()?, fd)));
-        let (fd, kept) = opened.map_err(|error| unopened(source, &error))?;
+        self.begin_in(opened.map_err(|error| unopened(source, &error))?, source, folder)
+    }
+
+    /// Begins the records of `source`, whose top-level entries are in the open directory `opened` with
+    /// the path `folder`.
+    fn begin_in(
+        &mut self,
+        opened: OwnedFd,
+        source: &Path,
+        folder: &Path,
+    ) -> Result<OwnedFd, ScanError> {
+        let kept = opened.try_clone().map_err(|error| unopened(source, &error))?;
         let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };
         let first = self.scan.index.len();
         self.scan.places.push(Place { folder: kept, path, first, mounts: self.mounts });
         // A later source may replace files of an earlier one, so it gets no hard links to those.
         self.firsts.clear();
-        Ok(fd)
+        Ok(opened)
     }
 
     /// Scans the content of a directory with the record number `number`. Nodes remove other files
@@ -348,6 +368,11 @@ fn other_kind(stat: &Stat) -> Option<&'static str> {
     })
 }
 
+/// Returns the path of the directory that a source is in.
+fn above(source: &Path) -> &Path {
+    source.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn with_slash(path: &Path) -> Vec<u8> {
     let mut bytes = path.as_os_str().as_bytes().to_vec();
     if !bytes.ends_with(b"/") {
@@ -385,8 +410,8 @@ mod tests {
             root: &Root::Free,
             stop: &|| false,
         };
-        let scanned = scan(&[dir.join("tree")], &options, Mounts::LeftOut);
-        let refused = scan(std::slice::from_ref(&inner), &options, Mounts::LeftOut);
+        let scanned = scan_entry(folder(&dir.join("")), &dir.join("tree"), &options);
+        let refused = scan_entry(folder(&dir.join("tree")), &inner, &options);
         drop(device);
         fuse::unmount(&inner, true).unwrap();
         let scan = scanned.unwrap();
@@ -395,5 +420,33 @@ mod tests {
         assert!(left_out.path.ends_with("tree/inner"));
         assert!(left_out.reason.ends_with(MOUNTED), "{}", left_out.reason);
         assert!(refused.unwrap_err().to_string().ends_with(MOUNTED));
+    }
+
+    fn folder(path: &Path) -> OwnedFd {
+        Root::Free.open_dir(path, false).unwrap()
+    }
+
+    #[test]
+    fn an_entry_is_that_of_the_open_directory_whatever_has_its_path_now() {
+        let dir = Scratch::new("replaced-tree");
+        let tree = dir.join("spool/tree");
+        std::fs::create_dir_all(&tree).unwrap();
+        std::fs::write(tree.join("own"), "own").unwrap();
+        let opened = folder(&dir.join("spool"));
+        std::fs::rename(dir.join("spool"), dir.join("away")).unwrap();
+        std::fs::create_dir_all(&tree).unwrap();
+        std::fs::write(tree.join("foreign"), "foreign").unwrap();
+        let options = ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: false,
+            root: &Root::Free,
+            stop: &|| false,
+        };
+        let scan = scan_entry(opened, &tree, &options).unwrap();
+        let names = (0..scan.index.len()).map(|number| names_to(&scan.index, number).join(&b'/'));
+        let names: Vec<Vec<u8>> = names.filter(|name| name.ends_with(b"n")).collect();
+        assert_eq!(names, [b"tree/own"]);
+        assert_eq!(scan.places[0].path, with_slash(&dir.join("spool")));
     }
 }

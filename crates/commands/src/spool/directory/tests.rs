@@ -184,6 +184,38 @@ fn links_at_names_of_the_spool_are_not_followed() {
     fs::remove_file(&precious).unwrap();
 }
 
+#[test]
+fn a_directory_in_place_of_the_spool_is_neither_read_nor_written() {
+    let spool = Spool::new("replaced");
+    let path = spool.0.path().to_owned();
+    spool.put("a", "own");
+    let (entry, status) = spool.first();
+    let away = path.with_extension("away");
+    fs::rename(&path, &away).unwrap();
+    fs::create_dir_all(path.join(DONE)).unwrap();
+    fs::write(path.join("a"), "foreign").unwrap();
+    assert_eq!(spool.0.entries().unwrap().entries, [entry.clone()]);
+    let text = io::read_to_string(spool.0.open_file(&entry).unwrap()).unwrap();
+    assert_eq!(text, "own");
+    spool.0.keep_result(&entry, &"waits").unwrap();
+    let finished = spool.0.finish(&entry, &status, &"done").unwrap();
+    assert!(matches!(finished, Moved::Whole(..)), "{finished:?}");
+    assert_eq!(fs::read_to_string(away.join("done/a")).unwrap(), "own");
+    assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "foreign");
+    assert_eq!(fs::read_dir(path.join(DONE)).unwrap().count(), 0);
+    spool.0.take_back(OsStr::new("a"), OsStr::new("a")).unwrap();
+    assert_eq!(fs::read_to_string(away.join("a")).unwrap(), "own");
+    fs::remove_dir_all(&away).unwrap();
+}
+
+#[test]
+fn a_spool_that_was_removed_cannot_be_read() {
+    let spool = Spool::new("removed");
+    fs::remove_dir_all(spool.0.path()).unwrap();
+    let error = spool.0.entries().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
 /// Returns why the spool `path` is refused.
 fn refused(path: &Path) -> String {
     let Err(refused) = SpoolDir::open(path) else { panic!("{} is served", path.display()) };
@@ -278,8 +310,8 @@ fn an_entry_that_became_a_link_or_a_pipe_is_not_opened_and_a_pipe_is_left_out() 
     assert_eq!(spool.0.writers(&entry), Writers::Unknown);
     assert!(!entry.is_version(&File::open(&precious).unwrap()));
     fs::remove_file(path.join("a")).unwrap();
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(CWD, path.join("a"), FileType::Fifo, mode, 0).unwrap();
+    let mode = Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path.join("a"), FileType::Fifo, mode, 0).unwrap();
     assert!(spool.0.open_file(&entry).is_err(), "and opening it did not wait");
     let found = spool.0.entries().unwrap();
     assert!(found.entries.is_empty());
@@ -290,7 +322,7 @@ fn an_entry_that_became_a_link_or_a_pipe_is_not_opened_and_a_pipe_is_left_out() 
 
 /// A file system that answers nothing, as one of another user may do. It is released when this is
 /// dropped.
-struct Silent(PathBuf, Option<std::os::fd::OwnedFd>);
+struct Silent(PathBuf, Option<OwnedFd>);
 
 impl Silent {
     fn mount(path: &Path) -> Self {
