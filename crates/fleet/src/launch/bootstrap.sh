@@ -40,11 +40,13 @@ become() {
   exec /proc/self/fd/9 "$@";
 };
 mine() { [ -d "$1" ] && [ -O "$1" ]; };
-# A directory that this user has just created has the mode of the umask below.
+# A directory that this user has just created has the mode of the umask below. What is checked and changed
+# is the directory that was entered: the name $1 may mean a link by now. It does not if it has the inode
+# of that directory at last, and then no other user can give the name away, as in /tmp.
 private() {
   o=; if [ -d "$1" ]; then o=old; else mkdir -p "$1" 2>/dev/null; fi;
-  if [ -h "$1" ]; then return 1; fi;
-  mine "$1" && { [ -z "$o" ] || chmod 700 "$1"; } && [ -w "$1" ];
+  ( cd "$1" 2>/dev/null && mine . && { [ -z "$o" ] || chmod 700 .; } && [ -w . ] &&
+    [ "$(stat -c %d:%i . 2>/dev/null)" = "$(stat -c %d:%i "$1" 2>/dev/null)" ] );
 };
 h=host; read -r h </proc/sys/kernel/hostname;
 i=boot; read -r i </proc/sys/kernel/random/boot_id; i=${i%%-*};

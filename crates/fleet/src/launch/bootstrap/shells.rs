@@ -193,6 +193,35 @@ fn a_link_that_takes_the_name_of_the_new_program_is_not_written_through() {
 }
 
 #[test]
+fn a_link_that_takes_the_name_of_the_programs_directory_is_not_followed() {
+    everywhere("directory", |node| {
+        let ours = program("ours");
+        let _ = node.put(".cache/garland/a", b"", 0o600);
+        let _ = node.put("victim/b", b"", 0o600);
+        let kept = node.home.join(".cache/garland");
+        let victim = node.home.join("victim");
+        set_mode(&kept, 0o755);
+        set_mode(&victim, 0o755);
+        // The tool puts the link there, between the look at the directory and its use.
+        let swap = format!(
+            "#!/bin/sh\nif [ -d {0} ] && [ ! -h {0} ]; then mv {0} {0}.old; ln -s {1} {0}; fi\n\
+             exec /usr/bin/chmod \"$@\"\n",
+            kept.display(),
+            victim.display()
+        );
+        let _ = node.put("bin/chmod", swap.as_bytes(), 0o700);
+        let said = node.launch(&ours);
+        assert!(kept.is_symlink(), "nothing was swapped");
+        let mode = fs::metadata(&victim).expect("it is there").mode();
+        assert_eq!(mode & 0o777, 0o755, "{said}");
+        let names = fs::read_dir(&victim).expect("it is there").flatten();
+        let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["b"], "{said}");
+        assert!(said.contains("ours agent\n"), "it is stored elsewhere: {said}");
+    });
+}
+
+#[test]
 fn wrong_bytes_never_run() {
     everywhere("sent", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
