@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use garland_control::Agent;
@@ -15,7 +16,7 @@ use garland_core::cluster::listen::ListenAt;
 use garland_core::farm::{Job, Text};
 use garland_protocol::{FarmAccess, FarmNode, KeyPair, Opening, PublicKey};
 use garland_results::places::Places;
-use garland_sys::private_file;
+use garland_sys::{private_file, process};
 
 use super::driver::Work;
 use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, Serves, local};
@@ -42,6 +43,10 @@ const SYSTEM: &[&str] = &[
     "/usr/bin",
     "/usr/lib",
     "/usr/lib64",
+    "/usr/libexec",
+    "/usr/local/bin",
+    "/usr/local/lib",
+    "/usr/local/sbin",
     "/usr/sbin",
     "/var/spool",
 ];
@@ -65,7 +70,7 @@ impl Server {
         let nodes = names.iter().zip(&keys);
         let nodes = nodes.map(|(name, keys)| FarmNode { name: name.clone(), key: keys.public });
         let folders = folders_of(jobs, &work.settings.folder);
-        refuse_private(&folders, work.places)?;
+        refuse_private(&folders, &Guarded::new(work.places))?;
         let folders = folders.iter().map(|folder| text(folder)).collect();
         let farm = FarmAccess { nodes: nodes.collect(), folders };
         let path = work.run.folder().join(ACCESS);
@@ -108,35 +113,80 @@ fn folders_of(jobs: &[Job], here: &Path) -> BTreeSet<PathBuf> {
     folders
 }
 
-/// Refuses to give the nodes the user's keys and start-up files, or Garland's, or what the system
-/// runs by.
+/// What of this machine nodes must not reach: who writes there acts as the user, or reads keys.
+struct Guarded {
+    /// The directories from which the user's commands run programs.
+    programs: Vec<PathBuf>,
+    /// The user's home directory, and that of the account if it is another one.
+    homes: Vec<PathBuf>,
+    /// Garland's state directory.
+    states: Vec<PathBuf>,
+}
+
+impl Guarded {
+    /// Returns what must not be reached of this user.
+    fn new(places: &Places) -> Self {
+        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let mut homes = vec![home];
+        homes.extend(account_home());
+        homes.extend(real(homes.iter()));
+        let mut states = vec![places.base().to_owned()];
+        states.extend(real(states.iter()));
+        let searched = std::env::var_os("PATH").unwrap_or_default();
+        let searched = std::env::split_paths(&searched).filter(|folder| folder.is_absolute());
+        let mut programs: Vec<PathBuf> = searched.collect();
+        programs.extend(real(programs.iter()));
+        Self { programs, homes, states }
+    }
+
+    /// Returns whether devices, processes or programs are in a directory, or below it.
+    fn acts(&self, folder: &Path) -> bool {
+        is_of_system(folder) || self.programs.iter().any(|it| it.starts_with(folder))
+    }
+
+    /// Returns whether a directory is a home directory, hidden in one, or that of Garland's state or
+    /// below it; or above these.
+    fn is_private(&self, folder: &Path) -> bool {
+        let is_hidden = |below: &Path| below.as_os_str().as_bytes().starts_with(b".");
+        let is_hidden_in = |home: &PathBuf| folder.strip_prefix(home).is_ok_and(is_hidden);
+        self.homes.iter().chain(&self.states).any(|it| it.starts_with(folder))
+            || self.homes.iter().any(is_hidden_in)
+            || self.states.iter().any(|state| folder.starts_with(state))
+    }
+}
+
+/// Refuses to give the nodes the user's keys and start-up files, or Garland's, or what the system or
+/// the user runs by.
 ///
 /// # Errors
-/// When one of the directories has them: the home directory, a hidden directory in it, the state
-/// directory, one of [`SYSTEM`], or one above these.
-fn refuse_private(folders: &BTreeSet<PathBuf>, places: &Places) -> Result<(), Failure> {
-    if let Some(folder) = folders.iter().find(|folder| is_of_system(folder)) {
+/// When one of the directories has them.
+fn refuse_private(folders: &BTreeSet<PathBuf>, guarded: &Guarded) -> Result<(), Failure> {
+    const HINT: &str = "move the files into a directory of their own, or use --data stage";
+    if let Some(folder) = folders.iter().find(|folder| guarded.acts(folder)) {
         let folder = folder.display();
         return Err(Failure::usage(format!(
             "cannot give the nodes the files of {folder}: devices, processes or programs are there"
         ))
-        .hint("move the files into a directory of their own, or use --data stage"));
+        .hint(HINT));
     }
-    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
-    let mut private = vec![home, places.base().to_owned()];
-    private.extend(real(private.iter()));
-    let is_private = |folder: &Path| {
-        let is_hidden = |below: &Path| below.as_os_str().as_bytes().starts_with(b".");
-        private
-            .iter()
-            .any(|it| it.starts_with(folder) || folder.strip_prefix(it).is_ok_and(is_hidden))
-    };
-    let Some(open) = folders.iter().find(|folder| is_private(folder)) else { return Ok(()) };
-    let open = open.display();
-    Err(Failure::usage(format!(
-        "--data mount would give the nodes all of {open}, with your keys and start-up files"
-    ))
-    .hint("move the files into a directory of their own, or use --data stage"))
+    match folders.iter().find(|folder| guarded.is_private(folder)) {
+        None => Ok(()),
+        Some(open) => Err(Failure::usage(format!(
+            "--data mount would give the nodes all of {}, with your keys and start-up files",
+            open.display()
+        ))
+        .hint(HINT)),
+    }
+}
+
+/// Returns the home directory of this user's account (`getent passwd`), whatever `HOME` says; none if it
+/// is unknown.
+fn account_home() -> Option<PathBuf> {
+    let user = process::user_id().to_string();
+    let output = Command::new("getent").args(["passwd", &user]).output().ok()?;
+    let line = output.stdout.split(|byte| *byte == b'\n').next()?;
+    let home = line.split(|byte| *byte == b':').nth(5).filter(|home| home.starts_with(b"/"))?;
+    Some(PathBuf::from(OsStr::from_bytes(home)))
 }
 
 /// Returns whether a directory is one of the system's, or in or above one.
@@ -182,14 +232,65 @@ mod tests {
 
     #[test]
     fn what_the_system_runs_by_is_not_given_to_nodes() {
-        for folder in ["/", "/dev", "/dev/input", "/proc", "/proc/self", "/etc", "/usr", "/sys/fs"]
-        {
+        for folder in [
+            "/",
+            "/dev",
+            "/dev/input",
+            "/proc",
+            "/proc/self",
+            "/etc",
+            "/usr",
+            "/usr/local",
+            "/usr/local/bin",
+            "/sys/fs",
+        ] {
             assert!(is_of_system(Path::new(folder)), "{folder}");
         }
         for folder in
             ["/dev/shm", "/dev/shm/a", "/etcetera", "/srv/etc", "/usr/local/data", "/run/a"]
         {
             assert!(!is_of_system(Path::new(folder)), "{folder}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_runs_or_keeps_to_himself_is_not_given_to_nodes() {
+        let guarded = Guarded {
+            programs: vec![PathBuf::from("/srv/tools/bin")],
+            homes: vec![PathBuf::from("/people/u")],
+            states: vec![PathBuf::from("/var/state")],
+        };
+        let refused = |folder: &str| {
+            let refused = refuse_private(&BTreeSet::from([PathBuf::from(folder)]), &guarded);
+            refused.err().map(|failure| failure.message().to_owned()).unwrap_or_default()
+        };
+        for folder in ["/srv", "/srv/tools", "/srv/tools/bin"] {
+            assert!(refused(folder).ends_with("programs are there"), "{folder}");
+        }
+        for folder in [
+            "/people",
+            "/people/u",
+            "/people/u/.ssh",
+            "/people/u/.config/a",
+            "/var/state",
+            "/var/state/host",
+        ] {
+            assert!(refused(folder).ends_with("your keys and start-up files"), "{folder}");
+        }
+        for folder in ["/people/u/data", "/people/u/data/.a", "/srv/tools/data", "/people/v"] {
+            assert_eq!(refused(folder), "", "{folder}");
+        }
+    }
+
+    #[test]
+    fn the_home_directory_of_the_account_is_known_without_the_environment() {
+        let passwords = std::fs::read_to_string("/etc/passwd").unwrap();
+        let user = process::user_id().to_string();
+        let fields = passwords.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let own = fields.into_iter().find(|fields| fields.get(2) == Some(&user.as_str()));
+        // Accounts of a directory service are not in the file.
+        if let Some(own) = own {
+            assert_eq!(account_home(), Some(PathBuf::from(own[5])));
         }
     }
 }
