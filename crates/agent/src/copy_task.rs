@@ -42,6 +42,8 @@ pub struct CopyTask {
     source: Option<Arc<dyn Content>>,
     /// How the file is read back before it is renamed.
     read_back: ReadBack,
+    /// The memory at the head of the reports of absent parts of a tree, in bytes.
+    absence_max: usize,
     threads: Vec<JoinHandle<()>>,
     finishing: Finishing,
     /// Accepts links of neighbours until the copy ends.
@@ -117,17 +119,16 @@ impl CopyTask {
         begin.routes.into_iter().for_each(|route| member.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
         member.sample_now();
-        let (read_back, finishing) = (begin.read_back, Finishing::default());
-        let (controller, shares) = (controller.clone(), (share, found));
         Ok(Self {
-            controller,
+            controller: controller.clone(),
             member,
             source,
-            read_back,
+            read_back: begin.read_back,
+            absence_max: begin.absence_max as usize,
             threads,
-            finishing,
+            finishing: Finishing::default(),
             expectation: Some(expectation),
-            _shares: shares,
+            _shares: (share, found),
         })
     }
 
@@ -182,6 +183,7 @@ impl CopyTask {
     pub fn commit(&self, root: [u8; 32]) {
         let (member, controller) = (Arc::clone(&self.member), self.controller.clone());
         let (source, wanted) = (self.source.clone(), self.read_back);
+        let absence_max = self.absence_max;
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
         let verdict = Arc::clone(&self.finishing.verdict);
         self.finish(move || {
@@ -204,8 +206,9 @@ impl CopyTask {
             });
             let result = stable.and_then(|()| Ok(store.commit(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
-            if let Some(absence) = absence {
-                controller.session.send(&FromAgent::Absent(*copy, absence));
+            let absence = absence.or_else(|| store.absence());
+            for report in absence.into_iter().flat_map(|all| all.into_messages(absence_max)) {
+                controller.session.send(&FromAgent::Absent(*copy, report));
             }
             let answer = match &result {
                 Ok(()) => FromAgent::Committed(*copy, Box::new(member.report())),

@@ -8,6 +8,7 @@ use std::path::Path;
 use garland_dataplane::store::{partial_name, target};
 use garland_protocol::{Examination, FromAgent, NodeFacts, PlaceFacts};
 use garland_sys::confine::Root;
+use garland_sys::error::reason_in;
 use garland_sys::{limits, process, random};
 use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, fstatvfs, openat, unlinkat};
 
@@ -69,7 +70,10 @@ fn place(root: &Root, given: &Path) -> Result<PlaceFacts, OrderError> {
     let name = partial_name(OsStr::new("examined"), &hexadecimal(random::bytes()));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let created = openat(&folder, &name, flags, Mode::from_bits_retain(0o600));
-    created.map_err(|error| cannot(doing("create a file in"))(error.into()))?;
+    created.map_err(|error| {
+        let why = reason_in(&folder, &error.into());
+        OrderError::Other(format!("cannot {}: {why}", doing("create a file in")))
+    })?;
     let removed = unlinkat(&folder, &name, AtFlags::empty());
     removed.map_err(|error| cannot(doing("remove a file in"))(error.into()))?;
     let asked = fstatvfs(&folder).and_then(|space| Ok((space, fstatfs(&folder)?)));

@@ -2,7 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Trace;
-use garland_protocol::{BadFrame, Fault, Moments, NodeOutcome, StageDepth, Summed};
+use garland_protocol::{Absence, BadFrame, Fault, Moments, NodeOutcome, StageDepth, Summed};
 
 /// The outcome of a copy.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Outcome {
     pub digests: Option<Vec<[u8; 32]>>,
     /// The bytes of blocks that this machine has sent, as counted on the wire.
     pub sent_bytes: u64,
+    /// The parts of a tree that could not be put in place on this machine.
+    pub absence: Absence,
     /// The digest of the file on this machine, if it was requested and computed.
     pub checksum: Option<Summed>,
 }

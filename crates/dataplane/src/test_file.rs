@@ -18,7 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::store::{StoreError, partial_name, remove_stale};
+use crate::store::{StoreError, lack_of_room, partial_name, remove_stale};
 
 /// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";
@@ -144,8 +144,7 @@ fn allocate(file: &File, size: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, size) {
         // Not all file systems support this; a full disk is then detected during the test.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        Err(Errno::DQUOT | Errno::FBIG) => Err(Errno::NOSPC.into()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(lack_of_room(error).unwrap_or_else(|| error.into())),
     }
 }
 

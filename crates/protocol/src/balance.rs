@@ -145,6 +145,7 @@ mod tests {
                 pace: 0,
                 read_back: crate::ReadBack::default(),
                 trace: 0,
+                absence_max: 0,
                 injections: Vec::new(),
             };
             BalanceOrder::Feed(Box::new(begin))

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::absence::ABSENCE_MAX;
 use super::bounds::{ensure, within};
 use super::copy_id::CopyId;
 use super::digests::DigestKey;
@@ -173,6 +174,9 @@ pub struct Begin {
     pub read_back: ReadBack,
     /// The maximum number of records in the node's trace of the copy; 0 disables tracing.
     pub trace: u32,
+    /// The maximum memory at the head of the node's reports of absent parts of a tree, in bytes;
+    /// the others are counted.
+    pub absence_max: u32,
     /// Faults to inject, for tests of `garland explain`.
     pub injections: Vec<Injection>,
 }
@@ -202,6 +206,7 @@ impl Begin {
         within("blocks", blocks, 0..=BLOCKS_MAX)?;
         within("lanes", lanes, 1..=LANES_MAX)?;
         within("trace records", self.trace, 0..=TRACE_MAX)?;
+        within("bytes of reports", self.absence_max as usize, 0..=ABSENCE_MAX)?;
         within("buffers", self.buffers.into(), 0..=BUFFERS_MAX)?;
         let beyond = || "a lane contains blocks beyond the end of the source";
         ensure(self.lanes.iter().all(|lane| lane.is_sound(blocks)), beyond)?;

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod absence;
 mod agreement;
 mod balance;
 mod begin;
@@ -56,6 +57,7 @@ mod survey;
 mod version;
 mod view;
 
+pub use absence::{ABSENCE_MAX, Absence, AbsenceList, Absent};
 pub use agreement::{Agreement, GreetingStamp, Mac};
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use begin::{
@@ -132,9 +134,7 @@ pub use role::{
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{ContentHasher, SealError, Sealer, TAG_LEN, content_digest, root_digest};
 pub use sink::{Landing, Sink, SinkError};
-pub use stat::{
-    Absence, Absent, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
-};
+pub use stat::{MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest};
 pub use stream::{PACKETS, RxStats, StreamTask, TxStats, WRITE_MAX};
 pub use survey::{MtuProbe, SurveyAnswer, SurveyOrder, Token};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError, claim, spoken};

@@ -4,6 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::absence::Absence;
 use super::balance::{BalanceEvent, BalanceOrder};
 use super::begin::Begin;
 use super::compare::{CompareOrder, Compared};
@@ -20,7 +21,7 @@ use super::report::Report;
 use super::route::{LinkSide, NodeAddress, Route};
 use super::survey::{SurveyAnswer, SurveyOrder};
 use super::view::{Account, NodeView};
-use crate::stat::{Absence, StatReply, StatRequest};
+use crate::stat::{StatReply, StatRequest};
 
 /// A message from the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -183,7 +184,8 @@ pub enum FromAgent {
     Written(CopyId, u64),
     /// The reply to `Stat`, or why there is none.
     Looked(Result<Vec<StatReply>, String>),
-    /// The parts of the tree that this node did not send; sent before `Committed`.
+    /// Parts of the tree that this node did not send, or could not put in place. Sent before
+    /// `Committed` or `Failed`, as often as needed; the counts of all messages add up.
     Absent(CopyId, Absence),
     /// The reply to `Files`: `None` if connections with the secret are accepted, otherwise the
     /// reason.

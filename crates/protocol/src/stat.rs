@@ -35,29 +35,6 @@ pub struct TreeStat {
     pub links: u64,
 }
 
-/// A part of a tree that a node does not send.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absent {
-    /// The path on the node (raw bytes).
-    pub path: Vec<u8>,
-    /// Why the node does not send this part.
-    pub reason: String,
-    /// Whether the part should have been sent. If false, it was skipped on purpose, as sockets and
-    /// devices are.
-    pub missed: bool,
-}
-
-/// The parts of a tree that a node does not send.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Absence {
-    /// The number of parts that should have been sent.
-    pub missed: u64,
-    /// The number of parts that are skipped on purpose.
-    pub skipped: u64,
-    /// The first parts, as many as fit into a message; those that should have been sent come first.
-    pub first: Vec<Absent>,
-}
-
 /// The maximum number of stripes of a file that a node reports.
 pub const SIGHTS_MAX: usize = 16;
 

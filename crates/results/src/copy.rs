@@ -7,12 +7,13 @@ use garland_control::Moments;
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_protocol::{ReadBack, Slow, Stage, StageDepth, Verdict};
+use garland_protocol::{Absence, ReadBack, Slow, Stage, StageDepth, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::checksums::ChecksumResult;
 use crate::copied::Copied;
 use crate::head::{Head, NodeEnd, NodeVerdict, Phases};
+use crate::left_out::{LeftOutResult, SHOWN_MAX};
 use crate::limit::Limit;
 use crate::names::HolderShare;
 use crate::run::Run;
@@ -132,6 +133,13 @@ pub struct NodeResult {
     /// The number of directory entries that the node removed since they are not in the source.
     #[serde(default)]
     removed: u64,
+    /// The number of entries of a tree that could not be put in place: on the node, or for a gather
+    /// on this machine.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    missed: u64,
+    /// These entries, as far as there was room for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOutResult>,
     /// The rate until the node had every block, in bytes per second; `None` if unknown.
     pub(crate) rate: Option<u64>,
     #[serde(default)]
@@ -197,7 +205,8 @@ impl CopyResult {
         let arrived = bytes > 0;
         let over =
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
-        let nodes: Vec<NodeResult> = copies.iter().flat_map(nodes).collect();
+        let nodes: Vec<NodeResult> =
+            copies.iter().flat_map(|copied| nodes(copied, direction)).collect();
         Self {
             direction,
             already: nodes.iter().map(|node| node.already).sum(),
@@ -325,15 +334,29 @@ impl StageResult {
     }
 }
 
-fn nodes(copied: &Copied) -> impl Iterator<Item = NodeResult> {
+fn nodes(copied: &Copied, direction: Direction) -> impl Iterator<Item = NodeResult> {
     let ready = copied.outcome.moments.ready;
     let nodes = copied.plan.receivers().zip(&copied.outcome.nodes);
     let here = copied.outcome.checksum.as_ref().map(ChecksumResult::new);
     nodes.map(move |((id, _), node)| {
         let result = NodeResult::new(node, &copied.plan, id, ready);
         let here = here.clone().filter(|_| result.end.is_ok());
-        NodeResult { checksum: result.checksum.clone().or(here), ..result }
+        let Absence { missed, parts, .. } = match direction {
+            Direction::Out => &node.absence,
+            // What the node did not send is in the result of the tree.
+            Direction::In => &copied.outcome.absence,
+        };
+        NodeResult {
+            missed: *missed,
+            left_out: parts.iter().map(LeftOutResult::from).collect(),
+            checksum: result.checksum.clone().or(here),
+            ..result
+        }
     })
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn stages(copied: &Copied) -> impl Iterator<Item = StageResult> {
@@ -390,6 +413,8 @@ impl NodeResult {
             bytes,
             already,
             removed: node.report.removed,
+            missed: 0,
+            left_out: Vec::new(),
             rate,
             detached: node.detached,
             slow: node.slow,
@@ -444,7 +469,13 @@ impl fmt::Display for CopyResult {
         if self.in_place && self.nodes.iter().any(|node| !node.end.is_ok()) {
             writeln!(f, "note    a device, a pipe or a command keeps the bytes it has received")?;
         }
-        writeln!(f, "run     {}", self.head.run.as_deref().unwrap_or_default())
+        let run = self.head.run.as_deref().unwrap_or_default();
+        let is_cut_short = self.tree.as_ref().is_some_and(TreeResult::is_cut_short)
+            || self.nodes.iter().any(|node| node.missed > SHOWN_MAX as u64);
+        if is_cut_short {
+            writeln!(f, "all     garland runs show {run}")?;
+        }
+        writeln!(f, "run     {run}")
     }
 }
 

@@ -13,6 +13,7 @@ pub mod copy;
 pub mod explain;
 pub mod head;
 pub mod kept;
+pub mod left_out;
 pub mod limit;
 pub mod lock;
 pub mod names;

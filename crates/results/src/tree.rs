@@ -11,12 +11,11 @@ use garland_protocol::Absent;
 use serde::{Deserialize, Serialize};
 
 use crate::copied::Copied;
+use crate::left_out::{LeftOutResult, SHOWN_MAX};
 
-/// The maximum number of entries that each list of the table shows.
-const SHOWN: usize = 10;
-
-/// The maximum number of entries that each list of the JSON object contains.
-const KEPT: usize = 1000;
+/// The maximum number of skipped entries, and of directories in which nothing was removed, that the
+/// JSON object contains.
+const KEPT_MAX: usize = 1000;
 
 /// What was copied of a tree, and what was not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,24 +31,13 @@ pub struct TreeResult {
     missed: usize,
     /// The number of entries that were skipped by design, such as sockets.
     skipped: usize,
-    /// The entries that were not copied, at most [`KEPT`]: first the missed, then the skipped ones.
+    /// The entries that were not copied: first the missed, then at most [`KEPT_MAX`] skipped ones.
     left_out: Vec<LeftOutResult>,
     /// The number of directories in which nothing was removed because one of their entries could
     /// not be copied.
     deletion_skipped: usize,
-    /// The paths of the directories in which nothing was removed, at most [`KEPT`].
+    /// The paths of the directories in which nothing was removed, at most [`KEPT_MAX`].
     deletion_skipped_in: Vec<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct LeftOutResult {
-    path: String,
-    /// The path in hexadecimal, if it is no text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    path_bytes: Option<String>,
-    reason: String,
-    /// Whether an error prevented the copy of the entry; if not, the entry was skipped by design.
-    missed: bool,
 }
 
 impl TreeResult {
@@ -57,18 +45,9 @@ impl TreeResult {
     /// left out.
     pub fn new(tally: Tally, left_out: &[LeftOut]) -> Self {
         let missed = left_out.iter().filter(|left| left.failed).count();
-        // List first the entries that should have been copied.
+        // List first the entries that should have been copied: all, since each has to be mended.
         let first = left_out.iter().filter(|left| left.failed);
-        let all = first.chain(left_out.iter().filter(|left| !left.failed));
-        let entry = |left: &LeftOut| {
-            let path = left.path.as_os_str().as_bytes();
-            LeftOutResult {
-                path: printable::json_name(path),
-                path_bytes: printable::name_bytes(path),
-                reason: left.reason.clone(),
-                missed: left.failed,
-            }
-        };
+        let all = first.chain(left_out.iter().filter(|left| !left.failed).take(KEPT_MAX));
         Self {
             files: tally.files,
             directories: tally.folders,
@@ -76,7 +55,7 @@ impl TreeResult {
             unchanged: 0,
             missed,
             skipped: left_out.len() - missed,
-            left_out: all.take(KEPT).map(entry).collect(),
+            left_out: all.map(LeftOutResult::from).collect(),
             deletion_skipped: 0,
             deletion_skipped_in: Vec::new(),
         }
@@ -89,7 +68,7 @@ impl TreeResult {
 
     /// Sets the directories in which nodes were told to remove nothing.
     pub fn with_deletion_skipped(self, directories: &[PathBuf]) -> Self {
-        let first = directories.iter().take(KEPT);
+        let first = directories.iter().take(KEPT_MAX);
         let first = first.map(|path| printable::json_name(path.as_os_str().as_bytes()));
         Self { deletion_skipped: directories.len(), deletion_skipped_in: first.collect(), ..self }
     }
@@ -110,15 +89,15 @@ impl TreeResult {
             all.folders += tally.folders;
             all.links += tally.links;
             for node in &copied.outcome.nodes {
-                missed += node.absence.missed;
-                skipped += node.absence.skipped;
+                missed = u64::saturating_add(missed, node.absence.missed);
+                skipped = u64::saturating_add(skipped, node.absence.skipped);
                 let of_node = |absent: &Absent| {
                     let LeftOut { path, reason, failed } = absent.clone().into();
                     let mut named = OsString::from(format!("{}:", node.name));
                     named.push(path);
                     LeftOut { path: named.into(), reason, failed }
                 };
-                left_out.extend(node.absence.first.iter().map(of_node));
+                left_out.extend(node.absence.parts.iter().map(of_node));
             }
         }
         trees.clone().next()?;
@@ -132,42 +111,21 @@ impl TreeResult {
         self.missed == 0
     }
 
-    fn write_left_out(&self, f: &mut fmt::Formatter<'_>, missed: bool) -> fmt::Result {
-        let (word, count) =
-            if missed { ("missed", self.missed) } else { ("skipped", self.skipped) };
-        for left in self.left_out.iter().filter(|left| left.missed == missed).take(SHOWN) {
-            let path = match left.path_bytes {
-                // It is escaped already.
-                Some(_) => left.path.clone(),
-                None => printable::name(left.path.as_bytes()),
-            };
-            writeln!(f, "{word:<7} {path}: {}", printable::line(&left.reason))?;
-        }
-        write_more(f, word, count)
+    /// Returns whether the table lists fewer entries than there are.
+    pub fn is_cut_short(&self) -> bool {
+        let longest = self.missed.max(self.skipped).max(self.deletion_skipped);
+        longest > SHOWN_MAX
     }
 
-    fn write_unswept(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for folder in self.deletion_skipped_in.iter().take(SHOWN) {
-            let why = "nothing was removed, since one of its entries was not copied";
-            writeln!(f, "kept    {}: {why}", printable::line(folder))?;
-        }
-        write_more(f, "kept", self.deletion_skipped)
+    /// Returns the result as a table with all entries that it contains.
+    pub fn whole_table(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text, usize::MAX);
+        text
     }
-}
 
-/// Writes how many of the `count` entries of a list are not shown, if any, after `word`.
-fn write_more(f: &mut fmt::Formatter<'_>, word: &str, count: usize) -> fmt::Result {
-    match count.saturating_sub(SHOWN) {
-        0 => Ok(()),
-        more => {
-            let kept = count.min(KEPT);
-            writeln!(f, "{word:<7} and {more} more (the run's result.json has {kept})")
-        }
-    }
-}
-
-impl fmt::Display for TreeResult {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(&self, f: &mut dyn fmt::Write, shown_max: usize) -> fmt::Result {
         let words = [
             (self.files, "file", "files"),
             (self.directories, "directory", "directories"),
@@ -180,9 +138,43 @@ impl fmt::Display for TreeResult {
             0 => writeln!(f)?,
             unchanged => writeln!(f, "; {unchanged} unchanged by size and time")?,
         }
-        self.write_left_out(f, true)?;
-        self.write_left_out(f, false)?;
-        self.write_unswept(f)
+        let listed = |missed| {
+            let of_kind = self.left_out.iter().filter(move |left| left.missed == missed);
+            of_kind.map(LeftOutResult::to_string)
+        };
+        write_list(f, "missed", listed(true), self.missed, shown_max)?;
+        write_list(f, "skipped", listed(false), self.skipped, shown_max)?;
+        let unswept = self.deletion_skipped_in.iter().map(|folder| {
+            let folder = printable::line(folder);
+            format!("{folder}: nothing was removed, since one of its entries was not copied")
+        });
+        write_list(f, "kept", unswept, self.deletion_skipped, shown_max)
+    }
+}
+
+/// Writes at most `shown_max` of the `entries` of a list after `word`, and how many of the `count`
+/// entries are not shown, if any.
+fn write_list(
+    f: &mut dyn fmt::Write,
+    word: &str,
+    entries: impl Iterator<Item = String>,
+    count: usize,
+    shown_max: usize,
+) -> fmt::Result {
+    let mut shown = 0;
+    for entry in entries.take(shown_max) {
+        writeln!(f, "{word:<7} {entry}")?;
+        shown += 1;
+    }
+    match count.saturating_sub(shown) {
+        0 => Ok(()),
+        more => writeln!(f, "{word:<7} and {more} more"),
+    }
+}
+
+impl fmt::Display for TreeResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, SHOWN_MAX)
     }
 }
 
@@ -204,7 +196,26 @@ mod tests {
         assert!(!result.is_whole());
         let said = result.to_string();
         assert!(said.starts_with("tree    1 file, 0 directories, 2 links\nmissed  f0: a reason\n"));
-        assert!(said.contains("missed  and 2 more"), "{said}");
+        assert!(said.contains("missed  f4: a reason\nmissed  and 7 more"), "{said}");
         assert!(said.ends_with("skipped sock\\n: a reason\n"), "{said}");
+        assert!(result.is_cut_short());
+        let whole = result.whole_table();
+        assert!(whole.contains("missed  f11: a reason\n") && !whole.contains("more"), "{whole}");
+    }
+
+    #[test]
+    fn all_missed_entries_are_in_the_object() {
+        let left = |failed| {
+            move |number: usize| LeftOut {
+                path: number.to_string().into(),
+                reason: String::new(),
+                failed,
+            }
+        };
+        let all: Vec<_> = (0..2000).map(left(true)).chain((0..2000).map(left(false))).collect();
+        let object = serde_json::to_value(TreeResult::new(Tally::default(), &all)).unwrap();
+        let listed = object["left_out"].as_array().unwrap();
+        let missed = listed.iter().filter(|entry| entry["missed"] == true).count();
+        assert_eq!((missed, listed.len()), (2000, 2000 + KEPT_MAX));
     }
 }

@@ -53,6 +53,8 @@ pub struct Oddities {
     pub refuses_modes: bool,
     /// Times are multiples of this number of nanoseconds; 0 for any time.
     pub time_unit_ns: u64,
+    /// It has room for this number of files and directories, the top one among them; 0 for any.
+    pub inodes_max: usize,
     /// utimensat(2) with UTIME_OMIT for the access time does nothing and succeeds.
     pub ignores_single_times: bool,
 }
@@ -254,6 +256,10 @@ impl Disk {
         (number, self.named(parent, name, number))
     }
 
+    fn has_inodes(&self) -> bool {
+        self.oddities.inodes_max == 0 || self.files.len() < self.oddities.inodes_max
+    }
+
     fn remove(&mut self, parent: u64, name: &OsStr) -> bool {
         let Some((name, _)) = self.find(parent, name) else { return false };
         self.of_names.remove(&(parent, name.clone()));
@@ -353,7 +359,11 @@ impl Filesystem for Shared {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        let (_, attr) = self.0.lock().make(parent.0, name, FileType::Directory, mode);
+        let mut disk = self.0.lock();
+        if !disk.has_inodes() {
+            return reply.error(Errno::ENOSPC);
+        }
+        let (_, attr) = disk.make(parent.0, name, FileType::Directory, mode);
         reply.entry(&TTL, &attr, Generation(0));
     }
 
@@ -407,6 +417,9 @@ impl Filesystem for Shared {
     ) {
         let mut disk = self.0.lock();
         hang_if!(disk, HangsIn::Create, reply);
+        if !disk.has_inodes() {
+            return reply.error(Errno::ENOSPC);
+        }
         let (number, attr) = disk.make(parent.0, name, FileType::RegularFile, mode);
         let direct = FopenFlags::FOPEN_DIRECT_IO;
         reply.created(&TTL, &attr, Generation(0), FileHandle(number), direct);
@@ -525,7 +538,8 @@ impl Filesystem for Shared {
     }
 
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: fuser::ReplyStatfs) {
-        reply.statfs(1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096, 255, 4096);
+        let free_inodes = if self.0.lock().has_inodes() { 1 << 20 } else { 0 };
+        reply.statfs(1 << 20, 1 << 20, 1 << 20, 1 << 20, free_inodes, 4096, 255, 4096);
     }
 
     fn access(&self, _req: &Request, _ino: INodeNo, _mask: AccessFlags, reply: ReplyEmpty) {

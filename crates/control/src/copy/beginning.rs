@@ -67,6 +67,7 @@ impl Driver<'_> {
             pace: job.pipeline.pace,
             read_back: self.read_back_of_nodes(),
             trace: Budget::of_node(job.plan, job.tracing),
+            absence_max: u32::try_from(job.policy.absence_max).unwrap_or(0),
             injections: job.injections_at(id),
         }
     }

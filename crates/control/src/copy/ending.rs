@@ -45,8 +45,10 @@ impl Driver<'_> {
         self.await_traces();
         let traces = self.traces();
         let context = &self.attempt.context;
-        // If a disk hangs, do not try to remove files.
+        // If a disk hangs, do not try to remove files, nor wait for the writer.
+        let mut absence = None;
         if is_clean || !context.hangs() {
+            absence = context.config.store.absence();
             context.config.store.abandon();
         }
         Outcome {
@@ -60,6 +62,7 @@ impl Driver<'_> {
             depths: context.stages.depths(),
             digests: context.sink().contents().map(<[_]>::to_vec),
             sent_bytes: context.sent_bytes.load(Ordering::Relaxed),
+            absence: absence.unwrap_or_default(),
             checksum: context.summed.get().cloned(),
         }
     }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 
-use garland_sys::error::reason;
+use garland_sys::error::{reason, reason_in};
 use thiserror::Error;
 
 /// Why a destination cannot be opened, written or committed.
@@ -43,6 +44,17 @@ impl StoreError {
         error: &io::Error,
     ) -> Self {
         Self::refused(operation, path, reason(error))
+    }
+
+    /// Returns the error for an `operation` on `path` that failed with the system error `error` on
+    /// the file system of the directory `folder`.
+    pub(crate) fn path_in(
+        folder: &OwnedFd,
+        operation: &'static str,
+        path: impl fmt::Display,
+        error: &io::Error,
+    ) -> Self {
+        Self::refused(operation, path, reason_in(folder, error))
     }
 
     /// Returns the error for an `operation` on `path` that is refused for `reason`.

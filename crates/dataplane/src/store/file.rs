@@ -198,7 +198,10 @@ impl FileStore {
         left: Option<Left>,
     ) -> Result<Self, StoreError> {
         let path = folder_path.join(&name);
-        let error = |error| StoreError::path("create", path.display(), &error);
+        // The directory of the store, when it has one.
+        let error_in =
+            |folder: &OwnedFd, error| StoreError::path_in(folder, "create", path.display(), &error);
+        let error = |error| error_in(&folder, error);
         // This fails if the name is too long: report that before the copy, not at its end.
         if let Some(is) = unreplaceable(&folder, &name).map_err(error)? {
             return Err(StoreError::refused("replace", path.display(), is));
@@ -238,7 +241,8 @@ impl FileStore {
             replaced: OnceLock::new(),
         };
         // From here on an error drops `store`, which removes the file.
-        freeing::with_room(disk, || size.give(&store.file)).map_err(error)?;
+        let given = freeing::with_room(disk, || size.give(&store.file));
+        given.map_err(|error| error_in(&store.folder, error))?;
         Ok(store)
     }
 
@@ -290,7 +294,7 @@ impl FileStore {
 
     fn unfinished(&self, error: &io::Error) -> StoreError {
         self.failed.store(true, Ordering::Release);
-        StoreError::path("finish", self.name(), error)
+        StoreError::path_in(&self.folder, "finish", self.name(), error)
     }
 
     fn make_ready(&self, trace: &Collector) -> io::Result<()> {
@@ -451,11 +455,19 @@ pub fn reserve(file: &File, length: u64) -> io::Result<()> {
     if length == 0 || storage::is_in_memory(file)? {
         return Ok(());
     }
-    match fallocate(file, FallocateFlags::empty(), 0, length) {
-        Err(Errno::NOSPC | Errno::FBIG) => Err(Errno::NOSPC.into()),
-        Err(Errno::DQUOT) => Err(Errno::DQUOT.into()),
-        // Not all file systems support this; a full disk is then detected during the copy.
-        _ => Ok(()),
+    let reserved = fallocate(file, FallocateFlags::empty(), 0, length);
+    // Not all file systems support this; a full disk is then detected during the copy.
+    reserved.err().and_then(lack_of_room).map_or(Ok(()), Err)
+}
+
+/// Returns what an error of fallocate(2) says of the room on a file system; none if it says nothing
+/// of it.
+pub fn lack_of_room(errno: Errno) -> Option<io::Error> {
+    match errno {
+        Errno::NOSPC | Errno::FBIG => Some(Errno::NOSPC.into()),
+        // Others may have room there.
+        Errno::DQUOT => Some(Errno::DQUOT.into()),
+        _ => None,
     }
 }
 
@@ -479,6 +491,7 @@ pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'stat
 mod tests {
     use garland_core::trace::Record;
     use garland_protocol::CopyId;
+    use garland_testkit::{HangingDisk, Oddities};
 
     use super::*;
     use crate::recorder::Budget;
@@ -584,6 +597,24 @@ mod tests {
         let other = FileStore::create(&root, b"/d", b"x", "", Size::whole(10), "t3").unwrap();
         assert_eq!(names(&dir.join("d")), [".x.t2.garland-part", ".x.t3.garland-part"]);
         drop((alive, other));
+    }
+
+    #[test]
+    fn what_a_disk_lacks_is_told() {
+        let said = |errno| lack_of_room(errno).map(|error| reason(&error));
+        assert_eq!(said(Errno::DQUOT).as_deref(), Some("disk quota exceeded"));
+        assert_eq!(said(Errno::FBIG).as_deref(), Some("no space left on device"));
+        assert_eq!(said(Errno::OPNOTSUPP), None);
+        let dir = Scratch::new("file-inodes");
+        let root = Root::confined(&dir).unwrap();
+        let oddities = Oddities { inodes_max: 2, ..Oddities::default() };
+        let disk = HangingDisk::mount_odd(&dir.join("d"), oddities);
+        std::fs::write(dir.join("d/last"), "").unwrap();
+        let error = FileStore::create(&root, b"/d/x", b"x", "", Size::whole(1), "t").err().unwrap();
+        let wanted = "cannot create /d/x: no inodes left on the device, though it has space \
+                      (see df -i)";
+        assert_eq!(error.to_string(), wanted);
+        drop(disk);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 
 use garland_core::trace::Stage;
+use garland_protocol::Absence;
 use rustix::fs::fstat;
 
 use super::StoreError;
@@ -60,6 +61,10 @@ pub trait Store: Send + Sync {
     /// Publishes the written data as a whole, and records the time it took. Called once, after the
     /// last block.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError>;
+    /// Returns the parts of a tree that could not be put in place; none if that is no tree.
+    fn absence(&self) -> Option<Absence> {
+        self.wrapped()?.absence()
+    }
     /// Makes the written data stable and drops it from the page cache, so that later reads come
     /// from the medium. A store that cannot be read by blocks compares its files with the digests
     /// of the received bytes instead; it fails if `over` returns true, since the copy has ended.

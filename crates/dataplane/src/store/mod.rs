@@ -41,7 +41,7 @@ use crate::usage::Usage;
 
 pub use disk::on_disk;
 pub use error::StoreError;
-pub use file::{Metadata, target};
+pub use file::{Metadata, lack_of_room, target};
 pub use interface::Store;
 pub use kept::KeptStore;
 pub use left::{Left, is_partial_name, partial_name, remove_stale};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use garland_core::printable;
-use garland_protocol::{Absence, Absent, MAX_MESSAGE};
+use garland_protocol::{Absence, Absent};
 
 /// A file or directory that is not copied, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,27 +32,22 @@ impl LeftOut {
     }
 }
 
-/// Returns the message about the files `left_out`: the numbers of failed and of skipped files, and
-/// as many of the files as fit into a message, failed ones first.
+/// Returns the report about the files `left_out`: the numbers of failed and of skipped files, and
+/// all files, failed ones first.
 pub fn absence(left_out: &[LeftOut]) -> Absence {
     let missed = left_out.iter().filter(|left| left.failed);
     let skipped = left_out.iter().filter(|left| !left.failed);
-    let mut room = MAX_MESSAGE / 2;
-    let fits = |left: &&LeftOut| {
-        let size = left.path.as_os_str().len() + left.reason.len() + 16;
-        let fits = size <= room;
-        room = room.saturating_sub(size);
-        fits
-    };
-    let absent = |left: &LeftOut| Absent {
-        path: left.path.as_os_str().as_bytes().to_vec(),
-        reason: left.reason.clone(),
-        missed: left.failed,
-    };
     Absence {
         missed: missed.clone().count() as u64,
         skipped: skipped.clone().count() as u64,
-        first: missed.chain(skipped).take_while(fits).map(absent).collect(),
+        parts: missed.chain(skipped).map(Absent::from).collect(),
+    }
+}
+
+impl From<&LeftOut> for Absent {
+    fn from(left: &LeftOut) -> Self {
+        let path = left.path.as_os_str().as_bytes().to_vec();
+        Self { path, reason: left.reason.clone(), missed: left.failed }
     }
 }
 

@@ -55,7 +55,7 @@ impl Head {
             tried: node.tried,
             held_ns: node.held_ns,
             silent: self.is_stuck(id) || self.is_open(id),
-            absence: node.absence.clone(),
+            absence: node.absence.absence().clone(),
         }
     }
 

@@ -355,7 +355,9 @@ impl Head {
             FromAgent::First(of) if of == copy => {
                 self.milestones.reach(now, id, Milestone::First);
             }
-            FromAgent::Absent(of, absence) if of == copy => self.nodes[at].absence = absence,
+            FromAgent::Absent(of, absence) if of == copy => {
+                self.nodes[at].absence.add(absence, self.policy.absence_max);
+            }
             FromAgent::Closed(of) if of == copy => {
                 self.nodes[at].closed = true;
                 if self.closing_until.is_some() {

@@ -1,8 +1,8 @@
 //! The head's record of a node: its state, its verdict, and how busy its disk is.
 
 use super::watch::Slow;
+use crate::absence::{Absence, AbsenceList};
 use crate::report::Report;
-use crate::stat::Absence;
 
 /// The length in nanoseconds of the windows in which disks are judged.
 const WINDOW_NS: u64 = 500_000_000;
@@ -68,7 +68,7 @@ pub struct NodeOutcome {
     pub held_ns: Option<u64>,
     /// Whether the node is dead or hangs; the head then does not wait for its agent to exit.
     pub silent: bool,
-    /// The files of the tree that the node did not deliver.
+    /// The parts of the tree that the node did not deliver, or could not put in place.
     pub absence: Absence,
 }
 
@@ -108,8 +108,8 @@ pub(super) struct Node {
     pub(super) late: bool,
     /// The time at which the node had every block, in monotonic nanoseconds.
     pub(super) held_ns: Option<u64>,
-    /// The files of the tree that the node did not deliver.
-    pub(super) absence: Absence,
+    /// The parts of the tree that the node did not deliver, or could not put in place.
+    pub(super) absence: AbsenceList,
     pub(super) report: Report,
     /// When the last report arrived, in monotonic nanoseconds.
     pub(super) reported: u64,

@@ -1,5 +1,7 @@
 //! The policy of the head: timeouts, and the treatment of slow nodes.
 
+use crate::absence::Absence;
+
 /// The treatment of nodes that slow the others down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowNodes {
@@ -38,6 +40,9 @@ pub struct Policy {
     pub prepare: bool,
     /// The time in nanoseconds after which a node fails if a call on its disk makes no progress.
     pub stuck_after_ns: u64,
+    /// The memory that the list of the parts of a tree which one node reports as absent may take,
+    /// in bytes.
+    pub absence_max: usize,
 }
 
 /// The default of [`Policy::dead_after_ns`].
@@ -74,6 +79,7 @@ impl Policy {
             together: false,
             prepare: false,
             stuck_after_ns: STUCK_AFTER_NS,
+            absence_max: Absence::share_of(receivers),
         }
     }
 

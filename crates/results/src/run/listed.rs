@@ -13,7 +13,9 @@ use serde_json::Value;
 use super::retention::{kind_of, wall_time};
 use super::{Run, TRACES, read_file, sorted};
 use crate::head::NodeVerdict;
+use crate::left_out::LeftOutResult;
 use crate::places::Places;
+use crate::tree::TreeResult;
 use garland_terminal::failure::Failure;
 use garland_terminal::verdicts;
 
@@ -36,6 +38,9 @@ pub struct ListedRun {
     pub is_running: bool,
     /// The nodes with their verdicts, in order; empty without a result.
     pub nodes: Vec<ListedNode>,
+    /// The result of the tree, if one was copied.
+    #[serde(skip)]
+    tree: Option<TreeResult>,
     /// Whether traces are there, for `garland explain` and `garland report`.
     pub has_traces: bool,
     /// The run's directory.
@@ -94,6 +99,8 @@ impl fmt::Display for ListedRun {
         let verdicts =
             nodes.map(|node| (node.verdict.as_str(), node.reason.as_deref(), node.name.as_str()));
         f.write_str(&verdicts::folded(verdicts))?;
+        self.tree.iter().try_for_each(|tree| f.write_str(&tree.whole_table()))?;
+        self.nodes.iter().try_for_each(|node| node.write_left_out(f))?;
         writeln!(f, "files   {}", self.folder.display())?;
         if self.has_traces {
             writeln!(f, "trace   garland explain {run}, garland report {run}")?;
@@ -112,6 +119,25 @@ pub struct ListedNode {
     /// Why it is not `ok`.
     #[serde(default)]
     pub reason: Option<String>,
+    /// The number of entries of a tree that could not be put in place.
+    #[serde(default, skip_serializing)]
+    missed: u64,
+    /// These entries, as far as there was room for them.
+    #[serde(default, skip_serializing)]
+    left_out: Vec<LeftOutResult>,
+}
+
+impl ListedNode {
+    fn write_left_out(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = printable::line(&self.name);
+        for entry in &self.left_out {
+            writeln!(f, "missed  {name}: {entry}")?;
+        }
+        match self.missed.saturating_sub(self.left_out.len() as u64) {
+            0 => Ok(()),
+            more => writeln!(f, "missed  {name}: and {more} more, which are only counted"),
+        }
+    }
 }
 
 /// The fields of a result object that are read.
@@ -123,6 +149,8 @@ struct Stored {
     bytes: Option<u64>,
     #[serde(default)]
     nodes: Vec<Value>,
+    #[serde(default)]
+    tree: Value,
 }
 
 /// Returns the last `count` stored runs, the oldest of them first. No other run's files are read.
@@ -150,7 +178,7 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
     let run = name.to_string_lossy().into_owned();
     let text = read_file(&folder.join("result.json")).unwrap_or_default();
     // A run without a result, or with one of another release, is listed with what is known.
-    let Stored { command, elapsed_ns, bytes, nodes } =
+    let Stored { command, elapsed_ns, bytes, nodes, tree } =
         serde_json::from_slice(&text).unwrap_or_default();
     let began = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
     let age_s = began.ok().and_then(|began| now.duration_since(began).ok());
@@ -165,6 +193,7 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
         bytes,
         is_running: opened.is_running(),
         nodes: nodes.into_iter().filter_map(node).collect(),
+        tree: serde_json::from_value(tree).ok(),
         has_traces: folder.join(TRACES).is_dir(),
         folder: folder.to_owned(),
     })
@@ -190,6 +219,20 @@ mod tests {
         let done = listed(&folder, wall_time()).unwrap();
         assert_eq!((done.bytes, done.elapsed_ns, done.nodes.len()), (Some(7), Some(5), 1));
         assert!(listed(&top, wall_time()).is_none(), "no run's name");
+        let result = r#"{"tree": {"files": 1, "directories": 0, "links": 0, "missed": 7, "skipped": 0,
+            "left_out": [{"path": "a\nb", "reason": "gone", "missed": true}],
+            "deletion_skipped": 0, "deletion_skipped_in": []},
+            "nodes": [{"name": "n1", "verdict": "failed", "reason": "why", "missed": 2,
+            "left_out": [{"path": "\\xff", "path_bytes": "ff", "reason": "full", "missed": true}]}]}"#;
+        fs::write(folder.join("result.json"), result).unwrap();
+        let shown = listed(&folder, wall_time()).unwrap().to_string();
+        let wanted = "failed  n1: why\n\
+                      tree    1 file, 0 directories, 0 links\n\
+                      missed  a\\nb: gone\n\
+                      missed  and 6 more\n\
+                      missed  n1: \\xff: full\n\
+                      missed  n1: and 1 more, which are only counted\n";
+        assert!(shown.contains(wanted), "{shown}");
         let age = |age_s| ListedRun { age_s, ..done.clone() }.age();
         let all = [0, 59, 60, 3599, 3600, 86399, 86400].map(age);
         assert_eq!(all, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);

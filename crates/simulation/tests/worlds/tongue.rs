@@ -147,8 +147,8 @@ impl Tongue {
             14 => {
                 let absent =
                     Absent { path: text.into_bytes(), reason: String::new(), missed: true };
-                let first = vec![absent];
-                FromAgent::Absent(copy, Absence { missed: number, skipped: number, first })
+                let parts = vec![absent];
+                FromAgent::Absent(copy, Absence { missed: number, skipped: number, parts })
             }
             15 => FromAgent::Resumed(number),
             16 => FromAgent::Prepared(copy),

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use garland_testkit::{Running, Scratch};
+use serde_json::json;
 
 use crate::trees::{garland, left_out, locals, paths, verdict, write};
 
@@ -38,6 +39,38 @@ fn no_kind_replaces_another_and_nothing_goes_through_a_link() {
         assert_eq!(paths(&scratch.root(node)), wanted);
     }
     scratch.assert_nothing_left();
+}
+
+#[test]
+fn all_entries_that_failed_are_in_the_result_and_a_command_shows_them() {
+    let scratch = Scratch::new("tree-all-failed");
+    for number in 1..=7 {
+        write(&scratch, &format!("t/{number}"), b"new");
+        // A directory there is never replaced by a file, nor one here by a file there.
+        fs::create_dir_all(scratch.path(&format!("roots/local1/t/{number}"))).expect("it can be");
+        write(&scratch, &format!("roots/local2/t/{number}"), b"ok");
+    }
+    let garland = garland(&scratch);
+    let result = garland.cp(&["--json", "-r", "t", "local[1-2]:/"]).with_code(1).json();
+    let node = result["nodes"].as_array().expect("a list").iter().find(|it| it["name"] == "local1");
+    let node = node.expect("it is in the result");
+    let wanted = json!({ "path": "t/7", "reason": "it is a directory and is not replaced",
+                         "missed": true });
+    assert_eq!((&node["missed"], &node["left_out"][6]), (&json!(7), &wanted), "{node}");
+    let told = garland.cp(&["-r", "t", "local[1-2]:/"]).with_code(1).out;
+    assert!(told.contains("t/5: it is a directory and is not replaced; and 2 more\n"), "{told}");
+    let command = told.lines().find_map(|line| line.strip_prefix("all     garland "));
+    let words: Vec<&str> = command.unwrap_or_else(|| panic!("{told}")).split(' ').collect();
+    let shown = garland.run(&words).with_code(0).out;
+    for number in 1..=7 {
+        let line = format!("missed  local1: t/{number}: it is a directory and is not replaced\n");
+        assert!(shown.contains(&line), "{shown}");
+    }
+    // From the node, it is this machine that cannot put them in place.
+    let _ = garland.cp(&["-r", "t", "local2:/u/"]).with_code(0);
+    fs::rename(scratch.root("local1"), scratch.path("here")).expect("it can be moved");
+    let result = garland.cp(&["--json", "-r", "local2:/u/t", "here"]).with_code(3).json();
+    assert_eq!(result["nodes"][0]["left_out"].as_array().map(Vec::len), Some(7), "{result}");
 }
 
 #[test]
@@ -140,6 +173,9 @@ fn where_nothing_may_be_written_it_is_named_and_the_rest_arrives() {
         let first = "copied everything except 1001 entries: t/5/5000: permission denied; \
                      t/5/5001: permission denied; ";
         assert!(reason.starts_with(first) && reason.ends_with("; and 996 more"), "{reason}");
+        let failed = result["nodes"].as_array().expect("a list").iter();
+        let all: Vec<_> = failed.map(|it| it["left_out"].as_array().map_or(0, Vec::len)).collect();
+        assert_eq!(all, [0, 1001], "all of them are in the result");
         assert_eq!(paths(&scratch.root("local2")).len(), 5007);
     }
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).expect("it may have it");

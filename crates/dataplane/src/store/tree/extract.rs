@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use garland_core::tree::{Meta, Record};
+use garland_protocol::Absence;
 use garland_sys::{clock, process, storage};
 use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
@@ -79,11 +80,11 @@ impl TreeExtractor {
         let stat = fstat(&top)?;
         let placer = Placer {
             maker: Maker { tag: tag.to_owned(), umask: process::umask() },
+            troubles: Troubles::new(&top)?,
             top: Arc::new(Directory::new(top, &stat, b"", None)),
             syncs: waiting.is_some(),
             sweeper: None,
             proofs,
-            troubles: Troubles::default(),
             failed: BTreeSet::new(),
         };
         let mut extractor = Self {
@@ -415,6 +416,11 @@ impl TreeExtractor {
     /// When there were errors; contains the texts of the first ones, and the number of all.
     pub fn troubles(&self) -> Result<(), String> {
         self.placer.troubles.none()
+    }
+
+    /// Returns the files and directories that could not be put in place.
+    pub fn absence(&self) -> &Absence {
+        self.placer.troubles.absence()
     }
 
     fn current(&self) -> &Arc<Directory> {

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::trace::Stage;
 use garland_core::tree::{LimitCheck, Parser, Step};
-use garland_protocol::{TreeDestination, TreeLimits};
+use garland_protocol::{Absence, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 use garland_sys::storage;
 use garland_sys::sync::Mutex;
@@ -194,6 +194,10 @@ impl Store for TreeStore {
                 .map_err(|error| StoreError::path("sync", &self.name, &error))?;
         }
         state.extractor.troubles().map_err(StoreError::Failed)
+    }
+
+    fn absence(&self) -> Option<Absence> {
+        Some(self.state.lock().extractor.absence().clone())
     }
 
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {

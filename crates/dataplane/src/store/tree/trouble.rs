@@ -1,37 +1,51 @@
 //! Collects the errors of a tree: the files and directories that could not be put in place.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
 use garland_core::printable;
-use garland_sys::error::reason;
+use garland_protocol::{ABSENCE_MAX, Absence, AbsenceList, Absent};
+use garland_sys::error::{reason, reason_in};
 
-/// The number of errors whose texts are kept; further ones are only counted.
-const REPORTED: usize = 5;
+/// The maximum number of errors in the reason for which a node fails.
+const TOLD_MAX: usize = 5;
 
-/// The errors so far: the texts of the first ones, and the number of all.
+/// The errors so far, as many as the head accepts, and the number of all.
 #[derive(Debug, Default)]
 pub struct Troubles {
-    count: u64,
-    first: Vec<String>,
+    list: AbsenceList,
+    /// The top directory of the tree, if something is written there.
+    top: Option<OwnedFd>,
 }
 
 impl Troubles {
+    /// Returns an empty list for a tree that is put in place in the directory `top`.
+    ///
+    /// # Errors
+    /// When there is no descriptor left.
+    pub fn new(top: &OwnedFd) -> io::Result<Self> {
+        Ok(Self { list: AbsenceList::default(), top: Some(top.try_clone()?) })
+    }
+
     /// Records an error at `path`.
     ///
     /// # Errors
     /// When the error affects the rest of the tree, too; such an error is not recorded.
     pub fn note(&mut self, path: &[u8], error: &io::Error) -> io::Result<()> {
-        let said = format!("{}: {}", printable::name(path), reason(error));
+        let why = self.top.as_ref().map_or_else(|| reason(error), |top| reason_in(top, error));
+        let part = Absent { path: path.to_vec(), reason: why, missed: true };
         if is_for_all(error) {
-            return Err(io::Error::other(said));
+            return Err(io::Error::other(told(&part)));
         }
-        self.count += 1;
-        if self.first.len() < REPORTED {
-            self.first.push(said);
-        }
+        self.list.add(Absence { missed: 1, skipped: 0, parts: vec![part] }, ABSENCE_MAX);
         Ok(())
+    }
+
+    /// Returns the entries with errors.
+    pub fn absence(&self) -> &Absence {
+        self.list.absence()
     }
 
     /// Succeeds if there were no errors.
@@ -39,15 +53,22 @@ impl Troubles {
     /// # Errors
     /// When there were errors; contains the texts of the first ones, and the number of all.
     pub fn none(&self) -> Result<(), String> {
-        let what = match self.count {
+        let Absence { missed, parts, .. } = self.absence();
+        let what = match missed {
             0 => return Ok(()),
             1 => "1 entry".to_owned(),
             count => format!("{count} entries"),
         };
-        let more = self.count.saturating_sub(self.first.len() as u64);
+        let first: Vec<String> = parts.iter().take(TOLD_MAX).map(told).collect();
+        let more = missed.saturating_sub(first.len() as u64);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        Err(format!("copied everything except {what}: {}{more}", self.first.join("; ")))
+        Err(format!("copied everything except {what}: {}{more}", first.join("; ")))
     }
+}
+
+/// Returns an entry and its error for messages.
+fn told(part: &Absent) -> String {
+    format!("{}: {}", printable::name(&part.path), part.reason)
 }
 
 /// Returns whether an error affects the whole disk or process, not only one file.
@@ -81,6 +102,8 @@ mod tests {
         let start = "copied everything except 7 entries: d/0: permission denied; d/1: ";
         assert!(said.starts_with(start), "{said}");
         assert!(said.ends_with("; and 2 more"), "{said}");
+        let Absence { missed, parts, .. } = troubles.absence();
+        assert_eq!((*missed, parts.len(), &*parts[6].path), (7, 7, &b"d/6"[..]));
         assert!(troubles.note(b"x", &Errno::NOSPC.into()).is_err());
     }
 }

@@ -156,6 +156,7 @@ impl Running {
             read_back: ReadBack::default(),
             // The round itself measures the resources.
             trace: 0,
+            absence_max: 0,
             injections: Vec::new(),
         }
     }

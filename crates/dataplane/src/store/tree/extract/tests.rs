@@ -82,6 +82,20 @@ fn where_case_is_ignored_no_name_replaces_another_one() {
 }
 
 #[test]
+fn a_file_system_without_inodes_is_told_from_one_without_space() {
+    let dir = Scratch::new("tree-inodes");
+    let disk = HangingDisk::mount_odd(&dir, Oddities { inodes_max: 2, ..Oddities::default() });
+    let mut extractor = extractor(&dir);
+    bring_bytes(&mut extractor, b"f", b"one");
+    let error = extractor.apply(file(b"g", false)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "g: no inodes left on the device, though it has space (see df -i)"
+    );
+    drop(disk);
+}
+
+#[test]
 fn names_that_differ_in_case_are_two_where_names_are_numbered() {
     let dir = Scratch::new("tree-numbered");
     let oddities = Oddities { numbers_names: true, ..Oddities::default() };

@@ -1,0 +1,59 @@
+//! The entries of a tree that were not copied, in results.
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+
+use garland_core::printable;
+use garland_dataplane::LeftOut;
+use garland_protocol::Absent;
+use serde::{Deserialize, Serialize};
+
+/// The maximum number of entries of one list that a table shows.
+pub const SHOWN_MAX: usize = 5;
+
+/// An entry that was not copied, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutResult {
+    path: String,
+    /// The path in hexadecimal, if it is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    reason: String,
+    /// Whether an error prevented the copy of the entry; if not, the entry was skipped by design.
+    pub missed: bool,
+}
+
+impl LeftOutResult {
+    fn new(path: &[u8], reason: &str, missed: bool) -> Self {
+        Self {
+            path: printable::json_name(path),
+            path_bytes: printable::name_bytes(path),
+            reason: reason.to_owned(),
+            missed,
+        }
+    }
+}
+
+impl From<&LeftOut> for LeftOutResult {
+    fn from(left: &LeftOut) -> Self {
+        Self::new(left.path.as_os_str().as_bytes(), &left.reason, left.failed)
+    }
+}
+
+impl From<&Absent> for LeftOutResult {
+    fn from(absent: &Absent) -> Self {
+        Self::new(&absent.path, &absent.reason, absent.missed)
+    }
+}
+
+/// Prints path and reason on one line.
+impl fmt::Display for LeftOutResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = match self.path_bytes {
+            // It is escaped already; a stranger's file may say anything.
+            Some(_) => printable::line(&self.path),
+            None => printable::name(self.path.as_bytes()),
+        };
+        write!(f, "{path}: {}", printable::line(&self.reason))
+    }
+}
