@@ -27,6 +27,7 @@ mod fabric;
 mod farm;
 mod farm_access;
 mod files;
+mod fingerprint;
 mod frame;
 mod freshness;
 mod greeting_rate;
@@ -94,6 +95,7 @@ pub use files::{
     FileReply, FileRequest, FilesOrder, Hole, NewKind, OpenFlags, PIECE, Parts, SMALL_MAX, Space,
     Stamp, TimeSet, open_file_frame, seal_file_frame,
 };
+pub use fingerprint::Fingerprint;
 pub use frame::{Encoding, FRAME_LEN, Frame, FrameError, Kind};
 pub use freshness::{Freshness, Greetings, Recent};
 pub use greeting_rate::{GreetingRate, GreetingTimes};

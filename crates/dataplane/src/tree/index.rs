@@ -75,6 +75,11 @@ impl Stamp {
         u32::try_from(self.inode - 1).unwrap_or(u32::MAX)
     }
 
+    /// Returns whether the stamp may be a later one of the file that has `other`, with equal bytes.
+    pub fn is_of_same_file(&self, other: &Self) -> bool {
+        (self.inode, self.length) == (other.inode, other.length)
+    }
+
     /// Returns whether the file was examined. If not, only the length in the stamp is known.
     pub fn is_seen(&self) -> bool {
         self.inode != 0

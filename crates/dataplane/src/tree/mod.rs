@@ -1,7 +1,7 @@
 //! Trees of files as the source of a copy. A scan determines the stream, which is then read like a
 //! file: lanes do not distinguish the two.
 //!
-//! For each file, directory or link the source keeps 56 bytes and a record in memory; a record
+//! For each file, directory or link the source keeps 64 bytes and a record in memory; a record
 //! takes some 30 bytes and the name. During the scan it needs twice as much. Nodes need no such
 //! memory, unless parts of the tree are in place there.
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use garland_core::plan::Layout;
 use garland_core::tree::{GOOD, Record, RecordSet, VOID};
-use garland_protocol::{Absence, TreeOutline, WINDOW_MAX};
+use garland_protocol::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
@@ -51,6 +51,8 @@ pub struct TreeSource {
     /// For each file that could not be read or has changed, by its record number, the reason.
     failed: Mutex<BTreeMap<u32, String>>,
     first: Mutex<FirstTime>,
+    /// For each record of a file that was read, the fingerprint of the bytes of the first reading.
+    fingerprints: Mutex<Vec<u64>>,
     /// Whether a block was found to differ from an earlier reading.
     has_changed: AtomicBool,
     /// Opens files to look for holes in them, beside the reading.
@@ -71,6 +73,31 @@ struct FirstTime {
     /// Blocks that had to be read because a later one was requested first, by their indexes.
     early: BTreeMap<u64, Vec<u8>>,
     open: Opener,
+    file: FileRead,
+}
+
+/// The file that the first reading is in.
+#[derive(Default)]
+struct FileRead {
+    number: u32,
+    /// The fingerprint of the bytes that were read so far.
+    fingerprint: Fingerprint,
+}
+
+impl FileRead {
+    /// Adds bytes of the file of record `number`.
+    fn add(&mut self, number: u32, offset: u64, bytes: &[u8]) {
+        self.of(number).add(offset, bytes);
+    }
+
+    /// Returns the fingerprint of the file of record `number`, whose bytes follow those of the files
+    /// before it.
+    fn of(&mut self, number: u32) -> &mut Fingerprint {
+        if self.number != number {
+            *self = Self { number, fingerprint: Fingerprint::default() };
+        }
+        &mut self.fingerprint
+    }
 }
 
 impl TreeSource {
@@ -122,6 +149,7 @@ impl TreeSource {
             unswept,
             failed: Mutex::default(),
             first: Mutex::default(),
+            fingerprints: Mutex::default(),
             has_changed: AtomicBool::new(false),
             seeker: Mutex::default(),
             disk: None,
@@ -179,6 +207,7 @@ impl TreeSource {
             unswept: self.unswept.clone(),
             failed: Mutex::default(),
             first: Mutex::default(),
+            fingerprints: Mutex::default(),
             has_changed: AtomicBool::new(false),
             seeker: Mutex::default(),
             disk: self.disk.clone(),
@@ -204,6 +233,7 @@ impl TreeSource {
             let why = match self.index.body(number) {
                 Body::File(stamp) => match open.stat(&self.places, &self.index, number) {
                     Ok(stat) if Stamp::of(&stat) == stamp => continue,
+                    Ok(_) if self.is_same_again(&mut open, number, stamp) => continue,
                     Ok(_) => CHANGED.to_owned(),
                     Err(error) => format!("cannot read it: {}", reason(&error)),
                 },
@@ -298,10 +328,10 @@ impl TreeSource {
         self.failed.lock().entry(number).or_insert(reason);
     }
 
-    /// Fills `bytes` with the bytes of the stream from the offset `at` on. If `judge` is set,
+    /// Fills `bytes` with the bytes of the stream from the offset `at` on. In the `first` reading,
     /// checks each file at its end mark; otherwise the files have been checked before.
-    fn make(&self, open: &mut Opener, at: u64, bytes: &mut [u8], judge: bool) {
-        let mut given = FirstReading { source: self, open, judge };
+    fn make(&self, open: &mut Opener, at: u64, bytes: &mut [u8], first: Option<&mut FileRead>) {
+        let mut given = BodyReader { source: self, open, first };
         // Errors have been recorded already; the bytes are zeros.
         let _ = make(&self.index, &mut given, at, bytes);
     }
@@ -350,18 +380,53 @@ impl TreeSource {
 
     /// Checks, after all bytes of a file were read, that the file is unchanged; otherwise records
     /// that it has failed.
-    fn judge(&self, open: &mut Opener, number: u32, stamp: Stamp) {
+    fn judge(&self, open: &mut Opener, number: u32, stamp: Stamp, fingerprint: Fingerprint) {
         if self.objects.is_some() {
             // Each part was read from the version that was listed.
             return;
         }
+        self.remember(number, fingerprint);
         let now = self.file(open, number).and_then(|file| Ok(fstat(file)?));
         match now {
             Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(open, number, &stat),
+            Ok(stat) if self.is_same_again(open, number, stamp) => {
+                self.look_behind(open, number, &stat);
+            }
             Ok(_) => self.fail(number, CHANGED.to_owned()),
             Err(error) => self.fail(number, format!("cannot read it: {}", reason(&error))),
         }
         open.close_file();
+    }
+
+    fn remember(&self, number: u32, fingerprint: Fingerprint) {
+        let mut all = self.fingerprints.lock();
+        let at = number as usize;
+        if all.len() <= at {
+            all.resize(at + 1, 0);
+        }
+        all[at] = fingerprint.folded();
+    }
+
+    /// Returns whether a file with another stamp still has the bytes of the first reading: touch,
+    /// chmod, mv and ln of a file change no byte of it. Reads it again.
+    fn is_same_again(&self, open: &mut Opener, number: u32, stamp: Stamp) -> bool {
+        let Some(wanted) = self.fingerprints.lock().get(number as usize).copied() else {
+            return false;
+        };
+        let Ok(file) = self.file(open, number) else { return false };
+        for _ in 0..READINGS_MAX {
+            let Ok(before) = fstat(file) else { return false };
+            let before = Stamp::of(&before);
+            let is_same = before.is_of_same_file(&stamp)
+                && fingerprint_of(file, stamp.length()).is_ok_and(|it| it.folded() == wanted);
+            if !is_same {
+                return false;
+            }
+            if fstat(file).is_ok_and(|stat| Stamp::of(&stat) == before) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Records that a file has failed if it has content although its length is 0, like those in
@@ -378,26 +443,51 @@ const CHANGED: &str = "it changed while it was copied";
 const OF_FAILED: &str = "it is a hard link to a file that could not be copied";
 const EMPTY: &str = "it has content although its length is 0, like files in /proc";
 
-/// The files of a tree as its source reads them; `judge` is set for the first reading.
-struct FirstReading<'a> {
-    source: &'a TreeSource,
-    open: &'a mut Opener,
-    judge: bool,
+/// The number of readings after which a file counts as changed whose stamp changes all the time.
+const READINGS_MAX: u32 = 3;
+
+/// The number of bytes of a file that are read at a time to compare it.
+const PIECE: usize = 256 << 10;
+
+/// Reads the first `length` bytes of a file, except holes.
+fn fingerprint_of(file: &File, length: u64) -> io::Result<Fingerprint> {
+    let mut fingerprint = Fingerprint::default();
+    let mut piece = vec![0; PIECE];
+    let mut at = data_after(file, 0);
+    while at < length {
+        let left = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE);
+        file.read_exact_at(&mut piece[..left], at)?;
+        fingerprint.add(at, &piece[..left]);
+        at = data_after(file, at + left as u64);
+    }
+    Ok(fingerprint)
 }
 
-impl Bodies for FirstReading<'_> {
+/// The files of a tree as its source reads them.
+struct BodyReader<'a> {
+    source: &'a TreeSource,
+    open: &'a mut Opener,
+    /// Where the first reading is; none for a later one.
+    first: Option<&'a mut FileRead>,
+}
+
+impl Bodies for BodyReader<'_> {
     fn is_void(&mut self, body: Body) -> bool {
         matches!(body, Body::NameOf(first) if self.source.failed.lock().contains_key(&first))
     }
 
     fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         self.source.read_file(self.open, number, offset, bytes);
+        if let Some(first) = self.first.as_deref_mut().filter(|_| self.source.objects.is_none()) {
+            first.add(number, offset, bytes);
+        }
         Ok(())
     }
 
     fn mark(&mut self, number: u32, stamp: Stamp) -> u8 {
-        if self.judge {
-            self.source.judge(self.open, number, stamp);
+        if let Some(first) = self.first.as_deref_mut() {
+            let fingerprint = *first.of(number);
+            self.source.judge(self.open, number, stamp, fingerprint);
         }
         if self.source.failed.lock().contains_key(&number) { VOID } else { GOOD }
     }
@@ -405,20 +495,22 @@ impl Bodies for FirstReading<'_> {
 
 impl Content for TreeSource {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let make = |open: &mut Opener, index, bytes: &mut [u8], judge| {
-            let work = || self.make(open, layout.offset(index), bytes, judge);
+        let make = |open: &mut Opener, index, bytes: &mut [u8], first: Option<&mut FileRead>| {
+            let work = || self.make(open, layout.offset(index), bytes, first);
             pace::on(self.disk.as_deref(), layout.block_length(index) as usize, work);
         };
-        let mut first = self.first.lock();
-        if let Some(early) = first.early.remove(&index) {
+        let mut locked = self.first.lock();
+        if let Some(early) = locked.early.remove(&index) {
             bytes.copy_from_slice(&early);
             return Ok(());
         }
-        if index < first.next {
-            drop(first);
-            make(&mut Opener::default(), index, bytes, false);
+        if index < locked.next {
+            drop(locked);
+            make(&mut Opener::default(), index, bytes, None);
             return self.unbroken();
         }
+        // Its fields are borrowed one by one.
+        let first = &mut *locked;
         while first.next < index {
             let between = first.next;
             let holes = self.holes(layout, between);
@@ -428,14 +520,14 @@ impl Content for TreeSource {
                 continue;
             }
             let mut block = vec![0; layout.block_length(between) as usize];
-            make(&mut first.open, between, &mut block, true);
+            make(&mut first.open, between, &mut block, Some(&mut first.file));
             first.next += 1;
             // Blocks beyond the limit are read once more.
             if (first.early.len() + 1).saturating_mul(layout.block_size as usize) <= EARLY {
                 first.early.insert(between, block);
             }
         }
-        make(&mut first.open, index, bytes, true);
+        make(&mut first.open, index, bytes, Some(&mut first.file));
         first.next = index + 1;
         self.unbroken()
     }
@@ -508,33 +600,117 @@ impl Content for TreeSource {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::UNIX_EPOCH;
+
     use garland_sys::confine::Root;
 
     use super::*;
     use crate::tests::Scratch;
 
+    /// Opens the content of a directory as a tree.
+    fn tree_of(folder: PathBuf) -> TreeSource {
+        let options = ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: false,
+            root: &Root::Free,
+            stop: &|| false,
+        };
+        TreeSource::open(&[folder], &options).unwrap()
+    }
+
+    fn read_blocks(tree: &TreeSource, layout: Layout, indexes: std::ops::Range<u64>) {
+        for index in indexes {
+            let mut block = vec![0; layout.block_length(index) as usize];
+            tree.read(layout, index, &mut block).unwrap();
+        }
+    }
+
+    /// Makes a change until the file has another ctime: within a tick of the kernel's clock it has
+    /// the same.
+    fn change_stamp(path: &Path, change: &dyn Fn(&Path)) {
+        let stamp = || Stamp::of(&rustix::fs::stat(path).unwrap());
+        let before = stamp();
+        while stamp() == before {
+            change(path);
+        }
+    }
+
+    /// Changes of a file that change no byte of it.
+    const HARMLESS: [fn(&Path); 4] = [
+        |path| fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap(),
+        |path| File::open(path).unwrap().set_modified(UNIX_EPOCH).unwrap(),
+        |path| {
+            let other = path.with_extension("other");
+            fs::rename(path, &other).unwrap();
+            fs::rename(&other, path).unwrap();
+        },
+        |path| {
+            let other = path.with_extension("other");
+            fs::hard_link(path, &other).unwrap();
+            fs::remove_file(&other).unwrap();
+        },
+    ];
+
+    /// Changes the first byte, and sets the modification time back.
+    fn change_byte(path: &Path) {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let modified = file.metadata().unwrap().modified().unwrap();
+        file.write_all_at(b"?", 0).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+
+    #[test]
+    fn a_file_whose_bytes_stay_is_unchanged_whatever_else_happens_to_it() {
+        const BLOCK: u32 = 1 << 12;
+        let changes = HARMLESS.into_iter().map(|change| (change, 0));
+        for (change, missed) in changes.chain([(change_byte as fn(&Path), 1)]) {
+            let dir = Scratch::new("tree-touched");
+            let path = dir.join("from/f");
+            fs::create_dir(dir.join("from")).unwrap();
+            fs::write(&path, vec![7; 9 * BLOCK as usize]).unwrap();
+            let tree = tree_of(dir.join("from/"));
+            let layout = Layout { length: tree.length(), block_size: BLOCK, open: false };
+            read_blocks(&tree, layout, 0..4);
+            change_stamp(&path, &change);
+            read_blocks(&tree, layout, 4..layout.blocks());
+            assert_eq!(tree.left_out().len(), missed, "{:?}", tree.left_out());
+        }
+    }
+
+    #[test]
+    fn only_what_has_other_bytes_is_left_out_when_the_copy_begins_again() {
+        const BLOCK: u32 = 1 << 12;
+        let dir = Scratch::new("tree-touched-later");
+        fs::create_dir(dir.join("from")).unwrap();
+        let names = ["a", "b", "c", "d", "e"].map(|name| dir.join("from").join(name));
+        names.iter().for_each(|name| fs::write(name, vec![7; 5000]).unwrap());
+        let tree = tree_of(dir.join("from/"));
+        let layout = Layout { length: tree.length(), block_size: BLOCK, open: false };
+        read_blocks(&tree, layout, 0..layout.blocks());
+        for (name, change) in names.iter().zip(HARMLESS) {
+            change_stamp(name, &change);
+        }
+        change_stamp(&names[4], &change_byte);
+        let _ = tree.changed(layout, 0);
+        let left = tree.without_changed().unwrap().expect("something has changed").left_out();
+        assert_eq!(left.iter().map(|left| &left.path).collect::<Vec<_>>(), [&names[4]]);
+    }
+
     #[test]
     fn blocks_of_holes_are_counted_and_what_lies_behind_them_is_the_same() {
         const BLOCK: u64 = 1 << 12;
         let dir = Scratch::new("tree-holes-counted");
-        std::fs::create_dir(dir.join("from")).unwrap();
-        std::fs::write(dir.join("from/before"), "a").unwrap();
+        fs::create_dir(dir.join("from")).unwrap();
+        fs::write(dir.join("from/before"), "a").unwrap();
         let sparse = File::create_new(dir.join("from/sparse")).unwrap();
         sparse.set_len(3000 * BLOCK + 5).unwrap();
         sparse.write_all_at(&[1], 50 * BLOCK + 7).unwrap();
-        std::fs::write(dir.join("from/z"), "z").unwrap();
-        let open = || {
-            let options = ScanOptions {
-                excludes: Vec::new(),
-                attributes: false,
-                sweep: false,
-                root: &Root::Free,
-                stop: &|| false,
-            };
-            TreeSource::open(&[dir.join("from/")], &options).unwrap()
-        };
-        let read = open();
-        let sought = open();
+        fs::write(dir.join("from/z"), "z").unwrap();
+        let read = tree_of(dir.join("from/"));
+        let sought = tree_of(dir.join("from/"));
         let layout = Layout { length: read.length(), block_size: BLOCK as u32, open: false };
         let mut holes = 0;
         for index in 0..layout.blocks() {
