@@ -6,6 +6,7 @@ mod filters;
 mod from_nodes;
 mod join;
 pub mod objects;
+mod on_nodes;
 mod options;
 pub mod out;
 pub mod progress;

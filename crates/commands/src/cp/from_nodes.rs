@@ -1,6 +1,7 @@
 //! `garland cp` from nodes: makes the copies, and prints their result.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_copy::gathering::{GatheredSource, LocalEnd, PlannedGather};
@@ -12,6 +13,7 @@ use garland_protocol::Destination;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
+use super::on_nodes;
 use super::progress::GatherBars;
 use super::tell::{save, tell, tell_plans};
 
@@ -25,7 +27,10 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let to = local_end(destination)?;
     let is_output = matches!(to, LocalEnd::Sink(Destination::Output));
-    let copies = PlannedGather::new(spec, context, list, path, to)?;
+    let hinted = |reason| {
+        on_nodes::with_pattern_hint(reason, list, path.as_os_str().as_bytes(), destination)
+    };
+    let copies = PlannedGather::new(spec, context, list, path, to, hinted)?;
     save(spec, &copies.plans())?;
     if spec.run.names_entries && !context.json {
         copies.sources().try_for_each(|source| tell_source(&source, path))?;

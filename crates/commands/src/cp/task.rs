@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use garland_core::cluster::target::{self, Target};
 
-use super::elsewhere;
+use super::{elsewhere, on_nodes};
 use crate::args::Cp;
 use garland_terminal::failure::Failure;
 
@@ -27,7 +27,7 @@ impl Task {
     /// Returns the task that a command line specifies.
     ///
     /// # Errors
-    /// If a source looks like a URL and cannot be parsed.
+    /// If a source looks like a URL and cannot be parsed, or if one of several sources is on nodes.
     pub fn new(args: &Cp) -> Result<Self, Failure> {
         if let Some(run) = &args.join {
             return Ok(Self::Join(run.clone()));
@@ -42,8 +42,9 @@ impl Task {
 /// Returns the nodes and the path of the source, if the source is on nodes.
 ///
 /// # Errors
-/// If a source looks like a URL and cannot be parsed.
+/// If a source looks like a URL and cannot be parsed, or if one of several sources is on nodes.
 fn from_nodes(cp: &Cp) -> Result<Option<Target>, Failure> {
+    on_nodes::refuse_several(cp)?;
     let [source] = cp.sources() else { return Ok(None) };
     if source.exists() || elsewhere::address(cp.sources())?.is_some() {
         return Ok(None);

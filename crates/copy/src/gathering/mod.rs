@@ -55,7 +55,8 @@ pub struct GatheredSource {
 }
 
 impl<'a> PlannedGather<'a> {
-    /// Plans copies of `path` from the nodes of `list` to `to`, by what the nodes have there.
+    /// Plans copies of `path` from the nodes of `list` to `to`, by what the nodes have there. `told` adds to the reason
+    /// for which a node has nothing there what can be done.
     ///
     /// # Errors
     /// When the copies cannot be made in this way, or no node has anything to send.
@@ -65,6 +66,7 @@ impl<'a> PlannedGather<'a> {
         list: &str,
         path: &Path,
         to: LocalEnd<'_>,
+        told: impl Fn(String) -> String,
     ) -> Result<Self, Failure> {
         let phases = Phases::begin();
         let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
@@ -83,6 +85,7 @@ impl<'a> PlannedGather<'a> {
         let overtime = Overtime::watch("copying", &place.interrupts)?;
         let replies = stat(agents, &here.stat_request(spec), Some(&place.interrupts));
         let seen = replies.or_nothing("asking the nodes for their files")?;
+        let seen = seen.into_iter().map(|reply| reply.map_err(&told)).collect();
         let tasks = tasks::all(spec, &here, &nodes, seen, place.inventory.cluster())?;
         Ok(Self { spec, place, phases, nodes, tasks, children, run, overtime })
     }
