@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::fs::{Stat, XattrFlags, fgetxattr, flistxattr, fsetxattr};
+use rustix::fs::{Stat, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 
 /// The size in bytes of the buffers for the list of names and for one value: the kernel's limit
@@ -17,6 +17,9 @@ const FEW: usize = 128;
 /// Prefixes of the attributes that are copied: those of users and of root, access control lists,
 /// and file capabilities. All other attributes, such as SELinux labels, describe the machine.
 const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
+
+/// The access control list of a file or directory, and that of new entries of a directory (acl(5)).
+const LISTS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
 
 /// Returns the modification time of a file in seconds and nanoseconds.
 pub fn modified(stat: &Stat) -> (i64, u32) {
@@ -62,6 +65,21 @@ pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()>
             let reason = garland_sys::error::reason(&error.into());
             io::Error::other(format!("cannot set the extended attribute {name}: {reason}"))
         })?;
+    }
+    Ok(())
+}
+
+/// Removes the access control lists of an open file or directory that are not in `attributes`, such as those
+/// that it inherits from its directory.
+///
+/// # Errors
+/// When a list cannot be removed.
+pub fn remove_other_lists(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
+    let is_wanted = |list: &[u8]| attributes.iter().any(|(name, _)| name == list);
+    for list in LISTS.into_iter().filter(|list| !is_wanted(list)) {
+        if fgetxattr(&fd, list, &mut [0_u8; 0][..]).is_ok() {
+            fremovexattr(&fd, list)?;
+        }
     }
     Ok(())
 }

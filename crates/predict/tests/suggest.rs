@@ -6,7 +6,7 @@ use garland_core::plan::{Layout, Plan, RouteShape};
 use garland_predict::{
     Broadcast, CopyTry, Costs, Measured, OrderChoice, RouteShapes, Suggestion, Wires, copy,
 };
-use garland_testkit::{Chance, random_network};
+use garland_testkit::{Chance, env_number, random_network};
 use garland_topology::file::parse;
 use garland_topology::shapes::{Basis, switch};
 use garland_topology::{Medium, Topology, Uplink};
@@ -19,11 +19,6 @@ const RUNS: u64 = 6;
 
 /// The number of random orders with which plans for more nodes than six are compared.
 const ORDERS: usize = 500;
-
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
-}
 
 /// A network, and the nodes in a random order: the head first, then the others as they are listed.
 struct Case {
@@ -96,9 +91,10 @@ fn random_orders(count: usize, chance: &mut Chance) -> Vec<Vec<usize>> {
 
 #[test]
 fn suggested_plans_are_near_the_best_of_all_orders() {
-    let (runs, seed) = (number("GARLAND_TRUTH_RUNS"), number("GARLAND_TRUTH_SEED").unwrap_or(1));
+    let runs = env_number("GARLAND_TRUTH_RUNS").unwrap_or(RUNS);
+    let seed = env_number("GARLAND_TRUTH_SEED").unwrap_or(1);
     let mut missed = Vec::new();
-    for run in 1..=runs.unwrap_or(RUNS) {
+    for run in 1..=runs {
         let case = Case::draw(seed, run);
         let nodes = case.places.len() - 1;
         let suggested = case.broadcast().suggest().unwrap().remove(0);

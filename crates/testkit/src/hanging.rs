@@ -51,6 +51,14 @@ pub struct Oddities {
     pub numbers_names: bool,
     /// chmod(2) fails.
     pub refuses_modes: bool,
+    /// chown(2) fails if it would change something.
+    pub refuses_owners: bool,
+    /// utimensat(2) fails, except for the present time.
+    pub refuses_times: bool,
+    /// utimensat(2) does nothing and succeeds.
+    pub ignores_times: bool,
+    /// symlink(2) fails.
+    pub refuses_symlinks: bool,
     /// Times are multiples of this number of nanoseconds; 0 for any time.
     pub time_unit_ns: u64,
     /// It has room for this number of files and directories, the top one among them; 0 for any.
@@ -313,8 +321,8 @@ impl Filesystem for Shared {
         _req: &Request,
         ino: INodeNo,
         mode: Option<u32>,
-        _uid: Option<u32>,
-        _gid: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
         size: Option<u64>,
         atime: Option<TimeOrNow>,
         mtime: Option<TimeOrNow>,
@@ -329,15 +337,25 @@ impl Filesystem for Shared {
         let mut disk = self.0.lock();
         let oddities = disk.oddities;
         let now = disk.now();
-        if mode.is_some() && oddities.refuses_modes {
+        if mode.is_some() && oddities.refuses_modes
+            || matches!(mtime, Some(TimeOrNow::SpecificTime(_))) && oddities.refuses_times
+        {
             return reply.error(Errno::EPERM);
         }
+        let mtime = mtime.filter(|_| !oddities.ignores_times);
         let mtime = mtime.filter(|_| !oddities.ignores_single_times || atime.is_some());
         let mtime = mtime.map(|mtime| match mtime {
             TimeOrNow::SpecificTime(time) => disk.kept(time),
             TimeOrNow::Now => now,
         });
         let Some(file) = disk.get_mut(ino.0) else { return reply.error(Errno::ESTALE) };
+        let user = uid.unwrap_or(file.attr.uid);
+        let group = gid.unwrap_or(file.attr.gid);
+        if oddities.refuses_owners && (user, group) != (file.attr.uid, file.attr.gid) {
+            return reply.error(Errno::EPERM);
+        }
+        file.attr.uid = user;
+        file.attr.gid = group;
         if let Some(size) = size {
             file.attr.size = size;
             file.bytes.resize(usize::try_from(size).unwrap_or(0), 0);
@@ -375,7 +393,39 @@ impl Filesystem for Shared {
     }
 
     fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let disk = self.0.lock();
+        let found = disk.find(parent.0, name).and_then(|(_, number)| disk.get(number));
+        if found.is_some_and(|folder| !folder.names.is_empty()) {
+            return reply.error(Errno::ENOTEMPTY);
+        }
+        drop(disk);
         self.unlink(req, parent, name, reply);
+    }
+
+    fn symlink(
+        &self,
+        _req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        let mut disk = self.0.lock();
+        if disk.oddities.refuses_symlinks {
+            return reply.error(Errno::EPERM);
+        }
+        let (number, _) = disk.make(parent.0, name, FileType::Symlink, 0o777);
+        let link = disk.files.get_mut(&number).expect("it was made just now");
+        link.bytes = target.as_os_str().as_encoded_bytes().to_vec();
+        link.attr.size = link.bytes.len() as u64;
+        reply.entry(&TTL, &disk.named(parent.0, name, number), Generation(0));
+    }
+
+    fn readlink(&self, _req: &Request, ino: INodeNo, reply: ReplyData) {
+        match self.0.lock().get(ino.0) {
+            Some(link) => reply.data(&link.bytes),
+            None => reply.error(Errno::ESTALE),
+        }
     }
 
     fn rename(

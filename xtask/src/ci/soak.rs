@@ -23,7 +23,7 @@ const FUZZ_S: u32 = 60;
 /// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
 const HEALTHY: u32 = 20;
 
-/// Random trees that are copied beside rsync, on each of eight file systems; in a single test run they are 40.
+/// Random trees that are copied beside rsync, on each of nine file systems; in a single test run they are 40.
 const RSYNC_ROUNDS: u64 = 1250;
 
 /// Networks of `truth suggest`.
@@ -96,7 +96,7 @@ pub(crate) fn soak_hostile(root: &Path) -> Result<()> {
     steps::watched(&mut command)
 }
 
-/// Copies random trees with random options on eight file systems, beside rsync, and demands that no
+/// Copies random trees with random options on nine file systems, beside rsync, and demands that no
 /// difference is left: `soak rsync [--rounds N] [--seed S] [--round R]`.
 ///
 /// # Errors

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use garland_testkit::{Chance, Garland, Scratch, TestLab, random_bytes, random_file};
+use garland_testkit::{Chance, Garland, Scratch, TestLab, env_number, random_bytes, random_file};
 use serde_json::Value;
 
 /// The copies of a usual run of the tests.
@@ -112,11 +112,11 @@ impl Healthy {
 
 #[test]
 fn a_healthy_copy_tries_no_node_on_the_side() {
-    let number = |name: &str| std::env::var(name).ok().map(|it| it.parse().expect("a number"));
-    let (copies, seed) = (number("GARLAND_SOAK_HEALTHY").unwrap_or(FEW), number("GARLAND_SOAK"));
+    let copies = env_number("GARLAND_SOAK_HEALTHY").unwrap_or(FEW);
+    let seed = env_number("GARLAND_SOAK").unwrap_or(1);
     let mut accused = Vec::new();
     for at in 0..copies {
-        let seed = seed.unwrap_or(1u64).wrapping_mul(1_000_003) + at;
+        let seed = seed.wrapping_mul(1_000_003) + at;
         let healthy = Healthy::draw(seed);
         let scratch = Scratch::in_memory("healthy");
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);

@@ -16,30 +16,45 @@ pub enum Disk {
     Overlay,
     Exfat,
     Ntfs,
+    /// One that refuses or lies, another one in each round ([`crate::odd`]). Sources are elsewhere.
+    Odd,
+}
+
+/// What entries may have on a file system.
+#[derive(Clone, Copy, Debug)]
+pub struct Abilities {
+    /// Modes, owners, attributes and all times.
+    pub modes: bool,
+    /// Names of which only `/` and NUL are special.
+    pub any_name: bool,
+    pub links: bool,
+    /// Times that can be set.
+    pub times: bool,
 }
 
 impl Disk {
     pub const MADE: [Self; 6] =
         [Self::Ext4, Self::Xfs, Self::Btrfs, Self::Overlay, Self::Exfat, Self::Ntfs];
 
-    /// Whether it has modes, owners, attributes and all times.
-    pub fn keeps_modes(self) -> bool {
-        !matches!(self, Self::Exfat | Self::Ntfs)
+    /// Returns what sources may have.
+    pub fn of_sources(self) -> Abilities {
+        let is_poor = matches!(self, Self::Exfat | Self::Ntfs);
+        let any_name = !is_poor && self != Self::Odd;
+        Abilities { modes: !is_poor, any_name, links: !is_poor, times: true }
     }
 
-    /// Whether names are bytes of which only `/` and NUL are special.
-    pub fn takes_any_name(self) -> bool {
-        self.keeps_modes()
-    }
-
-    pub fn has_links(self) -> bool {
-        self.keeps_modes()
+    /// Returns what destinations keep.
+    pub fn of_destinations(self) -> Abilities {
+        if self == Self::Odd {
+            return Abilities { modes: false, any_name: false, links: false, times: false };
+        }
+        self.of_sources()
     }
 
     /// Makes the file system and mounts it on the folder `at`. `scratch` has room for its image.
     fn mount(self, scratch: &Scratch, at: &Path) {
         let script = match self {
-            Self::Here => return,
+            Self::Here | Self::Odd => return,
             Self::Ext4 => "mkfs.ext4 -q -I 256 i && mount -o loop i \"$0\"",
             Self::Xfs => "mkfs.xfs -q i && mount -o loop i \"$0\"",
             Self::Btrfs => "mkfs.btrfs -q i && mount -o loop i \"$0\"",

@@ -22,12 +22,12 @@ pub struct Entry {
     pub kind: Kind,
     /// A file's bytes, or a link's target.
     content: Vec<u8>,
-    mode: u32,
-    owner: [u32; 2],
-    time_s: i64,
-    time_ns: i64,
-    xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
-    inode: u64,
+    pub mode: u32,
+    pub owner: [u32; 2],
+    pub time_s: i64,
+    pub time_ns: i64,
+    pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    pub inode: u64,
 }
 
 pub type Entries = BTreeMap<PathBuf, Entry>;
@@ -114,19 +114,24 @@ pub fn differences(
     ours: &Entries,
     what: Compared,
 ) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = contents(source, rsync, ours, what);
     for path in rsync.keys().filter(|path| !ours.contains_key(*path)) {
         found.push(format!("{path:?} is missing"));
     }
-    for (path, ours) in ours {
-        if rsync.contains_key(path) {
-            Allowed::new(path, source, rsync).check(path, ours, what, &mut found);
-        } else {
-            found.push(format!("{path:?} is too many"));
-        }
+    for path in ours.keys().filter(|path| !rsync.contains_key(*path)) {
+        found.push(format!("{path:?} is too many"));
     }
     if !what.some_stay {
         found.extend(other_links(source, ours));
+    }
+    found
+}
+
+/// Returns the same of the entries that both have.
+pub fn contents(source: &Entries, rsync: &Entries, ours: &Entries, what: Compared) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, ours) in ours.iter().filter(|(path, _)| rsync.contains_key(*path)) {
+        Allowed::new(path, source, rsync).check(path, ours, what, &mut found);
     }
     found
 }
@@ -164,20 +169,24 @@ impl<'a> Allowed<'a> {
             return;
         }
         // A folder that only destinations have has the time of the last removal in it.
-        if self.sent.is_some() || ours.kind != Kind::Folder {
+        let is_told = self.sent.is_some() || ours.kind != Kind::Folder;
+        if is_told && what.disk.of_destinations().times {
             check("time", &|it| it.time_s == ours.time_s);
         }
-        if what.disk.keeps_modes() {
+        if what.disk.of_destinations().modes {
             check("mode", &|it| it.mode == ours.mode);
             check("owner", &|it| it.owner == ours.owner);
         }
-        if what.xattrs && what.disk.keeps_modes() {
-            // Those that only the destination's folder has stay.
+        if what.xattrs && what.disk.of_destinations().modes {
+            // Those that only the destination's folder has stay, except who may do what.
             let is_kept = |it: &Entry| {
+                let is_list = |name: &[u8]| name.starts_with(b"system.");
+                let stays = |name: &Vec<u8>| it.xattrs.contains_key(name) || !is_list(name);
                 let has = |attribute: (&Vec<u8>, &Vec<u8>)| {
                     ours.xattrs.get(attribute.0) == Some(attribute.1)
                 };
-                ours.kind == Kind::Folder && it.xattrs.iter().all(has)
+                let is_folder = ours.kind == Kind::Folder;
+                is_folder && it.xattrs.iter().all(has) && ours.xattrs.keys().all(stays)
             };
             check("attributes", &|it| is_kept(it) || it.xattrs == ours.xattrs);
         }
@@ -185,7 +194,7 @@ impl<'a> Allowed<'a> {
 }
 
 impl Entry {
-    fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         let start = String::from_utf8_lossy(&self.content[..self.content.len().min(24)]);
         let Self { mode, owner, time_s, time_ns, xattrs, .. } = self;
         let length = self.content.len();

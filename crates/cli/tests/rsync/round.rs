@@ -4,21 +4,75 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use garland_testkit::{Chance, Garland, Scratch};
+use garland_testkit::{Chance, Garland, HangingDisk, Oddities, RunOutput, Scratch};
 
 use crate::choice::Choice;
 use crate::disks::Disk;
 use crate::entries::{self, Compared, differences};
+use crate::odd::{self, Outcome};
 use crate::source::Maker;
 
 /// The copies of a round; between them source and destinations change.
 const COPIES: u64 = 4;
+
+/// The exit code of rsync if it could not set everything.
+const PARTIAL: i32 = 23;
 
 /// A standing agent, and where its files are.
 pub struct Field<'a> {
     garland: Garland<'a>,
     scratch: &'a Scratch,
     disk: Disk,
+}
+
+/// The trees of a round.
+struct Trees {
+    source: PathBuf,
+    theirs: PathBuf,
+    ours: PathBuf,
+    /// The last one as Garland is told it.
+    target: &'static str,
+    /// The file system that destinations are on, if it is an odd one.
+    odd: Option<Odd>,
+}
+
+struct Odd {
+    oddities: Oddities,
+    _mounted: HangingDisk,
+}
+
+/// What both programs left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    SamePaths,
+    OtherPaths,
+    /// Something was in the way, so that rsync would have removed it.
+    Obstacles,
+}
+
+impl Trees {
+    fn new(files: &Path, oddities: Option<Oddities>) -> Self {
+        let local = files.join("local1");
+        let odd = oddities.map(|oddities| {
+            let _mounted = HangingDisk::mount_odd(&local.join("odd"), oddities);
+            Odd { oddities, _mounted }
+        });
+        let (theirs, ours, target) = match odd {
+            None => (files.join("theirs"), local.join("ours"), "local1:/ours/"),
+            Some(_) => (local.join("odd/theirs"), local.join("odd/ours"), "local1:/odd/ours/"),
+        };
+        let trees = Self { source: files.join("source"), theirs, ours, target, odd };
+        for folder in [&trees.source, &trees.theirs, &trees.ours] {
+            let _ = fs::remove_dir_all(folder);
+        }
+        trees
+    }
+
+    /// Returns where copies of the source are.
+    fn copies(&self, choice: &Choice) -> [PathBuf; 2] {
+        [&self.theirs, &self.ours]
+            .map(|top| if choice.contents_only { top.clone() } else { top.join("source") })
+    }
 }
 
 impl<'a> Field<'a> {
@@ -38,80 +92,109 @@ impl<'a> Field<'a> {
     /// Plays one round; returns the number of its copies.
     pub fn round(&self, seed: u64, round: u64) -> u64 {
         let chance = &mut Chance::new(seed, round);
-        let files = self.scratch.path("files");
-        let [source, theirs, ours] = ["source", "theirs", "local1/ours"].map(|it| files.join(it));
-        for folder in [&source, &theirs, &ours] {
-            let _ = fs::remove_dir_all(folder);
-        }
-        let disk = self.disk;
+        let oddities = (self.disk == Disk::Odd).then(|| odd::draw(chance));
+        let trees = Trees::new(&self.scratch.path("files"), oddities);
         let contents_only = chance.below(2) == 0;
         // Garland always keeps them, rsync if it is asked to: without them both leave single files.
-        let hard_links = chance.below(2) == 0;
-        Maker { top: &source, disk, has_hard_links: hard_links, chance }.make();
+        let has_hard_links = chance.below(2) == 0;
+        let abilities = self.disk.of_sources();
+        Maker { top: &trees.source, abilities, has_hard_links, chance }.make();
         for copy in 0..COPIES {
+            let hard_links = has_hard_links;
             let choice = Choice { contents_only, hard_links, ..Choice::draw(chance) };
-            let place = format!("seed {seed}, round {round}, copy {copy}: {choice:?}");
-            let inner = |top: &PathBuf| {
-                if choice.contents_only { top.clone() } else { top.join("source") }
-            };
-            let before = entries::read(&inner(&ours));
-            let obstacles = entries::obstacles(&entries::read(&source), &before);
-            if !obstacles.is_empty() {
-                self.copy_onto_obstacles(&choice, &source);
-                let after = entries::read(&inner(&ours));
-                for path in obstacles {
-                    assert_eq!(before[&path], after[&path], "{place}: {path:?}");
-                }
+            let place = format!("seed {seed}, round {round}, copy {copy}: {choice:?} {oddities:?}");
+            let left = self.copy(&trees, &choice, &place);
+            if left == Left::Obstacles {
                 return copy + 1;
             }
-            self.copy(&choice, [&source, &theirs], &place);
-            let compared = Compared {
-                disk,
-                xattrs: choice.xattrs,
-                hard_links,
-                some_stay: !choice.excluded.is_empty(),
-            };
-            let [of_source, of_theirs, of_ours] =
-                [&source, &inner(&theirs), &inner(&ours)].map(|top| entries::read(top));
-            let found = differences(&of_source, &of_theirs, &of_ours, compared);
-            assert!(found.is_empty(), "{place}\n{}", found.join("\n"));
-            Maker { top: &source, disk, has_hard_links: hard_links, chance }.change();
-            if chance.below(2) == 0 {
+            Maker { top: &trees.source, abilities, has_hard_links, chance }.change();
+            if chance.below(2) == 0 && left == Left::SamePaths {
                 let same = chance.below(u64::MAX);
-                for top in [inner(&theirs), inner(&ours)] {
+                for top in trees.copies(&choice) {
                     let chance = &mut Chance::new(same, 0);
-                    Maker { top: &top, disk, has_hard_links: false, chance }.change();
+                    let abilities = self.disk.of_destinations();
+                    Maker { top: &top, abilities, has_hard_links: false, chance }.change();
                 }
             }
         }
         COPIES
     }
 
+    /// Copies by both programs, and compares what they leave.
+    fn copy(&self, trees: &Trees, choice: &Choice, place: &str) -> Left {
+        let [theirs, ours] = trees.copies(choice);
+        let before = entries::read(&ours);
+        let obstacles = entries::obstacles(&entries::read(&trees.source), &before);
+        if !obstacles.is_empty() {
+            self.copy_onto_obstacles(trees, choice);
+            let after = entries::read(&ours);
+            for path in obstacles {
+                assert_eq!(before[&path], after[&path], "{place}: {path:?}");
+            }
+            return Left::Obstacles;
+        }
+        let output = self.copy_by_both(trees, choice, place);
+        let compared = Compared {
+            disk: self.disk,
+            xattrs: choice.xattrs,
+            hard_links: choice.hard_links,
+            some_stay: !choice.excluded.is_empty(),
+        };
+        let [source, theirs, ours] = [&trees.source, &theirs, &ours].map(|top| entries::read(top));
+        let found = match &trees.odd {
+            None => differences(&source, &theirs, &ours, compared),
+            Some(odd) => {
+                let outcome = Outcome {
+                    oddities: odd.oddities,
+                    source: &source,
+                    theirs: &theirs,
+                    ours: &ours,
+                    output: &output,
+                    below: if choice.contents_only { "" } else { "source" },
+                    what: compared,
+                };
+                outcome.faults()
+            }
+        };
+        assert!(found.is_empty(), "{place}\n{}\n{}", found.join("\n"), output.out);
+        if theirs.keys().eq(ours.keys()) { Left::SamePaths } else { Left::OtherPaths }
+    }
+
     /// Copies where a folder would replace something else or the reverse: it is named, or excluded.
-    fn copy_onto_obstacles(&self, choice: &Choice, source: &Path) {
-        let output = self.garland.run(&ours(choice, source));
+    fn copy_onto_obstacles(&self, trees: &Trees, choice: &Choice) {
+        let output = self.garland.run(&ours(trees, choice));
+        if trees.odd.is_some() {
+            // Perhaps others are named first.
+            assert!([0, 3].contains(&output.code), "{choice:?}: {output:?}");
+            return;
+        }
         let is_named = output.out.contains("is not replaced");
         assert_eq!(output.code, if is_named { 3 } else { 0 }, "{choice:?}: {output:?}");
         assert!(is_named || !choice.excluded.is_empty(), "{choice:?}: {output:?}");
     }
 
-    fn copy(&self, choice: &Choice, [source, theirs]: [&PathBuf; 2], place: &str) {
+    /// Returns what Garland printed.
+    fn copy_by_both(&self, trees: &Trees, choice: &Choice, place: &str) -> RunOutput {
+        let is_odd = trees.odd.is_some();
         let mut command = Command::new("rsync");
         command
             .args(choice.of_rsync())
-            .arg(choice.source(source))
-            .arg(format!("{}/", theirs.display()));
+            .arg(choice.source(&trees.source))
+            .arg(format!("{}/", trees.theirs.display()));
         let output = command.output().expect("rsync is there");
-        assert!(output.status.success(), "{place}\nrsync: {output:?}");
-        let output = self.garland.run(&ours(choice, source));
-        assert_eq!(output.code, 0, "{place}\n{}{}", output.out, output.err);
+        let is_partial = is_odd && output.status.code() == Some(PARTIAL);
+        assert!(output.status.success() || is_partial, "{place}\nrsync: {output:?}");
+        let output = self.garland.run(&ours(trees, choice));
+        let is_expected = output.code == 0 || is_odd && output.code == 3;
+        assert!(is_expected, "{place}\n{}{}", output.out, output.err);
+        output
     }
 }
 
 /// Returns the arguments of Garland's copy.
-fn ours(choice: &Choice, source: &Path) -> Vec<String> {
+fn ours(trees: &Trees, choice: &Choice) -> Vec<String> {
     let mut words = vec!["cp".to_owned()];
     words.extend(choice.of_garland());
-    words.extend([choice.source(source), "local1:/ours/".to_owned()]);
+    words.extend([choice.source(&trees.source), trees.target.to_owned()]);
     words
 }

@@ -7,9 +7,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 use garland_testkit::{Chance, random_bytes};
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags, setxattr, utimensat};
+use rustix::fs::{
+    AtFlags, CWD, Timespec, Timestamps, XattrFlags, removexattr, setxattr, utimensat,
+};
 
-use crate::disks::Disk;
+use crate::disks::Abilities;
 
 /// Names that every file system takes.
 const PLAIN: [&[u8]; 10] =
@@ -18,13 +20,17 @@ const PLAIN: [&[u8]; 10] =
 /// Names that those of Linux take, too.
 const ODD: [&[u8]; 7] = [b"A", b"\n", b"\xff\xfe", b"x\\y", b"?*[a]", b"a:b", &[b'n'; 255]];
 
+/// The attributes that contain an entry's access control list, and that of new entries in a folder.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+const DEFAULT_LIST: &str = "system.posix_acl_default";
+
 /// The most entries that a folder of a new tree gets.
 const ENTRIES_MAX: u64 = 9;
 
 /// A place where entries come and go.
 pub struct Maker<'a> {
     pub top: &'a Path,
-    pub disk: Disk,
+    pub abilities: Abilities,
     /// Whether files get several names. At destinations they do not: rsync changes such a file in its place,
     /// and with it names that are not sent.
     pub has_hard_links: bool,
@@ -49,13 +55,13 @@ impl Maker<'_> {
     }
 
     fn name(&mut self) -> &'static OsStr {
-        let is_odd = self.disk.takes_any_name() && self.chance.below(4) == 0;
+        let is_odd = self.abilities.any_name && self.chance.below(4) == 0;
         OsStr::from_bytes(if is_odd { self.chance.pick(&ODD) } else { self.chance.pick(&PLAIN) })
     }
 
     /// Makes an entry of a random kind.
     fn entry(&mut self, path: &Path, depth: u64) {
-        let has_links = self.disk.has_links();
+        let has_links = self.abilities.links;
         match self.chance.below(10) {
             0..=1 if depth < 3 => {
                 fs::create_dir(path).expect("it can be made");
@@ -96,21 +102,37 @@ impl Maker<'_> {
     /// Gives an entry a mode, an owner, a time and perhaps attributes.
     fn give_all(&mut self, path: &Path) {
         let is_link = path.is_symlink();
-        let may_own = self.disk.keeps_modes() && garland_sys::process::user_id() == 0;
+        let may_own = self.abilities.modes && garland_sys::process::user_id() == 0;
         if may_own && self.chance.below(4) == 0 {
             let owner = |chance: &mut Chance| Some(chance.pick(&[0, 1, 1234, 65_534]));
             let user = owner(self.chance);
             lchown(path, user, owner(self.chance)).expect("root may");
         }
-        if !is_link && self.disk.keeps_modes() && self.chance.below(3) == 0 {
+        if !is_link && self.abilities.modes && self.chance.below(3) == 0 {
             let modes = [0o644, 0o600, 0o755, 0o700, 0o444, 0o4755, 0o2770, 0o1777, 0o711];
             let mode = Permissions::from_mode(self.chance.pick(&modes));
             fs::set_permissions(path, mode).expect("its owner may");
         }
-        if !is_link && self.disk.keeps_modes() && self.chance.below(6) == 0 {
+        if !is_link && self.abilities.modes && self.chance.below(6) == 0 {
             self.give_attribute(path);
         }
+        if !is_link && self.abilities.modes && self.chance.below(6) == 0 {
+            self.give_list(path);
+        }
         self.give_time(path);
+    }
+
+    /// Gives an entry an access control list, or takes it away.
+    fn give_list(&mut self, path: &Path) {
+        let is_default = path.is_dir() && self.chance.below(2) == 0;
+        let name = if is_default { DEFAULT_LIST } else { ACCESS_LIST };
+        if self.chance.below(3) == 0 {
+            // Most have none.
+            let _ = removexattr(path, name);
+            return;
+        }
+        let list = access_list(self.chance);
+        setxattr(path, name, &list, XattrFlags::empty()).expect("its owner may");
     }
 
     fn give_attribute(&mut self, path: &Path) {
@@ -122,10 +144,18 @@ impl Maker<'_> {
     /// Gives a time whose seconds no other entry has had.
     fn give_time(&mut self, path: &Path) {
         let seconds = match self.chance.below(12) {
-            0 if self.disk.keeps_modes() => -(self.chance.below(1 << 30) as i64),
+            0 if self.abilities.modes => -(self.chance.below(1 << 30) as i64),
             _ => self.chance.below(1 << 31) as i64,
         };
-        set_time(path, seconds, self.chance.below(1_000_000_000) as i64);
+        let nanos = self.chance.below(1_000_000_000) as i64;
+        self.set_time(path, seconds, nanos);
+    }
+
+    fn set_time(&self, path: &Path, tv_sec: i64, tv_nsec: i64) {
+        let time = Timespec { tv_sec, tv_nsec };
+        let times = Timestamps { last_access: time, last_modification: time };
+        let set = utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
+        assert!(set.is_ok() || !self.abilities.times, "{path:?}: {set:?}");
     }
 
     /// Changes the tree a little, in one to five places.
@@ -184,11 +214,11 @@ impl Maker<'_> {
         // A file of its own, so that other names of a destination's file keep what they have.
         let new = path.with_file_name(".new");
         fs::write(&new, bytes).expect("it can be written");
-        if self.disk.keeps_modes() {
+        if self.abilities.modes {
             lchown(&new, Some(stat.uid()), Some(stat.gid())).expect("it was so before");
             fs::set_permissions(&new, stat.permissions()).expect("its owner may");
         }
-        set_time(&new, stat.mtime(), stat.mtime_nsec());
+        self.set_time(&new, stat.mtime(), stat.mtime_nsec());
         fs::rename(new, path).expect("it can be renamed");
     }
 
@@ -218,8 +248,18 @@ fn remove(path: &Path) {
     removed.expect("it can be removed");
 }
 
-fn set_time(path: &Path, tv_sec: i64, tv_nsec: i64) {
-    let time = Timespec { tv_sec, tv_nsec };
-    let times = Timestamps { last_access: time, last_modification: time };
-    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).expect("its owner may");
+/// Returns an access control list as in its attribute (linux/posix_acl_xattr.h), with entries for a user
+/// and a group.
+fn access_list(chance: &mut Chance) -> Vec<u8> {
+    const VERSION: u32 = 2;
+    const NOBODY: u32 = u32::MAX;
+    const TAGS: [(u16, u32); 6] =
+        [(0x01, NOBODY), (0x02, 1234), (0x04, NOBODY), (0x08, 1), (0x10, NOBODY), (0x20, NOBODY)];
+    let mut list = VERSION.to_le_bytes().to_vec();
+    for (tag, id) in TAGS {
+        list.extend(tag.to_le_bytes());
+        list.extend((chance.below(8) as u16).to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    list
 }

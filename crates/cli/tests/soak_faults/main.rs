@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use garland_sys::clock;
-use garland_testkit::Scratch;
+use garland_testkit::{Scratch, env_number};
 
 use crate::round::{Operation, Round};
 use crate::stage::Stage;
@@ -42,17 +42,13 @@ struct Wish {
 
 impl Wish {
     fn of_environment() -> Self {
-        let number = |name: &str| {
-            let text = std::env::var(name).ok()?;
-            Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
-        };
-        let seed = number("GARLAND_SOAK_FAULTS_SEED").or_else(|| number("GARLAND_SOAK"));
+        let seed = env_number("GARLAND_SOAK_FAULTS_SEED").or_else(|| env_number("GARLAND_SOAK"));
         let only = std::env::var("GARLAND_SOAK_FAULTS_ONLY").ok();
         let wanted = |it: &Operation| only.as_ref().is_none_or(|only| format!("{it:?}") == *only);
         Self {
-            minutes: number("GARLAND_SOAK_FAULTS_MINUTES"),
+            minutes: env_number("GARLAND_SOAK_FAULTS_MINUTES"),
             seed: seed.unwrap_or(SEED),
-            round: number("GARLAND_SOAK_FAULTS_ROUND"),
+            round: env_number("GARLAND_SOAK_FAULTS_ROUND"),
             operations: Operation::ALL.into_iter().filter(wanted).collect(),
         }
     }

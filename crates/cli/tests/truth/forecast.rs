@@ -6,11 +6,11 @@
 
 use std::fmt;
 
-use garland_testkit::{Chance, Garland, Scratch, TestLab, random_file};
+use garland_testkit::{Chance, Garland, Scratch, TestLab, env_number, random_file};
 use serde_json::Value;
 
 use crate::scene::{idle_since, processors};
-use crate::{SEED, number, program};
+use crate::{SEED, program};
 
 /// The numbers of nodes of the runs from which is forecast, and of the run that is.
 const KNOWN: [u32; 3] = [1, 2, 3];
@@ -147,8 +147,9 @@ impl Case {
 
 #[test]
 fn forecasts_hold_what_comes() {
-    let Some(cases) = number("GARLAND_TRUTH_FORECASTS") else { return };
-    let (seed, only) = (number("GARLAND_TRUTH_SEED").unwrap_or(SEED), number("GARLAND_TRUTH_RUN"));
+    let Some(cases) = env_number("GARLAND_TRUTH_FORECASTS") else { return };
+    let seed = env_number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
+    let only = env_number("GARLAND_TRUTH_RUN");
     let mut all = Vec::new();
     for number in (1..=cases).filter(|number| only.is_none_or(|only| *number == only)) {
         let case = Case::draw(&mut Chance::new(seed, number));

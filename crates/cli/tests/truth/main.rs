@@ -18,6 +18,8 @@ mod wires;
 
 use std::path::PathBuf;
 
+use garland_testkit::env_number;
+
 use crate::case::{Case, Shape};
 use crate::fault::{Fault, Kind};
 use crate::judge::{Judged, Verdict};
@@ -29,11 +31,6 @@ const SEED: u64 = 1;
 
 /// How often a run of the short form is made that was not judged a hit: this machine does other things, too.
 const TRIES: u32 = 3;
-
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
-}
 
 fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
@@ -47,8 +44,9 @@ fn program() -> PathBuf {
 #[test]
 fn explanations_name_the_faults_that_were_made() {
     let observer = Observer { program: program(), kept: path("GARLAND_TRUTH_KEPT") };
-    let seed = number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
-    let cases: Vec<Case> = match (number("GARLAND_TRUTH_RUN"), number("GARLAND_TRUTH_RUNS")) {
+    let seed = env_number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
+    let cases: Vec<Case> = match (env_number("GARLAND_TRUTH_RUN"), env_number("GARLAND_TRUTH_RUNS"))
+    {
         (Some(run), _) => vec![Case::draw(seed, run)],
         (None, Some(runs)) => (1..=runs).map(|run| Case::draw(seed, run)).collect(),
         (None, None) => return few(&observer),

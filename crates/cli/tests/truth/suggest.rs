@@ -9,9 +9,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::scene::{idle_since, processors};
-use crate::{SEED, TRIES, number, program};
+use crate::{SEED, TRIES, program};
 use garland_core::units::Nanos;
-use garland_testkit::{Chance, Garland, Scratch, TestLab, random_file, random_network};
+use garland_testkit::{Chance, Garland, Scratch, TestLab, env_number, random_file, random_network};
 
 /// The largest difference between prediction and copy, relative to the copy.
 const NEAR: f64 = 0.1;
@@ -162,10 +162,10 @@ fn compared(topology: &str, handled: Handled, order: impl FnOnce(&mut Vec<String
 
 #[test]
 fn suggested_plans_take_as_long_as_was_predicted() {
-    let Some(copies) = number("GARLAND_TRUTH_COPIES") else { return one() };
-    let seed = number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
+    let Some(copies) = env_number("GARLAND_TRUTH_COPIES") else { return one() };
+    let seed = env_number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
     let (mut near, mut void) = (0, 0);
-    let only = number("GARLAND_TRUTH_RUN");
+    let only = env_number("GARLAND_TRUTH_RUN");
     for copy in (1..=copies).filter(|copy| only.is_none_or(|only| only == *copy)) {
         let mut chance = Chance::new(seed, copy);
         let text = random_network(&mut chance);

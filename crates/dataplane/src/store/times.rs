@@ -1,10 +1,14 @@
 //! Times of files as file systems keep them: some only to the second, and some not at all although
 //! they say so.
 
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, fstatfs, futimens};
+use rustix::fs::{
+    AtFlags, FileType, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, fstatfs, futimens, statat,
+    utimensat,
+};
 
 use crate::attributes;
 
@@ -78,9 +82,7 @@ pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
     if has(&stat, &file, wanted) {
         return Ok(());
     }
-    let accessed =
-        Timespec { tv_sec: stat.st_atime, tv_nsec: i64::try_from(stat.st_atime_nsec).unwrap_or(0) };
-    set(&file, accessed, wanted)?;
+    set(&file, accessed(&stat), wanted)?;
     look(file, wanted)
 }
 
@@ -97,9 +99,44 @@ pub fn set_both(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
     look(file, wanted)
 }
 
+/// Sets the modification time of the symbolic link `name`, as [`set_modified`] that of a file.
+///
+/// # Errors
+/// When the time cannot be set.
+pub fn set_modified_of_link(
+    folder: &OwnedFd,
+    name: &OsStr,
+    modified: (i64, u32),
+) -> io::Result<()> {
+    let itself = AtFlags::SYMLINK_NOFOLLOW;
+    let wanted = (modified.0, modified.1.min(NANOS_MAX));
+    let set = |last_access: Timespec| {
+        let last_modification = timespec(wanted);
+        utimensat(folder, name, &Timestamps { last_access, last_modification }, itself)
+    };
+    set(Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT })?;
+    let stat = statat(folder, name, itself)?;
+    if has(&stat, folder, wanted) {
+        return Ok(());
+    }
+    set(accessed(&stat))?;
+    match has(&statat(folder, name, itself)?, folder, wanted) {
+        true => Ok(()),
+        false => Err(not_kept()),
+    }
+}
+
 fn set(file: impl AsFd, last_access: Timespec, modified: (i64, u32)) -> io::Result<()> {
     let last_modification = timespec(modified);
     Ok(futimens(file, &Timestamps { last_access, last_modification })?)
+}
+
+fn accessed(stat: &Stat) -> Timespec {
+    Timespec { tv_sec: stat.st_atime, tv_nsec: i64::try_from(stat.st_atime_nsec).unwrap_or(0) }
+}
+
+fn not_kept() -> io::Error {
+    io::Error::other("the file system does not keep it")
 }
 
 fn timespec(time: (i64, u32)) -> Timespec {
@@ -113,7 +150,7 @@ fn look(file: impl AsFd, wanted: (i64, u32)) -> io::Result<()> {
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     match is_directory || has(&stat, &file, wanted) {
         true => Ok(()),
-        false => Err(io::Error::other("the file system does not keep it")),
+        false => Err(not_kept()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use garland_sys::error::reason;
+use garland_sys::process;
 use rustix::io::Errno;
 
 /// The attributes that could not be set, each with the reason.
@@ -23,6 +24,14 @@ impl Unset {
                 Ok(())
             }
             done => done,
+        }
+    }
+
+    /// Notes a refusal to give a file to another owner, if it was only requested because this process is
+    /// root: other users cannot give files away.
+    pub fn note_owner(&mut self, error: Errno) {
+        if process::user_id() == 0 {
+            self.0.push(format!("its owner cannot be set: {}", reason(&error.into())));
         }
     }
 

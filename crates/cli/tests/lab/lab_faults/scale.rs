@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use garland_testkit::random_bytes;
+use garland_testkit::{env_number, random_bytes};
 
 /// The size of a lab and of what is copied in it.
 #[derive(Clone, Copy, Debug)]
@@ -51,13 +51,13 @@ impl Scale {
 
 /// The number of the soak's round; none in a plain run of the tests.
 pub fn round() -> Option<u64> {
-    std::env::var("GARLAND_SOAK").ok().and_then(|round| round.parse().ok())
+    env_number("GARLAND_SOAK")
 }
 
 /// A number below `end` that depends on the test's name and the soak's round (on
 /// `GARLAND_TEST_SEED`, if that is set), printed so that a failure can be had again.
 pub fn chosen(test: &str, end: u64) -> u64 {
-    let given = std::env::var("GARLAND_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let given = env_number("GARLAND_TEST_SEED");
     let name = test.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte));
     let seed: u64 = given.unwrap_or_else(|| round().unwrap_or(0).wrapping_mul(1_000_003) ^ name);
     let bytes: [u8; 8] = random_bytes(8, seed).try_into().expect("8 bytes were asked for");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_lab::fault;
-use garland_testkit::{Chance, RunOutput, Running, Scratch, random_file};
+use garland_testkit::{Chance, RunOutput, Running, Scratch, env_number, random_file};
 use serde_json::Value;
 
 use crate::lab_nodes::stage::Stage;
@@ -197,7 +197,7 @@ fn rounds() -> u64 {
 
 #[test]
 fn whoever_dies_at_random_those_that_live_get_all() {
-    let seed = std::env::var("GARLAND_SOAK").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let seed = env_number("GARLAND_SOAK").unwrap_or(0);
     for round in 0..rounds() {
         let mut chance = Chance::new(seed, round);
         let scratch = Scratch::new("members-random");

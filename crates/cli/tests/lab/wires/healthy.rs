@@ -1,12 +1,12 @@
 //! A healthy cluster accuses nobody.
 
-use garland_testkit::Scratch;
+use garland_testkit::{Scratch, env_number};
 
 use crate::wires::stage::{Stage, faults};
 
 /// How often it is measured: `GARLAND_WIRES_RUNS`, which `make soak` sets.
-fn runs() -> usize {
-    std::env::var("GARLAND_WIRES_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2)
+fn runs() -> u64 {
+    env_number("GARLAND_WIRES_RUNS").unwrap_or(2)
 }
 
 #[test]

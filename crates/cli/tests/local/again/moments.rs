@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use garland_testkit::{Garland, Scratch, Wire, random_bytes, random_file};
+use garland_testkit::{Garland, Scratch, Wire, env_number, random_bytes, random_file};
 use serde_json::Value;
 
 use crate::again::{BLOCK, garland, sent};
@@ -20,8 +20,8 @@ struct Chance(u64);
 
 impl Chance {
     fn new(seed: u64) -> Self {
-        let round = std::env::var("GARLAND_SOAK").ok().and_then(|round| round.parse().ok());
-        Self(round.unwrap_or(0_u64).wrapping_mul(1_000_003) ^ seed)
+        let round = env_number("GARLAND_SOAK").unwrap_or(0);
+        Self(round.wrapping_mul(1_000_003) ^ seed)
     }
 
     fn below(&mut self, end: u64) -> u64 {

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use garland_sys::{clock, closing, random};
-use garland_testkit::{Scratch, random_bytes, until};
+use garland_testkit::{Scratch, env_number, random_bytes, until};
 
 use crate::mount::stage::Stage;
 
@@ -19,7 +19,7 @@ struct Chance(u64);
 
 impl Chance {
     fn new(test: &str) -> Self {
-        let given = std::env::var("GARLAND_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+        let given = env_number("GARLAND_TEST_SEED");
         let seed = given.unwrap_or_else(|| u64::from_le_bytes(random::bytes()) >> 32);
         eprintln!("{test}: GARLAND_TEST_SEED={seed}");
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)

@@ -12,7 +12,9 @@ use garland_protocol::{
     Ask, Changes, FileRef, KeyPair, Message, NewKind, OpenFlags, PublicKey, ReadyLine,
 };
 use garland_sys::clock;
-use garland_testkit::{Chance, Garland, HostileFiles, HostileNode, Scratch, random_file};
+use garland_testkit::{
+    Chance, Garland, HostileFiles, HostileNode, Scratch, env_number, random_file,
+};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use self::opened::{Opened, OpenedPaths};
@@ -59,7 +61,7 @@ fn file_length() -> u64 {
 }
 
 fn seed() -> u64 {
-    std::env::var("GARLAND_SOAK").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0)
+    env_number("GARLAND_SOAK").unwrap_or(0)
 }
 
 #[test]

@@ -9,14 +9,16 @@ mod scene;
 
 use std::path::Path;
 
+use garland_testkit::env_number;
+
 use self::case::{Case, Fault};
-use super::{SEED, TRIES, number, program};
+use super::{SEED, TRIES, program};
 
 #[test]
 fn wires_name_the_faults_that_were_made() {
-    let seed = number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
-    let Some(runs) = number("GARLAND_TRUTH_WIRES_RUNS") else { return few() };
-    let only = number("GARLAND_TRUTH_RUN");
+    let seed = env_number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
+    let Some(runs) = env_number("GARLAND_TRUTH_WIRES_RUNS") else { return few() };
+    let only = env_number("GARLAND_TRUTH_RUN");
     let faulty = (1..=runs).map(|number| Case::draw(seed, number));
     let healthy = (1..=runs * 10 / 12).map(|number| Case::healthy(seed, number));
     let (mut right, mut all, mut accused, mut quiet) = (0, 0, 0, 0);

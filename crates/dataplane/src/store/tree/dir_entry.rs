@@ -12,6 +12,7 @@ use garland_sys::{lock, storage};
 use rustix::io::Errno;
 
 use super::directory::Directory;
+use super::metadata::OtherLists;
 use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::left::partial_name;
@@ -32,6 +33,8 @@ pub struct Maker {
     pub tag: String,
     /// The umask of the process.
     pub umask: u32,
+    /// What becomes of access control lists that only destinations have.
+    pub other_lists: OtherLists,
 }
 
 impl<'a> DirEntry<'a> {

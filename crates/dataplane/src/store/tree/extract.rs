@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, Directory, OWNER};
 use super::keep::{Kept, Linked};
+use super::metadata::OtherLists;
 use super::partial::PartialFile;
 use super::placing::{Act, Placer, Step};
 use super::previous::PreviousTree;
@@ -79,7 +80,11 @@ impl TreeExtractor {
         let proofs = verify.then(|| Proofs::create(&top, tag)).transpose()?;
         let stat = fstat(&top)?;
         let placer = Placer {
-            maker: Maker { tag: tag.to_owned(), umask: process::umask() },
+            maker: Maker {
+                tag: tag.to_owned(),
+                umask: process::umask(),
+                other_lists: OtherLists::Stay,
+            },
             troubles: Troubles::new(&top)?,
             top: Arc::new(Directory::new(top, &stat, b"", None)),
             syncs: waiting.is_some(),
@@ -103,6 +108,13 @@ impl TreeExtractor {
         };
         extractor.remember(&Arc::clone(&extractor.placer.top));
         Ok(extractor)
+    }
+
+    /// Sets what becomes of access control lists that only the destination has; they stay unless this is
+    /// called.
+    pub fn with_other_lists(mut self, lists: OtherLists) -> Self {
+        self.placer.maker.other_lists = lists;
+        self
     }
 
     /// Returns the files of the records `numbers` that do not have their final names yet: the one
@@ -357,7 +369,7 @@ impl TreeExtractor {
             partial.remove(&self.entry(&partial.name));
             return self.give_up(&partial.name, partial.linked, &error);
         }
-        let applied = partial.apply_metadata();
+        let applied = partial.apply_metadata(self.placer.maker.other_lists);
         self.act(Act::Show { partial, number: self.number, applied })
     }
 

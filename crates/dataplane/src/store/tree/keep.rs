@@ -10,7 +10,7 @@ use garland_sys::process;
 use rustix::fs::{FileType, Stat, fstat};
 
 use super::dir_entry::DirEntry;
-use super::metadata::apply_changes;
+use super::metadata::{OtherLists, apply_changes};
 use crate::attributes;
 use crate::tree::{Stamp, open_file};
 
@@ -60,7 +60,8 @@ impl Kept {
     /// # Errors
     /// When some of them cannot be set.
     pub fn apply_metadata(&self) -> io::Result<()> {
-        apply_changes(&self.file, &self.meta)
+        // It has no lists but those of the source.
+        apply_changes(&self.file, &self.meta, OtherLists::Stay)
     }
 }
 

@@ -7,10 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use garland_core::tree::Meta;
-use rustix::fs::{
-    AtFlags, Gid, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, Uid, chownat, fchmod, fchown,
-    fstat, utimensat,
-};
+use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, chownat, fchmod, fchown, fstat, statat};
 use rustix::io::Errno;
 
 use garland_sys::process;
@@ -83,18 +80,29 @@ impl Identity {
     }
 }
 
+/// What becomes of the access control lists that a file or directory has and its source has not, such as
+/// those that it inherits from its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherLists {
+    /// They stay: attributes are not copied.
+    Stay,
+    /// They go, as they would let others in whom the source does not.
+    Go,
+}
+
 /// Applies `meta` to an open file or directory. If the agent may not change the owner, the file
 /// keeps the agent's user as its owner, and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
 /// When some of the metadata cannot be set; the others are set nevertheless, unless the disk is
 /// broken or full.
-pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
+pub fn apply(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Result<()> {
     let fd = fd.as_fd();
-    // The order matters: chown(2) clears capabilities and bits of the mode.
-    let allowed = set_owner(fd, meta.owner)?;
-    let attributed = attributes::write(fd, &meta.attributes);
     let mut unset = Unset::default();
+    // The order matters: chown(2) clears capabilities and bits of the mode.
+    let allowed = set_owner(fd, meta.owner, &mut unset)?;
+    let attributed = attributes::write(fd, &meta.attributes);
+    unset.note("access control list", remove_others(fd, meta, lists))?;
     unset.note("mode", set_mode(fd, meta.mode & 0o7777 & allowed))?;
     unset.note("time", apply_time(fd, meta))?;
     attributed.and(unset.none())
@@ -105,18 +113,19 @@ pub fn apply(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of [`apply`].
-pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
+pub fn apply_changes(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Result<()> {
     let fd = fd.as_fd();
-    let allowed = set_owner(fd, meta.owner)?;
+    let mut unset = Unset::default();
+    let allowed = set_owner(fd, meta.owner, &mut unset)?;
     let has = || attributes::read(fd).is_ok_and(|has| same(&has, &meta.attributes));
     let attributed = if meta.attributes.is_empty() || has() {
         Ok(())
     } else {
         attributes::write(fd, &meta.attributes)
     };
+    unset.note("access control list", remove_others(fd, meta, lists))?;
     let now = fstat(fd)?;
     let mode = meta.mode & 0o7777 & allowed;
-    let mut unset = Unset::default();
     if now.st_mode & 0o7777 != mode {
         unset.note("mode", set_mode(fd, mode))?;
     }
@@ -124,6 +133,13 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
         unset.note("time", apply_time(fd, meta))?;
     }
     attributed.and(unset.none())
+}
+
+fn remove_others(fd: BorrowedFd<'_>, meta: &Meta, lists: OtherLists) -> io::Result<()> {
+    match lists {
+        OtherLists::Stay => Ok(()),
+        OtherLists::Go => attributes::remove_other_lists(fd, &meta.attributes),
+    }
 }
 
 /// Sets the mode of an open file or directory. A file system that has the same one for all files
@@ -149,25 +165,36 @@ pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     times::set_modified(fd, meta.modified)
 }
 
-/// Applies owner and modification time, as far as permitted and supported, to a symbolic link. A
-/// link has no mode.
-pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<()> {
-    let (user, group) = ids(meta.owner);
+/// Applies owner and modification time to a symbolic link, which has no mode. Returns what could not be
+/// set.
+///
+/// # Errors
+/// When the disk is broken or full.
+pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<Unset> {
     let itself = AtFlags::SYMLINK_NOFOLLOW;
-    match chownat(folder, name, Some(user), Some(group), itself) {
-        Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP) => {}
-        Err(error) => return Err(error.into()),
+    let mut unset = Unset::default();
+    let stat = statat(folder, name, itself)?;
+    if (stat.st_uid, stat.st_gid) != meta.owner {
+        let (user, group) = ids(meta.owner);
+        match chownat(folder, name, Some(user), Some(group), itself) {
+            Ok(()) => {}
+            Err(error) if is_refused(error) => unset.note_owner(error),
+            Err(error) => return Err(error.into()),
+        }
     }
-    match utimensat(folder, name, &times_of(meta), itself) {
-        // Not every file system supports times of links.
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    unset.note("time", times::set_modified_of_link(folder, name, meta.modified))?;
+    Ok(unset)
+}
+
+/// Returns whether only this owner is refused: only root may change owners, some file systems have the same
+/// one for all files, and EINVAL says that the number is not mapped in this user namespace.
+fn is_refused(error: Errno) -> bool {
+    matches!(error, Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)
 }
 
 /// Sets owner and group, as far as permitted. Returns a mask of the mode bits that the file may
 /// get: no set-user-ID or set-group-ID bit if the file has another user or group than requested.
-fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
+fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32), unset: &mut Unset) -> io::Result<u32> {
     let stat = fstat(fd)?;
     if (stat.st_uid, stat.st_gid) == owner {
         return Ok(u32::MAX);
@@ -175,8 +202,8 @@ fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
     let (user, group) = ids(owner);
     match fchown(fd, Some(user), Some(group)) {
         Ok(()) => Ok(u32::MAX),
-        // Only root may change owners; EINVAL: the number is not mapped in this user namespace.
-        Err(Errno::PERM | Errno::INVAL) => {
+        Err(error) if is_refused(error) => {
+            unset.note_owner(error);
             let same_group = stat.st_gid == owner.1 || fchown(fd, None, Some(group)).is_ok();
             let user = if stat.st_uid == owner.0 { 0 } else { SET_USER };
             let group = if same_group { 0 } else { SET_GROUP };
@@ -188,12 +215,4 @@ fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32)) -> io::Result<u32> {
 
 fn ids((user, group): (u32, u32)) -> (Uid, Gid) {
     (Uid::from_raw(user), Gid::from_raw(group))
-}
-
-fn times_of(meta: &Meta) -> Timestamps {
-    let (tv_sec, nanos) = meta.modified;
-    Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec { tv_sec, tv_nsec: nanos.min(999_999_999).into() },
-    }
 }

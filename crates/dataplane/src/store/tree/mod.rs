@@ -41,6 +41,7 @@ use super::file::open_below;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
+use crate::store::tree::metadata::OtherLists;
 pub use crate::store::tree::previous::PreviousTree;
 pub use crate::store::tree::status::{Checked, StatusCheck};
 pub use crate::store::tree::surplus::Surplus;
@@ -90,8 +91,10 @@ impl TreeStore {
         let waits = *fsync && storage::outlives_power(&folder);
         let steps = Arc::new(AtomicU64::new(0));
         let waiting = waits.then(|| Waiting::new(BATCH, Arc::clone(&steps)));
+        let lists = if *attributes { OtherLists::Go } else { OtherLists::Stay };
         let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify, waiting)
-            .map_err(|error| StoreError::path("store digests in", &name, &error))?;
+            .map_err(|error| StoreError::path("store digests in", &name, &error))?
+            .with_other_lists(lists);
         let removed = extractor.removed();
         let state = Mutex::new(State { parser: Parser::default(), limits, extractor });
         Ok(Self { name, device, fsync: *fsync, old, removed, steps, state })

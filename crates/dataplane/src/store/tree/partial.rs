@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::dir_entry::DirEntry;
-use super::metadata::{apply, apply_time};
+use super::metadata::{OtherLists, apply, apply_time};
 use crate::page_cache::WriteBack;
 use crate::store::file::reserve;
 use crate::store::left;
@@ -145,12 +145,12 @@ impl PartialFile {
     }
 
     /// Sets owner, mode, extended attributes and time, except those that the file has had since its
-    /// creation.
-    pub fn apply_metadata(&self) -> io::Result<()> {
+    /// creation. `lists` tells what becomes of access control lists that the directory has given it.
+    pub fn apply_metadata(&self, lists: OtherLists) -> io::Result<()> {
         if self.final_mode {
             apply_time(&self.file, &self.meta)
         } else {
-            apply(&self.file, &self.meta)
+            apply(&self.file, &self.meta, lists)
         }
     }
 

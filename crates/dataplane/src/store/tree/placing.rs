@@ -13,12 +13,13 @@ use rustix::io::Errno;
 
 use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, Directory};
-use super::metadata::{apply, apply_changes, apply_to_link};
+use super::metadata::{OtherLists, apply, apply_changes, apply_to_link};
 use super::partial::PartialFile;
 use super::proofs::Proofs;
 use super::sweep::{Sweeper, Swept};
 use super::trouble::Troubles;
 use crate::attributes;
+use crate::store::unset::Unset;
 use crate::store::{freeing, left};
 use crate::tree::open_file;
 
@@ -98,8 +99,10 @@ impl Placer {
             Act::Link { name, meta, target } => {
                 let (disk, _) = directory.id;
                 let link = || self.link(&directory, &name, &meta, &target);
-                let linked = freeing::with_room(disk, link);
-                self.note_if(&directory, &name, linked)
+                match freeing::with_room(disk, link) {
+                    Ok(unset) => self.note_unset(&directory, &name, unset.none()),
+                    Err(error) => self.note(&directory, &name, &error),
+                }
             }
             Act::Name { name, first } => {
                 let (disk, _) = directory.id;
@@ -126,7 +129,8 @@ impl Placer {
                 sweeper.sweep(&swept, stays, (&directory.folder, &path), &mut self.troubles)
             }
             Act::Leave(meta) => {
-                let applied = apply_changes(&directory.folder, &meta);
+                let lists = self.maker.other_lists;
+                let applied = apply_changes(&directory.folder, &meta, lists);
                 match &directory.above {
                     Some(above) => self.note_unset(above, &directory.name, applied),
                     None => self.note_unset(&directory, b".", applied),
@@ -164,16 +168,22 @@ impl Placer {
         self.note_unset(directory, &partial.name, applied)
     }
 
-    fn link(&self, within: &Directory, name: &[u8], meta: &Meta, target: &[u8]) -> io::Result<()> {
+    fn link(
+        &self,
+        within: &Directory,
+        name: &[u8],
+        meta: &Meta,
+        target: &[u8],
+    ) -> io::Result<Unset> {
         let entry = self.entry(within, name);
         entry.check()?;
         symlinkat(target, entry.folder(), entry.hidden())?;
-        let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
-        let shown = entry.show();
-        if shown.is_err() {
+        let made = apply_to_link(entry.folder(), entry.hidden(), meta)
+            .and_then(|unset| entry.show().map(|()| unset));
+        if made.is_err() {
             entry.remove();
         }
-        shown.and(applied)
+        made
     }
 
     fn name(&self, within: &Directory, name: &[u8], first: &[Vec<u8>]) -> io::Result<Named> {
@@ -225,16 +235,6 @@ impl Placer {
         self.note(directory, name, error)
     }
 
-    /// Records the error of `done`, if there is one, as [`Self::note`] does.
-    pub fn note_if(
-        &mut self,
-        directory: &Directory,
-        name: &[u8],
-        done: io::Result<()>,
-    ) -> io::Result<()> {
-        done.or_else(|error| self.note(directory, name, &error))
-    }
-
     /// Records that the entry `name` is in place without all of its metadata, if `applied` is an
     /// error.
     ///
@@ -277,7 +277,7 @@ fn copy(folder: &OwnedFd, name: &[u8], entry: &DirEntry<'_>, syncs: bool) -> io:
     };
     let mut file = left::create(entry.folder(), entry.hidden())?;
     let copied = io::copy(&mut from, &mut file).and_then(|_| {
-        let applied = apply(&file, &meta);
+        let applied = apply(&file, &meta, OtherLists::Go);
         if syncs {
             storage::sync(&file)?;
         }

@@ -3,6 +3,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use garland_testkit::{HangingDisk, Oddities};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use super::*;
 use crate::tests::Scratch;
@@ -133,6 +134,117 @@ fn files_arrive_without_what_a_file_system_refuses_to_set_and_that_is_named() {
     );
     assert!(!dir.join("d/old").exists(), "the directory is complete, and swept");
     drop(disk);
+}
+
+#[test]
+fn links_are_there_without_what_a_file_system_refuses_to_set_and_that_is_named() {
+    let refused = "operation not permitted";
+    let lied = "the file system does not keep it";
+    for (oddities, reason) in [
+        (Oddities { refuses_times: true, ..Oddities::default() }, refused),
+        (Oddities { ignores_times: true, ..Oddities::default() }, lied),
+    ] {
+        let dir = Scratch::new("tree-link-unset");
+        let disk = HangingDisk::mount_odd(&dir, oddities);
+        fs::create_dir(dir.join("d")).unwrap();
+        fs::write(dir.join("d/old"), b"old").unwrap();
+        let mut extractor = extractor(&dir);
+        let link = Record::Link { name: b"l".to_vec(), meta: meta(0o777), target: b"x".to_vec() };
+        let folder = Record::Enter { name: b"d".to_vec(), meta: fs_meta(&dir.join("d")) };
+        apply_all(&mut extractor, [Record::Spare(Vec::new()), folder, link]);
+        apply_all(&mut extractor, [Record::Sweep, Record::Leave]);
+        let wanted = format!(
+            "copied everything except 1 entry: d/l: it is there, but its time cannot be set: {reason}"
+        );
+        assert_eq!(extractor.troubles(), Err(wanted));
+        assert_eq!(fs::read_link(dir.join("d/l")).unwrap(), Path::new("x"));
+        assert!(!dir.join("d/old").exists(), "the directory is complete, and swept");
+        drop(disk);
+    }
+}
+
+/// What the directory `path` has already.
+fn fs_meta(path: &Path) -> Meta {
+    let stat = fs::metadata(path).unwrap();
+    let modified = (stat.mtime(), stat.mtime_nsec() as u32);
+    Meta { modified, ..meta(stat.mode() & 0o7777) }
+}
+
+#[test]
+fn the_time_of_a_link_is_set_where_single_times_are_ignored() {
+    let dir = Scratch::new("tree-link-time");
+    let disk = HangingDisk::mount_odd(
+        &dir,
+        Oddities { ignores_single_times: true, ..Oddities::default() },
+    );
+    let mut extractor = extractor(&dir);
+    let link = Record::Link { name: b"l".to_vec(), meta: meta(0o777), target: b"x".to_vec() };
+    apply_all(&mut extractor, [link]);
+    assert_eq!(extractor.troubles(), Ok(()));
+    let stat = fs::symlink_metadata(dir.join("l")).unwrap();
+    assert_eq!((stat.mtime(), stat.mtime_nsec()), (1_000_000_000, 5));
+    drop(disk);
+}
+
+#[test]
+fn an_owner_that_a_file_system_refuses_is_named_if_root_copies() {
+    let dir = Scratch::new("tree-owner");
+    let disk =
+        HangingDisk::mount_odd(&dir, Oddities { refuses_owners: true, ..Oddities::default() });
+    let mut extractor = extractor(&dir);
+    let other = Meta { owner: (1234, 1234), ..meta(0o640) };
+    let link = Record::Link { name: b"l".to_vec(), meta: other.clone(), target: b"x".to_vec() };
+    let folder = Record::Enter { name: b"d".to_vec(), meta: other.clone() };
+    let (name, length) = (b"f".to_vec(), 0);
+    let file = Record::File { name, meta: other, length, sparse: false, linked: false };
+    extractor.apply(file).unwrap();
+    extractor.finish(true).unwrap();
+    apply_all(&mut extractor, [link, folder, Record::Leave]);
+    let reason = "it is there, but its owner cannot be set: operation not permitted";
+    let named =
+        format!("copied everything except 3 entries: f: {reason}; l: {reason}; d: {reason}");
+    let wanted = if process::user_id() == 0 { Err(named) } else { Ok(()) };
+    assert_eq!(extractor.troubles(), wanted);
+    drop(disk);
+}
+
+/// An access control list that lets the user 1234 read, write and search.
+fn list() -> Vec<u8> {
+    let nobody = u32::MAX;
+    let entries: [(u16, u32); 5] =
+        [(0x01, nobody), (0x02, 1234), (0x04, nobody), (0x10, nobody), (0x20, nobody)];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, id) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(7_u16.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    list
+}
+
+#[test]
+fn with_attributes_nobody_has_access_whom_the_source_does_not_let_in() {
+    let (access, default) = ("system.posix_acl_access", "system.posix_acl_default");
+    for (lists, has) in [(OtherLists::Go, false), (OtherLists::Stay, true)] {
+        let dir = Scratch::new("tree-lists");
+        fs::create_dir(dir.join("d")).unwrap();
+        for name in [access, default] {
+            setxattr(dir.join("d"), name, &list(), XattrFlags::empty()).unwrap();
+        }
+        let mut extractor = extractor(&dir).with_other_lists(lists);
+        apply_all(&mut extractor, [enter(b"d"), enter(b"new"), Record::Leave]);
+        bring(&mut extractor, b"f", false);
+        apply_all(&mut extractor, [Record::Leave]);
+        assert_eq!(extractor.troubles(), Ok(()));
+        for (path, name) in
+            [("d", access), ("d", default), ("d/new", access), ("d/new", default), ("d/f", access)]
+        {
+            let found = getxattr(dir.join(path), name, &mut [0_u8; 0][..]);
+            assert_eq!(found.is_ok(), has, "{path} {name}");
+        }
+        let mode = |path: &str| fs::metadata(dir.join(path)).unwrap().mode() & 0o7777;
+        assert_eq!([mode("d"), mode("d/new"), mode("d/f")], [0o755, 0o755, 0o640]);
+    }
 }
 
 #[test]

@@ -1,0 +1,186 @@
+//! Destinations on a file system that refuses or lies: another one in each round.
+//!
+//! What `docs/copy.md` promises there is more than rsync does, which only ends with 23: a file arrives whole,
+//! and is named if some of its metadata was not kept. Where there are no hard links, it becomes a copy;
+//! rsync leaves the name out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use garland_testkit::{Chance, Oddities, RunOutput};
+
+use crate::entries::{self, Compared, Entries, Entry, Kind};
+
+/// Begins what Garland says of a node on which not everything was set.
+const EXCEPT: &str = "copied everything except ";
+
+/// Draws what the file system of a round does otherwise than others.
+pub fn draw(chance: &mut Chance) -> Oddities {
+    let mut is_one_in = |number| chance.below(number) == 0;
+    Oddities {
+        ignores_case: is_one_in(4),
+        numbers_names: is_one_in(4),
+        refuses_modes: is_one_in(3),
+        refuses_owners: is_one_in(3),
+        refuses_times: is_one_in(6),
+        ignores_times: is_one_in(6),
+        ignores_single_times: is_one_in(4),
+        refuses_symlinks: is_one_in(3),
+        time_unit_ns: chance.pick(&[0, 0, 100, 10_000_000, 1_000_000_000, 2_000_000_000]),
+    }
+}
+
+/// What a copy by Garland onto such a file system left, and what it is compared with.
+pub struct Outcome<'a> {
+    pub oddities: Oddities,
+    pub source: &'a Entries,
+    pub theirs: &'a Entries,
+    pub ours: &'a Entries,
+    /// What Garland printed, and the folder in the destination that the paths in it begin with.
+    pub output: &'a RunOutput,
+    pub below: &'a str,
+    pub what: Compared,
+}
+
+/// The paths of entries that are not as in the source.
+#[derive(Debug, Default)]
+struct Lacking {
+    /// Those that have to be named, and those that may be.
+    surely: BTreeSet<PathBuf>,
+    perhaps: BTreeSet<PathBuf>,
+    /// The further names of files, which are copies.
+    copies: usize,
+}
+
+impl Outcome<'_> {
+    /// Returns what is a fault, in words.
+    pub fn faults(&self) -> Vec<String> {
+        let mut found = entries::contents(self.source, self.theirs, self.ours, self.what);
+        found.extend(self.wrong_paths());
+        let mut lacking = Lacking::default();
+        for (path, sent) in self.source {
+            match self.ours.get(path) {
+                Some(ours) => self.compare(path, sent, ours, &mut lacking, &mut found),
+                None if sent.kind == Kind::Link && self.oddities.refuses_symlinks => {
+                    lacking.surely.insert(path.clone());
+                }
+                None if self.what.some_stay => {}
+                None => found.push(format!("{path:?} did not arrive")),
+            }
+        }
+        let mut names: BTreeMap<u64, Vec<&PathBuf>> = BTreeMap::new();
+        for (path, sent) in self.source.iter().filter(|(_, sent)| sent.kind == Kind::File) {
+            names.entry(sent.inode).or_default().push(path);
+        }
+        for names in names.into_values().filter(|names| names.len() > 1) {
+            lacking.copies += names.len() - 1;
+            for name in names {
+                lacking.surely.remove(name);
+                lacking.perhaps.insert(name.clone());
+            }
+        }
+        found.extend(self.wrong_names(&lacking));
+        found
+    }
+
+    /// Paths that only one of both programs left, against what is promised.
+    fn wrong_paths(&self) -> Vec<String> {
+        let missing = self.theirs.keys().filter(|path| !self.ours.contains_key(*path));
+        let missing = missing.map(|path| format!("{path:?} is missing"));
+        let surplus = self.ours.keys().filter(|path| {
+            let is_known = self.theirs.contains_key(*path) || self.source.contains_key(*path);
+            !is_known && !self.is_near_failure(path)
+        });
+        missing.chain(surplus.map(|path| format!("{path:?} is too many"))).collect()
+    }
+
+    /// Whether something could not be written into a folder above `path`: nothing is removed from it.
+    fn is_near_failure(&self, path: &Path) -> bool {
+        let mut failed = self
+            .source
+            .iter()
+            .filter(|(path, sent)| self.ours.get(*path).is_none_or(|ours| ours.kind != sent.kind));
+        failed.any(|(failed, _)| {
+            failed.parent().is_some_and(|folder| path.starts_with(folder) && path != folder)
+        })
+    }
+
+    fn compare(
+        &self,
+        path: &Path,
+        sent: &Entry,
+        ours: &Entry,
+        lacking: &mut Lacking,
+        found: &mut Vec<String>,
+    ) {
+        let odd = self.oddities;
+        let mut lacks = |what: &str, is_allowed: bool, is_sure: bool| {
+            let paths = if is_sure { &mut lacking.surely } else { &mut lacking.perhaps };
+            paths.insert(path.to_owned());
+            if !is_allowed && !self.what.some_stay {
+                let words = [ours.in_words(), sent.in_words()].join("\n  ");
+                found.push(format!("{what} of {path:?}:\n  {words}"));
+            }
+        };
+        if ours.kind != sent.kind {
+            return lacks("kind", odd.refuses_symlinks && sent.kind == Kind::Link, true);
+        }
+        if ours.mode != sent.mode && sent.kind != Kind::Link {
+            lacks("mode", odd.refuses_modes, true);
+        }
+        if ours.owner != sent.owner {
+            lacks("owner", odd.refuses_owners, true);
+        }
+        if ours.time_s != sent.time_s {
+            // The time of a folder is another one when somebody else makes something in it.
+            let is_sure = sent.kind != Kind::Folder || odd.refuses_times;
+            let is_coarse = ours.time_s == kept(sent.time_s, odd);
+            lacks("time", is_coarse || odd.refuses_times || odd.ignores_times, is_sure);
+        } else if ours.time_ns != sent.time_ns {
+            lacks("time", true, false);
+        }
+        if self.what.xattrs && !sent.xattrs.is_empty() {
+            lacks("attributes", true, true);
+        }
+    }
+
+    /// What is named although nothing is wrong with it, or not named.
+    fn wrong_names(&self, lacking: &Lacking) -> Vec<String> {
+        let Some((_, said)) = self.output.out.split_once(EXCEPT) else {
+            let is_silent = lacking.surely.is_empty() && lacking.copies == 0 || self.what.some_stay;
+            let is_right = is_silent && self.output.code == 0;
+            let told = || format!("{:?}, but lacking: {lacking:?}", self.output);
+            return (!is_right).then(told).into_iter().collect();
+        };
+        let mut found = Vec::new();
+        if self.output.code != 3 {
+            found.push(format!("{:?}", self.output));
+        }
+        let said = said.lines().next().unwrap_or_default();
+        let (count, named) = said.split_once(": ").unwrap_or((said, ""));
+        let count = count.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+        if lacking.surely.len() + lacking.copies > count && !self.what.some_stay {
+            found.push(format!("{count} are told: {said}\n  lacking: {lacking:?}"));
+        }
+        let named = named.split("; ").filter(|named| !named.starts_with("and "));
+        for path in named.filter_map(|named| Some(self.inner(named.split_once(": ")?.0))) {
+            if !lacking.surely.contains(&path) && !lacking.perhaps.contains(&path) {
+                found.push(format!("{path:?} is named: {said}"));
+            }
+        }
+        found
+    }
+
+    /// Returns the path in the tree of one that was printed.
+    fn inner(&self, printed: &str) -> PathBuf {
+        let path = Path::new(if printed == "." { "" } else { printed });
+        path.strip_prefix(self.below).unwrap_or(path).to_owned()
+    }
+}
+
+/// Returns the seconds that the file system keeps of a time.
+fn kept(seconds: i64, odd: Oddities) -> i64 {
+    let unit = i64::try_from(odd.time_unit_ns / 1_000_000_000).unwrap_or(1).max(1);
+    let seconds = seconds.max(0);
+    seconds - seconds % unit
+}
