@@ -21,7 +21,7 @@ pub enum Kind {
 pub struct Entry {
     pub kind: Kind,
     /// A file's bytes, or a link's target.
-    content: Vec<u8>,
+    pub content: Vec<u8>,
     pub mode: u32,
     pub owner: [u32; 2],
     pub time_s: i64,
@@ -114,24 +114,19 @@ pub fn differences(
     ours: &Entries,
     what: Compared,
 ) -> Vec<String> {
-    let mut found = contents(source, rsync, ours, what);
+    let mut found = Vec::new();
     for path in rsync.keys().filter(|path| !ours.contains_key(*path)) {
         found.push(format!("{path:?} is missing"));
     }
-    for path in ours.keys().filter(|path| !rsync.contains_key(*path)) {
-        found.push(format!("{path:?} is too many"));
+    for (path, ours) in ours {
+        if rsync.contains_key(path) {
+            Allowed::new(path, source, rsync).check(path, ours, what, &mut found);
+        } else {
+            found.push(format!("{path:?} is too many"));
+        }
     }
     if !what.some_stay {
         found.extend(other_links(source, ours));
-    }
-    found
-}
-
-/// Returns the same of the entries that both have.
-pub fn contents(source: &Entries, rsync: &Entries, ours: &Entries, what: Compared) -> Vec<String> {
-    let mut found = Vec::new();
-    for (path, ours) in ours.iter().filter(|(path, _)| rsync.contains_key(*path)) {
-        Allowed::new(path, source, rsync).check(path, ours, what, &mut found);
     }
     found
 }

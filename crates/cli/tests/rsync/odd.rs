@@ -9,10 +9,13 @@ use std::path::{Path, PathBuf};
 
 use garland_testkit::{Chance, Oddities, RunOutput};
 
-use crate::entries::{self, Compared, Entries, Entry, Kind};
+use crate::entries::{Compared, Entries, Entry, Kind};
 
 /// Begins what Garland says of a node on which not everything was set.
 const EXCEPT: &str = "copied everything except ";
+
+/// The mode's bits that make a program run as its owner or its group.
+const SET_ID: u32 = 0o6000;
 
 /// Draws what the file system of a round does otherwise than others.
 pub fn draw(chance: &mut Chance) -> Oddities {
@@ -36,6 +39,10 @@ pub struct Outcome<'a> {
     pub source: &'a Entries,
     pub theirs: &'a Entries,
     pub ours: &'a Entries,
+    /// What was there before.
+    pub before: &'a Entries,
+    pub deletes: bool,
+    pub checksum: bool,
     /// What Garland printed, and the folder in the destination that the paths in it begin with.
     pub output: &'a RunOutput,
     pub below: &'a str,
@@ -55,8 +62,8 @@ struct Lacking {
 impl Outcome<'_> {
     /// Returns what is a fault, in words.
     pub fn faults(&self) -> Vec<String> {
-        let mut found = entries::contents(self.source, self.theirs, self.ours, self.what);
-        found.extend(self.wrong_paths());
+        let mut found = self.wrong_paths();
+        found.extend(self.wrong_contents());
         let mut lacking = Lacking::default();
         for (path, sent) in self.source {
             match self.ours.get(path) {
@@ -88,10 +95,37 @@ impl Outcome<'_> {
         let missing = self.theirs.keys().filter(|path| !self.ours.contains_key(*path));
         let missing = missing.map(|path| format!("{path:?} is missing"));
         let surplus = self.ours.keys().filter(|path| {
+            // rsync has left out further names of files before, which the source has no longer.
+            let may_stay = !self.deletes || self.what.some_stay || self.is_near_failure(path);
+            let is_old = self.before.contains_key(*path) && may_stay;
             let is_known = self.theirs.contains_key(*path) || self.source.contains_key(*path);
-            !is_known && !self.is_near_failure(path)
+            !is_known && !is_old
         });
         missing.chain(surplus.map(|path| format!("{path:?} is too many"))).collect()
+    }
+
+    /// Files and links that have neither the bytes of the source nor those that rsync left, and did not stay
+    /// by the quick check either.
+    fn wrong_contents(&self) -> Vec<String> {
+        let is_wrong = |(path, ours): &(&PathBuf, &Entry)| {
+            let sent = self.source.get(*path);
+            let before = self.before.get(*path);
+            let is_unchanged = sent.is_none_or(|sent| {
+                !self.checksum
+                    && sent.content.len() == ours.content.len()
+                    && ours.time_s == kept(sent.time_s, self.oddities)
+            });
+            let has_stayed = before.is_some_and(|before| before.content == ours.content);
+            // Links that cannot be made leave what was there.
+            let is_other = sent.is_some_and(|sent| sent.kind != ours.kind);
+            let theirs = self.theirs.get(*path);
+            let is_one_of_them =
+                [sent, theirs].iter().flatten().any(|it| it.content == ours.content);
+            let may_stay = is_unchanged || is_other || self.what.some_stay;
+            !is_one_of_them && !(has_stayed && may_stay)
+        };
+        let wrong = self.ours.iter().filter(is_wrong);
+        wrong.map(|(path, ours)| format!("content of {path:?}: {}", ours.in_words())).collect()
     }
 
     /// Whether something could not be written into a folder above `path`: nothing is removed from it.
@@ -126,7 +160,9 @@ impl Outcome<'_> {
             return lacks("kind", odd.refuses_symlinks && sent.kind == Kind::Link, true);
         }
         if ours.mode != sent.mode && sent.kind != Kind::Link {
-            lacks("mode", odd.refuses_modes, true);
+            // Nobody's set-user-ID or set-group-ID bit is given to another user's file.
+            let is_harmless = (ours.mode ^ sent.mode) & !SET_ID == 0 && ours.owner != sent.owner;
+            lacks("mode", odd.refuses_modes || is_harmless, true);
         }
         if ours.owner != sent.owner {
             lacks("owner", odd.refuses_owners, true);
