@@ -107,9 +107,9 @@ impl Outcome<'_> {
     /// Files and links that have neither the bytes of the source nor those that rsync left, and did not stay
     /// by the quick check either.
     fn wrong_contents(&self) -> Vec<String> {
-        let is_wrong = |(path, ours): &(&PathBuf, &Entry)| {
-            let sent = self.source.get(*path);
-            let before = self.before.get(*path);
+        let is_right = |path: &PathBuf, ours: &Entry| {
+            let sent = self.source.get(path);
+            let before = self.before.get(path);
             let is_unchanged = sent.is_none_or(|sent| {
                 !self.checksum
                     && sent.content.len() == ours.content.len()
@@ -118,13 +118,13 @@ impl Outcome<'_> {
             let has_stayed = before.is_some_and(|before| before.content == ours.content);
             // Links that cannot be made leave what was there.
             let is_other = sent.is_some_and(|sent| sent.kind != ours.kind);
-            let theirs = self.theirs.get(*path);
+            let theirs = self.theirs.get(path);
             let is_one_of_them =
                 [sent, theirs].iter().flatten().any(|it| it.content == ours.content);
             let may_stay = is_unchanged || is_other || self.what.some_stay;
-            !is_one_of_them && !(has_stayed && may_stay)
+            is_one_of_them || has_stayed && may_stay
         };
-        let wrong = self.ours.iter().filter(is_wrong);
+        let wrong = self.ours.iter().filter(|(path, ours)| !is_right(path, ours));
         wrong.map(|(path, ours)| format!("content of {path:?}: {}", ours.in_words())).collect()
     }
 
