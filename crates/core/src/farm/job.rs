@@ -175,7 +175,7 @@ fn fill(text: &Text, inputs: &[Text], outputs: &[Text], quote: bool) -> Text {
 }
 
 /// Quotes bytes as one word for `sh`.
-fn quoted(word: &[u8]) -> Vec<u8> {
+pub fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for &byte in word {
         match byte {
