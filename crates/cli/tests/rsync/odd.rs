@@ -1,8 +1,8 @@
 //! Destinations on a file system that refuses or lies: another one in each round.
 //!
 //! What `docs/copy.md` promises there is more than rsync does, which only ends with 23: a file arrives whole,
-//! and is named if some of its metadata was not kept. Where there are no hard links, it becomes a copy;
-//! rsync leaves the name out.
+//! and is named if some of its metadata was not kept. Further names of a file become copies, which are named,
+//! too; rsync is not asked to keep hard links, since it would leave these names out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ impl Outcome<'_> {
         let missing = self.theirs.keys().filter(|path| !self.ours.contains_key(*path));
         let missing = missing.map(|path| format!("{path:?} is missing"));
         let surplus = self.ours.keys().filter(|path| {
-            // rsync has left out further names of files before, which the source has no longer.
+            // What was near a failure before may be there longer than what rsync removed.
             let may_stay = !self.deletes || self.what.some_stay || self.is_near_failure(path);
             let is_old = self.before.contains_key(*path) && may_stay;
             let is_known = self.theirs.contains_key(*path) || self.source.contains_key(*path);
