@@ -69,8 +69,8 @@ pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()>
     Ok(())
 }
 
-/// Removes the access control lists of an open file or directory that are not in `attributes`, such as those
-/// that it inherits from its directory.
+/// Removes the access control lists of an open file or directory that are not in `attributes`, such
+/// as those that it inherits from its directory.
 ///
 /// # Errors
 /// When a list cannot be removed.

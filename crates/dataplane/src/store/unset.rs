@@ -27,8 +27,8 @@ impl Unset {
         }
     }
 
-    /// Notes a refusal to give a file to another owner, if it was only requested because this process is
-    /// root: other users cannot give files away.
+    /// Notes a refusal to give a file to another owner, if this process is root: other users cannot
+    /// give files away.
     pub fn note_owner(&mut self, error: Errno) {
         if process::user_id() == 0 {
             self.0.push(format!("its owner cannot be set: {}", reason(&error.into())));

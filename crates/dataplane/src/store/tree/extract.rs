@@ -110,8 +110,8 @@ impl TreeExtractor {
         Ok(extractor)
     }
 
-    /// Sets what becomes of access control lists that only the destination has; they stay unless this is
-    /// called.
+    /// Sets what becomes of access control lists that only the destination has; they stay unless
+    /// this is called.
     pub fn with_other_lists(mut self, lists: OtherLists) -> Self {
         self.placer.maker.other_lists = lists;
         self

@@ -80,8 +80,8 @@ impl Identity {
     }
 }
 
-/// What becomes of the access control lists that a file or directory has and its source has not, such as
-/// those that it inherits from its directory.
+/// What becomes of the access control lists that a file or directory has and its source has not,
+/// such as those that it inherits from its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherLists {
     /// They stay: attributes are not copied.
@@ -165,8 +165,8 @@ pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     times::set_modified(fd, meta.modified)
 }
 
-/// Applies owner and modification time to a symbolic link, which has no mode. Returns what could not be
-/// set.
+/// Applies owner and modification time to a symbolic link, which has no mode. Returns what could not
+/// be set.
 ///
 /// # Errors
 /// When the disk is broken or full.
@@ -186,8 +186,8 @@ pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<
     Ok(unset)
 }
 
-/// Returns whether only this owner is refused: only root may change owners, some file systems have the same
-/// one for all files, and EINVAL says that the number is not mapped in this user namespace.
+/// Returns whether only this owner is refused: only root may change owners, some file systems have
+/// the same one for all files, and EINVAL says that the number is not mapped in this user namespace.
 fn is_refused(error: Errno) -> bool {
     matches!(error, Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)
 }
