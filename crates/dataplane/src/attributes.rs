@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use garland_core::printable;
 use rustix::fs::{Stat, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 
@@ -61,7 +62,7 @@ pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
 pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
     for (name, value) in attributes {
         fsetxattr(&fd, name.as_slice(), value, XattrFlags::empty()).map_err(|error| {
-            let name = String::from_utf8_lossy(name);
+            let name = printable::name(name);
             let reason = garland_sys::error::reason(&error.into());
             io::Error::other(format!("cannot set the extended attribute {name}: {reason}"))
         })?;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_protocol::{
     Admitted, Begin, CopyId, Destination, DiskCall, End, FromAgent, Report, ToAgent,
 };
@@ -209,7 +210,7 @@ impl Copies {
 
 /// Formats several paths for a message: the first path, and the number of the others.
 fn of_files<'a>(mut paths: impl Iterator<Item = &'a Vec<u8>>) -> String {
-    let first = paths.next().map(|path| String::from_utf8_lossy(path).into_owned());
+    let first = paths.next().map(|path| printable::name(path));
     match (first, paths.count()) {
         (first, 0) => first.unwrap_or_default(),
         (first, more) => format!("{} and {more} more files", first.unwrap_or_default()),
@@ -229,5 +230,5 @@ fn path_of(begin: &Begin) -> String {
         End::Sink(Destination::Command(line)) => line,
         End::Sink(Destination::Null | Destination::Output) => return "its output".to_owned(),
     };
-    String::from_utf8_lossy(path).into_owned()
+    printable::name(path)
 }

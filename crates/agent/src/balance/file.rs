@@ -4,6 +4,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_protocol::{DiskCached, DiskPlace};
 use garland_sys::cache;
@@ -39,7 +40,7 @@ impl BalanceFile {
         stop: &AtomicBool,
     ) -> Result<(Self, DiskPlace), OrderError> {
         let file = TestFile::create(&agent.root, path, size)?;
-        let path = String::from_utf8_lossy(path).into_owned();
+        let path = printable::name(path);
         let both = size.saturating_mul(2);
         if file.free() < both {
             let [both, free] = [both, file.free()].map(bytes::format);

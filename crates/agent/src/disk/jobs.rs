@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_analysis::is_flat;
+use garland_core::printable;
 use garland_protocol::{
     DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskMode, DiskOrder, DiskPattern, DiskPlace,
     DiskTimes,
@@ -122,7 +123,7 @@ impl Test<'_> {
         self.walks += 1;
         let figures = self.figures(job).map_err(|error| {
             let verb = if job.direction == Read { "read from" } else { "write to" };
-            let path = String::from_utf8_lossy(&self.order.path);
+            let path = printable::name(&self.order.path);
             cannot(format!("{verb} the test file in {path}"))(error)
         })?;
         (self.tell)(DiskEvent::Measured(Box::new(figures)));

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use garland_core::printable;
 use garland_core::trace::Stage;
 use garland_sys::confine::Root;
 
@@ -35,7 +36,7 @@ impl ScratchStore {
         usage: Arc<Usage>,
     ) -> Result<Self, StoreError> {
         let file = TestFile::create(root, path, length)?;
-        let path = String::from_utf8_lossy(path).into_owned();
+        let path = printable::name(path);
         Ok(Self { file, path, fsync, disk, usage })
     }
 

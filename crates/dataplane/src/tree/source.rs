@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use garland_core::plan::Layout;
+use garland_core::printable;
 use garland_core::tree::{GOOD, Record, RecordSet, VOID};
 use garland_protocol::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
 use garland_sys::sync::Mutex;
@@ -579,7 +580,7 @@ impl Content for TreeSource {
                 Body::None | Body::NameOf(_) => false,
             });
         let path = |number| path_of(&self.places, &self.index, number);
-        let name = |number| String::from_utf8_lossy(&path(number)).into_owned();
+        let name = |number| printable::name(&path(number));
         changed.next().map_or_else(|| self.name(), name)
     }
 

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_core::tree::{DEPTH_MAX, Meta, Pattern, RECORD_MAX, Record};
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat};
 use rustix::process::geteuid;
@@ -34,7 +35,7 @@ pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<S
         match name_of(source) {
             Some(name) => {
                 if !names.insert(name.to_owned()) {
-                    return Err(ScanError::Twice(name.to_string_lossy().into_owned()));
+                    return Err(ScanError::Twice(printable::name(name.as_bytes())));
                 }
                 let folder = walk.begin(source, above(source))?;
                 walk.named(&folder, source, name.as_bytes())?;

@@ -30,6 +30,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use garland_core::printable;
 use garland_core::trace::Stage;
 use garland_core::tree::{LimitCheck, Parser, Step};
 use garland_protocol::{Absence, TreeDestination, TreeLimits};
@@ -79,7 +80,7 @@ impl TreeStore {
         let TreeLimits { removes, attributes, top, excludes } = limits;
         let limits = LimitCheck::new(top.as_deref(), excludes, *removes, *attributes);
         let limits = limits.map_err(|error| {
-            let path = String::from_utf8_lossy(path);
+            let path = printable::name(path);
             StoreError::refused("exclude files from", path, error.to_string())
         })?;
         let (folder, path, _) = open_below(root, path, below.as_deref())?;

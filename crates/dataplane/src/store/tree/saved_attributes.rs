@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use garland_core::printable;
 use garland_core::tree::Meta;
 use rustix::fs::{AtFlags, Dir, fgetxattr, fstat, statat};
 use rustix::io::Errno;
@@ -129,7 +130,7 @@ impl fmt::Display for Folded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.other {
             Some(other) => {
-                let other = String::from_utf8_lossy(other);
+                let other = printable::name(other);
                 write!(f, "the file system ignores case, and {other} exists there")
             }
             None => write!(f, "the file system takes it for another name that exists there"),
