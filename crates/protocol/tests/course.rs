@@ -273,6 +273,31 @@ fn sources_are_done_when_the_head_has_committed_and_their_silence_does_not_matte
 }
 
 #[test]
+fn nobody_commits_before_the_order() {
+    // One source has sent everything, the other one only says so.
+    let names = ["n1".to_owned(), "n2".to_owned()];
+    let plan = Plan::broadcast(Layout::fitting(1 << 20), &names, 1).expect("there are nodes");
+    let mut head = head_of(&plan.reversed(), Policy::for_nodes(2).together());
+    head.handle(0, Event::Begin);
+    orders(&mut head);
+    says(&mut head, 1, 1, FromAgent::Complete(COPY, ROOT, Box::default()));
+    for node in [1, 2] {
+        says(&mut head, 1, node, FromAgent::Committed(COPY, Box::default()));
+    }
+    assert_eq!(orders(&mut head), [""; 0]);
+    // Nor does a node that the head copies to, whatever it says that it has.
+    let mut head = begun(2);
+    says(&mut head, 1, 1, FromAgent::Committed(COPY, Box::default()));
+    says(&mut head, 1, 2, FromAgent::Complete(COPY, ROOT, Box::default()));
+    says(&mut head, 1, 2, FromAgent::Committed(COPY, Box::default()));
+    assert_eq!([1, 2].map(|node| head.verdict(NodeId(node))), [None, None]);
+    head.handle(2, Event::SourceRead(ROOT));
+    assert_eq!(orders(&mut head), ["commit 2"]);
+    says(&mut head, 3, 2, FromAgent::Committed(COPY, Box::default()));
+    assert_eq!([1, 2].map(|node| head.verdict(NodeId(node))), [None, Some(Verdict::Ok)]);
+}
+
+#[test]
 fn a_gather_does_not_commit_after_an_interrupt() {
     let mut head = gathered(Vec::new());
     says(&mut head, 3, 2, FromAgent::Committed(COPY, Box::default()));

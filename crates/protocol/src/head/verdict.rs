@@ -63,11 +63,12 @@ impl Head {
         self.settled || !self.policy.prepare
     }
 
-    /// Whether a node may commit. A failed node may not commit: it removes what it has prepared.
+    /// Whether a node may commit: only one that was ordered to. A failed node may not commit: it
+    /// removes what it has prepared.
     pub(super) fn may_commit(&self, at: usize) -> bool {
         let node = &self.nodes[at];
-        let was_ordered = self.committing && node.state == NodeState::Prepared;
-        !node.left && (was_ordered || !self.policy.prepare)
+        let is_prepared = !self.policy.prepare || node.state == NodeState::Prepared;
+        node.commits && is_prepared && !node.left
     }
 
     /// Notes that a node has prepared. After the last one, orders all nodes to commit.
