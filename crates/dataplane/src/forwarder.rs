@@ -156,7 +156,7 @@ mod tests {
 
     fn to(stream: &TcpStream) -> DownstreamWriter {
         let stream = Arc::new(stream.try_clone().unwrap());
-        let link = Link { side: LinkSide::Down, epoch: 0, peer: 0, stream };
+        let link = Link { side: LinkSide::Down, epoch: 0, peer: 0, stream, opened_ns: 0 };
         DownstreamWriter { link, error: None }
     }
 

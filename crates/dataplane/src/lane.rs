@@ -16,6 +16,7 @@ use garland_protocol::{
     DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 use garland_sys::channel::{Receiver, Sender};
+use garland_sys::clock;
 use garland_sys::sync::Mutex;
 
 use self::early::{EarlyLink, EarlyLinks};
@@ -206,7 +207,8 @@ impl Lane {
         let route = self.relay.route();
         if let Some((node, _)) = route.peer(side, epoch) {
             let stream = Arc::new(link.stream);
-            self.open(Link { side, epoch, peer: peer_index(node), stream });
+            let opened_ns = clock::now_ns();
+            self.open(Link { side, epoch, peer: peer_index(node), stream, opened_ns });
         } else if route.precedes(side, epoch) {
             self.early.keep(link);
         }

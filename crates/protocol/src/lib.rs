@@ -127,7 +127,7 @@ pub use probe::{
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use ready_line::ReadyLine;
 pub use record_key::RecordKey;
-pub use relay::{Relay, RelayEvent, RelayOrder, Store, WireFacts};
+pub use relay::{RESUME_WITHIN_NS, Relay, RelayEvent, RelayOrder, Store, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use retirement::{RetireReply, RetireRequest};
 pub use role::{

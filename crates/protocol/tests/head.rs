@@ -668,6 +668,37 @@ fn a_node_is_fed_by_another_only_after_its_feeder_had_more_for_long() {
     let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
     let plan = Plan::broadcast(Layout::fitting(1 << 30), &names, 1).expect("there are nodes");
     let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 5];
+#[test]
+fn who_claims_to_open_its_file_does_not_hold_up_its_feeder_for_ever() {
+    let mut head = head(2);
+    // The first node's links to the second break while that one opens its file, says it.
+    let mut moved = None;
+    for step in 1..400 {
+        let now = step * SECOND / 5;
+        let call = PendingCall {
+            operation: DiskCall::Open,
+            path: "/d/y".to_owned(),
+            silent_ns: 2 * SECOND,
+            allowance_ns: 0,
+        };
+        let report = Report { pending: Some(call), ..Report::default() };
+        head.handle(now, Event::From(NodeId(1), FromAgent::Heartbeat(Vec::new())));
+        head.handle(now, Event::From(NodeId(2), FromAgent::Heartbeat(vec![(COPY, report)])));
+        for (_, epoch) in links(&head, NodeId(2)).into_iter().filter(|it| it.0 == LinkSide::Up) {
+            let (side, reason) = (LinkSide::Down, "it asked for no blocks".to_owned());
+            let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side, reason };
+            head.handle(now, Event::From(NodeId(1), lost));
+        }
+        head.handle(now, Event::Tick);
+        if moved.is_none() && feeder(&head, NodeId(2)) == (HEAD, true) {
+            moved = Some(step / 5);
+        }
+    }
+    let seconds = moved.expect("the link is given up");
+    assert!((60..65).contains(&seconds), "after {seconds} s");
+    assert_eq!([1, 2].map(|node| head.verdict(NodeId(node))), [None, None]);
+}
+
     let mut head = begun(Head::new(COPY, &plan, addresses, Policy::for_nodes(4), began));
     for node in (1..=4).map(NodeId) {
         head.handle(began, Event::From(node, FromAgent::Ready(COPY)));

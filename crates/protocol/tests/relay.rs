@@ -218,6 +218,30 @@ fn a_repeated_resume_costs_the_link_and_feeds_nothing_twice() {
 }
 
 #[test]
+fn a_downstream_that_never_resumes_costs_its_own_link() {
+    let mut middle = Middle::new(false);
+    let Event::Route(mut both) = route(Some(1), Some(2)) else { panic!("it is a route") };
+    both.downstreams.push(down_to(4, 3));
+    middle.after(Event::Route(both));
+    middle.after(Event::Opened(Up, 1));
+    assert!(!middle.relay.awaits_resume(3), "the link is not open yet");
+    for epoch in [2, 3] {
+        middle.after(Event::Opened(Down, epoch));
+    }
+    middle.after(Event::Requested(2, Kind::Resume, 0));
+    assert_eq!([2, 3].map(|epoch| middle.relay.awaits_resume(epoch)), [false, true]);
+    assert_eq!(middle.after(Event::Overdue(2)), [], "it has resumed");
+    let reason = "its other end asked for no blocks for 5 s".to_owned();
+    let lost = [Order::Close(Down, 3), Order::ReportLost(Down, 3, reason)];
+    assert_eq!(middle.after(Event::Overdue(3)), lost);
+    assert_eq!(middle.after(Event::Overdue(3)), [], "it is reported once");
+    // The head gives the node another feeder: the other downstream goes on.
+    assert!(!middle.may_read());
+    middle.after(route(Some(1), Some(2)));
+    assert!(middle.may_read());
+}
+
+#[test]
 fn side_links_never_share_a_key_however_often_they_repair() {
     let newest = |epoch: u32, repairs: u64| {
         let mut middle = Middle::new(true);

@@ -18,6 +18,8 @@ pub(crate) enum Event {
     Expire(LinkId),
     /// The near end of the link learns that the link is open.
     Opened(LinkId),
+    /// The far end of the link must have sent `Resume` by now.
+    Overdue(LinkId),
     /// An end of the link learns that the link is broken.
     Broken(LinkId, Side),
     /// The work of a lane's thread on a block may be complete.

@@ -38,6 +38,8 @@ pub struct Link {
     pub peer: u16,
     /// The connection.
     pub stream: Arc<TcpStream>,
+    /// When the lane's thread took the link, in monotonic nanoseconds.
+    pub opened_ns: u64,
 }
 
 /// The handle of a lane's thread.
@@ -230,7 +232,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let far = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let stream = Arc::new(TcpStream::from(listener.accept().unwrap().0));
-        (Link { side, epoch: 7, peer: 1, stream }, far)
+        (Link { side, epoch: 7, peer: 1, stream, opened_ns: 0 }, far)
     }
 
     #[test]

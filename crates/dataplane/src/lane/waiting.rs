@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::trace::Stage;
-use garland_protocol::{Kind, LinkSide, RelayEvent, Sink};
-use garland_sys::event;
+use garland_protocol::{Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent, Sink};
+use garland_sys::{clock, event};
 
 use super::{Fed, Lane};
 use crate::context::{Awaited, Link, Notice};
@@ -40,7 +40,10 @@ impl Lane {
         // A wait until this node may read the next block of a stream is a wait for its writer, like
         // one for a buffer.
         let since = held.then(|| self.member.pool.begin_waiting());
-        let ready = event::wait_readable(&fds, more.then_some(Duration::ZERO));
+        let patience = if more { Some(Duration::ZERO) } else { self.until_overdue(&downs) };
+        // What arrives while this thread stands still has come in time.
+        let looked_ns = clock::now_ns();
+        let ready = event::wait_readable(&fds, patience);
         since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
         match stage {
             Some(stage) => self.tracer.waited(stage, began),
@@ -52,7 +55,13 @@ impl Lane {
             return Ok(());
         }
         let asking = downs.iter().zip(&ready[1 + usize::from(up.is_some())..]);
-        asking.filter(|(_, ready)| **ready).for_each(|(down, _)| self.read_down(down));
+        for (down, ready) in asking {
+            if *ready {
+                self.read_down(down);
+            } else if self.is_overdue(down, looked_ns) {
+                self.handle(RelayEvent::Overdue(down.epoch));
+            }
+        }
         if up.is_some() && ready[1] {
             // A connection goes to the pool only if nothing else uses it.
             drop(up);
@@ -62,6 +71,18 @@ impl Lane {
             }
         }
         Ok(())
+    }
+
+    /// Returns the time until a link downstream is overdue; `None` if none can become so.
+    fn until_overdue(&self, downs: &[Link]) -> Option<Duration> {
+        let awaited = downs.iter().filter(|down| self.relay.awaits_resume(down.epoch));
+        awaited.map(|down| clock::until(resumes_by(down))).min()
+    }
+
+    /// Returns whether at `now_ns` the other end of a link downstream was late in requesting the
+    /// lane's blocks.
+    fn is_overdue(&self, down: &Link, now_ns: u64) -> bool {
+        self.relay.awaits_resume(down.epoch) && now_ns >= resumes_by(down)
     }
 
     /// Returns the stage for the trace that tells what the lane waits for: the upstream, a
@@ -122,4 +143,10 @@ impl Lane {
         }
         self.lose(*side, *epoch, error.to_string());
     }
+}
+
+/// Returns when the other end of a link downstream must have requested the lane's blocks, in
+/// monotonic nanoseconds.
+fn resumes_by(down: &Link) -> u64 {
+    down.opened_ns.saturating_add(RESUME_WITHIN_NS)
 }

@@ -25,20 +25,22 @@ impl Head {
 
     /// Returns the hops of a lane's chain, as measured in the window that ends now, in the chain's
     /// order. Leaves out hops with too little data.
-    fn measure_hops(&mut self, lane: usize) -> Vec<Hop> {
+    pub(super) fn measure_hops(&mut self, lane: usize) -> Vec<Hop> {
         let state = &self.lanes[lane];
         let marks =
             state.nodes.iter().filter(|far| !state.side_fed.contains(far)).filter_map(|&far| {
                 let &near = state.feeders.get(&far)?;
                 let (from, to) = (&self.nodes[near.index()], &self.nodes[far.index()]);
-                let hop = from.report.lanes.get(lane)?.hop?;
+                let sender = from.report.lanes.get(lane)?;
+                let hop = sender.hop?;
                 let mark = Mark {
                     at: from.reported,
                     hop,
                     writer_at: to.reported,
                     writer: (to.report.stalled_ns, to.report.blocked_ns),
                     starved_ns: to.report.starved_ns,
-                    received: to.report.lanes.get(lane).map_or(0, |lane| lane.received),
+                    // What the receiver says of itself may be meant to hide how slow it is.
+                    passed: sender.received,
                 };
                 (state.epochs.get(&far) == Some(&hop.epoch)).then_some((near, far, mark))
             });

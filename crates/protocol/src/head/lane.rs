@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::watch::Watch;
+use crate::relay::RESUME_WITHIN_NS;
 use crate::route::LinkSide;
 use garland_core::plan::{self, LaneBlocks, NodeId};
 
@@ -16,8 +17,16 @@ const RETRY_NS: u64 = 300_000_000;
 /// The number of attempts after which a link is given up, and one of its ends fails.
 pub(super) const RETRIES: u32 = 3;
 
+/// The longest time in nanoseconds that opening a link takes: connecting, and the answer of its
+/// other end.
+const OPENING_NS: u64 = 4_000_000_000;
+
 /// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
 const FORGIVE_NS: u64 = 10_000_000_000;
+
+// A link whose other end never asks for blocks is given up after the attempts, and not tried for
+// ever.
+const _: () = assert!(FORGIVE_NS > RESUME_WITHIN_NS + OPENING_NS);
 
 /// The present state of a lane.
 #[derive(Debug)]
@@ -187,6 +196,8 @@ pub(super) struct Retry {
     tries: u32,
     /// When the last attempt was made.
     tried: u64,
+    /// When the link was lost first since it was last healthy.
+    since: Option<u64>,
     /// Why the link was lost, and the side of the reporting node that the link is on. The reason
     /// from the feeder is preferred, which usually opens the link.
     reason: Option<(LinkSide, String)>,
@@ -197,7 +208,9 @@ impl Retry {
     pub(super) fn lost(&mut self, now: u64, side: LinkSide, reason: String) {
         if now.saturating_sub(self.tried) >= FORGIVE_NS {
             self.tries = 0;
+            self.since = None;
         }
+        self.since.get_or_insert(now);
         let opener_spoke = matches!(self.reason, Some((LinkSide::Down, _)));
         if side == LinkSide::Down || !opener_spoke {
             self.reason = Some((side, reason));
@@ -209,6 +222,12 @@ impl Retry {
     pub(super) fn try_again(&mut self, now: u64, counts: bool) {
         (self.due, self.tried) = (None, now);
         self.tries += u32::from(counts);
+    }
+
+    /// Whether attempts may still fail without being counted: the link was healthy less than
+    /// `limit_ns` ago.
+    pub(super) fn may_be_excused(&self, now: u64, limit_ns: u64) -> bool {
+        self.since.is_none_or(|since| now.saturating_sub(since) < limit_ns)
     }
 
     /// Whether the maximum number of attempts was made.

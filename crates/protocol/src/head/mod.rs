@@ -63,6 +63,8 @@ pub struct Head {
     reports: usize,
     /// The size of a block in bytes.
     block_size: u32,
+    /// The number of blocks; the maximum number of a stream.
+    blocks: u64,
     lanes: Vec<LaneState>,
     /// Nodes that were taken out of the chain for being slow; they do not feed others.
     slow: BTreeSet<NodeId>,
@@ -118,6 +120,7 @@ impl Head {
             nodes: plan.nodes.iter().map(|_| Node::new(now)).collect(),
             addresses,
             block_size: plan.layout.block_size,
+            blocks: plan.layout.blocks(),
             rails: plan.lanes.iter().map(|lane| lane.rail).collect(),
             reports: 0,
             lanes: plan.lanes.iter().map(LaneState::new).collect(),
@@ -336,6 +339,7 @@ impl Head {
                 let its = reports.into_iter().find(|(of, _)| *of == copy);
                 let Some((_, report)) = its else { return };
                 self.judge_disk(now, id, report);
+                let report = self.bounded(report);
                 self.nodes[at].reported = now;
                 self.judge_call(id);
                 self.judge_hops(now);
@@ -404,9 +408,10 @@ impl Head {
             self.milestones.reach(now, id, Milestone::Held);
         }
         let node = &mut self.nodes[id.index()];
+        let report = self.bounded(*report);
         node.held_ns = Some(now).filter(|_| !self.gathers).or(node.held_ns);
         node.root = Some(root);
-        node.report = *report;
+        node.report = report;
         // A node that failed in the meantime stays failed.
         if matches!(node.state, NodeState::Joining | NodeState::Ready) {
             self.set_state(id, NodeState::Complete);
@@ -415,6 +420,17 @@ impl Head {
     }
 
     /// Returns all nodes except the head.
+    /// Returns a node's report with no more blocks than there are: a member may report any numbers.
+    fn bounded(&self, mut report: Report) -> Report {
+        report.whole = report.whole.min(self.blocks);
+        report.held = report.held.min(self.blocks);
+        report.lanes.truncate(self.lanes.len());
+        for (lane, state) in report.lanes.iter_mut().zip(&self.lanes) {
+            lane.received = lane.received.min(state.blocks.len());
+        }
+        report
+    }
+
     fn receivers(&self) -> impl Iterator<Item = NodeId> + use<> {
         (1..).map(NodeId).take(self.nodes.len() - 1)
     }

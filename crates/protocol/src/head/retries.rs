@@ -28,10 +28,13 @@ impl Head {
             let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
             let Some(mut retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
             let Some(&near) = state.feeders.get(&far) else { continue };
-            // A link is not given up while one of its ends still opens its destination, or is
-            // silent.
-            let waits = |id| self.is_opening(id) || self.liveness.is_quiet(now, id);
-            let waits = waits(near) || waits(far);
+            // A link is not given up while one of its ends still opens its destination, hangs on
+            // its disk, or is silent; but no longer than a disk may hang, since an end may only
+            // say so.
+            let stands = |id| self.is_opening(id) || self.is_held_up(id);
+            let waits = |id| stands(id) || self.liveness.is_quiet(now, id);
+            let is_excused = retry.may_be_excused(now, self.policy.stuck_after_ns);
+            let waits = is_excused && (waits(near) || waits(far));
             if retry.is_exhausted() && !waits {
                 self.give_up_link(lane, near, far, retry.reason());
                 continue;

@@ -1,6 +1,7 @@
 //! Finds disks that hang. Heartbeats continue while a call hangs in the kernel, so silence does not
 //! show a hang; the agent reports calls without progress.
 
+use super::node::Node;
 use super::{Head, NodeState, SlowNodes};
 use crate::message::ToAgent;
 use crate::report::{PendingCall, Report};
@@ -46,7 +47,15 @@ impl Head {
 
     /// Whether a node is still opening its destination, so that it cannot be linked yet.
     pub(super) fn is_opening(&self, id: NodeId) -> bool {
-        id != HEAD && self.nodes[id.index()].report.pending.as_ref().is_some_and(PendingCall::opens)
+        let Node { state, report, .. } = &self.nodes[id.index()];
+        let is_joining = id != HEAD && *state == NodeState::Joining;
+        is_joining && report.pending.as_ref().is_some_and(PendingCall::opens)
+    }
+
+    /// Whether a node hangs in a call on its disk on which others may wait: they are fed past it,
+    /// or have to wait.
+    pub(super) fn is_held_up(&self, id: NodeId) -> bool {
+        self.hangs_in(id).is_some_and(PendingCall::holds_up)
     }
 
     fn reason_of(&self, call: &PendingCall) -> String {

@@ -1,11 +1,18 @@
 //! Tests of the head's components.
 
+use std::net::SocketAddr;
+
 use super::admission::{Admission, Consequence, Step};
 use super::liveness::Liveness;
 use super::milestones::{Milestone, Milestones};
 use super::watch::{Mark, Watch};
-use crate::report::HopReport;
-use garland_core::plan::NodeId;
+use super::{Head, HeadEvent, Policy};
+use crate::copy_id::CopyId;
+use crate::message::FromAgent;
+use crate::report::{HopReport, LaneReport, Report};
+use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+
+const COPY: CopyId = CopyId([7; 16]);
 
 #[test]
 fn agents_are_asked_one_by_one_in_the_order_of_their_keys() {
@@ -160,20 +167,64 @@ fn a_phase_ends_when_the_last_node_has_reached_it_or_failed() {
 #[test]
 fn a_hop_that_carries_holes_says_nothing_of_its_wire() {
     const MIB: u64 = 1 << 20;
-    let mark = |sent: u64, received: u64, at: u64| {
+    let mark = |sent: u64, passed: u64, at: u64| {
         let hop = HopReport { epoch: 1, sent, busy_ns: at, blocked_ns: 0 };
-        Mark { at, hop, writer_at: at, writer: (0, 0), starved_ns: 0, received }
+        Mark { at, hop, writer_at: at, writer: (0, 0), starved_ns: 0, passed }
     };
     // Bytes of the wire and blocks of 4 MiB in a window: much of a block, one of a slow wire, and holes
     // with and without a block of bytes among them.
     let cases =
         [(3 * MIB, 1, false), (100_000, 1, false), (100_000, 900, true), (5 * MIB, 900, true)];
-    for (sent, received, is_hollow) in cases {
+    for (sent, passed, is_hollow) in cases {
         let mut watch = Watch::default();
         let ends = (NodeId(0), NodeId(1));
         assert!(watch.measure(&[(ends.0, ends.1, mark(0, 7, 0))], 4 << 20).is_empty());
-        let hops =
-            watch.measure(&[(ends.0, ends.1, mark(sent, 7 + received, 200_000_000))], 4 << 20);
-        assert_eq!(hops[0].is_hollow(), is_hollow, "{sent} bytes, {received} blocks");
+        let hops = watch.measure(&[(ends.0, ends.1, mark(sent, 7 + passed, 200_000_000))], 4 << 20);
+        assert_eq!(hops[0].is_hollow(), is_hollow, "{sent} bytes, {passed} blocks");
     }
+}
+
+/// Returns a head of a copy of 16 MiB to two nodes.
+fn head_of_two() -> Head {
+    let plan = Plan::broadcast(Layout::fitting(16 << 20), &["n1".to_owned(), "n2".to_owned()], 1);
+    let address = || vec![SocketAddr::from(([127, 0, 0, 1], 1))];
+    let addresses = (0..3).map(|_| address()).collect();
+    Head::new(COPY, &plan.unwrap(), addresses, Policy::for_nodes(2), 0)
+}
+
+#[test]
+fn what_a_receiver_says_of_itself_does_not_make_its_hop_hollow() {
+    let hollow = |claimed: u64| {
+        let mut head = head_of_two();
+        let mut look = |now: u64, blocks: u64, claimed: u64| {
+            let sent = blocks * u64::from(head.block_size);
+            let hop = HopReport { epoch: 1, sent, busy_ns: now, blocked_ns: 0 };
+            let sender = LaneReport { received: blocks, hop: Some(hop) };
+            let receiver = LaneReport { received: claimed, hop: None };
+            for (id, lane) in [(HEAD, sender), (NodeId(1), receiver)] {
+                let node = &mut head.nodes[id.index()];
+                node.report = Report { lanes: vec![lane], ..Report::default() };
+                node.reported = now;
+            }
+            head.measure_hops(0)
+        };
+        assert!(look(0, 0, 0).is_empty());
+        look(200_000_000, 8, claimed)[0].is_hollow()
+    };
+    assert_eq!([8, 100_000].map(hollow), [false, false]);
+}
+
+#[test]
+fn no_node_has_more_than_there_is() {
+    let mut head = head_of_two();
+    let lane = LaneReport { received: u64::MAX, hop: None };
+    let all = Report { held: u64::MAX, whole: u64::MAX, lanes: vec![lane], ..Report::default() };
+    for node in [1, 2].map(NodeId) {
+        let heartbeat = FromAgent::Heartbeat(vec![(COPY, all.clone())]);
+        head.handle(1, HeadEvent::From(node, heartbeat));
+    }
+    let blocks = Layout::fitting(16 << 20).blocks();
+    let report = head.report(NodeId(1));
+    let said = [head.held_by_all(), report.held, report.lanes[0].received];
+    assert_eq!(said, [blocks; 3]);
 }

@@ -90,7 +90,7 @@ impl Head {
     /// that they replaced. A node that dies before it gets this order keeps these files, which does
     /// no harm.
     pub(super) fn committed(&mut self, id: NodeId, report: Box<Report>) {
-        self.nodes[id.index()].report = *report;
+        self.nodes[id.index()].report = self.bounded(*report);
         self.nodes[id.index()].commits = false;
         self.set_state(id, NodeState::Committed);
         if !self.policy.prepare || self.settled || !self.milestones.all_reached(Milestone::Over) {

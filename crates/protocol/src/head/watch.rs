@@ -100,8 +100,9 @@ pub(super) struct Mark {
     pub(super) writer: (u64, u64),
     /// Nanoseconds in which the receiver's threads waited for a processor.
     pub(super) starved_ns: u64,
-    /// The number of the lane's blocks that the receiver got.
-    pub(super) received: u64,
+    /// The number of the lane's blocks that the sender got, or, if it is the source, has sent: it
+    /// passes them on as they come.
+    pub(super) passed: u64,
 }
 
 /// The trial of a node that was taken out of the chain on suspicion.
@@ -226,7 +227,7 @@ impl Watch {
             let slept = mark.writer.1.saturating_sub(before.writer.1) > third;
             let sent = mark.hop.sent.saturating_sub(before.hop.sent);
             // A block may have arrived for the most part before. A member may report any numbers.
-            let blocks = mark.received.saturating_sub(before.received).saturating_sub(1);
+            let blocks = mark.passed.saturating_sub(before.passed).saturating_sub(1);
             let bytes = blocks.saturating_mul(u64::from(block_size));
             let share = |ns: u64, before: u64| ns.saturating_sub(before) as f64 / window as f64;
             Some(Hop {

@@ -7,6 +7,8 @@ use garland_core::plan::BlockSet;
 #[derive(Debug)]
 pub(super) struct Down {
     pub(super) epoch: u32,
+    /// Whether the link is open.
+    pub(super) is_open: bool,
     /// Whether the downstream has sent `Resume`.
     pub(super) resumed: bool,
     /// The ordinal of the next block that the downstream expects.
@@ -19,7 +21,15 @@ pub(super) struct Down {
 
 impl Down {
     pub(super) fn new(epoch: u32) -> Self {
-        Self { epoch, resumed: false, next: 0, again: VecDeque::new(), has: None, ended: false }
+        Self {
+            epoch,
+            is_open: false,
+            resumed: false,
+            next: 0,
+            again: VecDeque::new(),
+            has: None,
+            ended: false,
+        }
     }
 
     /// Notes that block `index` with ordinal `place` was sent on this link.
@@ -35,6 +45,12 @@ impl Down {
             self.next = place + 1;
         }
     }
+
+    /// Whether the link is open, and its other end has not sent `Resume` yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_open && !self.resumed
+    }
+
     /// Whether the downstream has reported that it has block `index`.
     pub(super) fn has(&self, index: u64) -> bool {
         self.has.as_ref().is_some_and(|has| has.contains(index))

@@ -5,6 +5,12 @@ use crate::route::{LinkSide, Route};
 use crate::sink::{Landing, SinkError};
 use garland_core::plan::NodeId;
 
+/// How long the other end of a new link downstream may take to send `Resume`, in nanoseconds: no
+/// other downstream gets blocks in the lane's order before. Its thread may still be sending a block
+/// of the link before this one. The head forgives no link that is lost as late as this after an
+/// attempt to open it.
+pub const RESUME_WITHIN_NS: u64 = 5_000_000_000;
+
 /// An event for the relay machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RelayEvent {
@@ -14,6 +20,9 @@ pub enum RelayEvent {
     Opened(LinkSide, u32),
     /// A link broke, or could not be opened: the link's side and epoch, and the reason.
     Lost(LinkSide, u32, String),
+    /// The other end of the downstream link with this epoch had [`RESUME_WITHIN_NS`] to send
+    /// `Resume`.
+    Overdue(u32),
     /// A downstream sent a request: the link's epoch, and `Resume` with an ordinal or `Again` with
     /// a block's index.
     Requested(u32, Kind, u64),

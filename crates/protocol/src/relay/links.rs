@@ -1,7 +1,7 @@
 //! The links of a relay.
 
 use super::down::Down;
-use super::{Busy, Relay, RelayOrder};
+use super::{Busy, RESUME_WITHIN_NS, Relay, RelayOrder};
 use crate::frame::Kind;
 use crate::route::{Downstream, LinkSide, Route};
 use crate::sink::Sink;
@@ -71,9 +71,29 @@ impl Relay {
         // are read now would have to be sealed again for the new downstream.
         let down = self.downs.iter_mut().find(|down| down.epoch == lost);
         let Some(down) = down else { return false };
+        down.is_open = false;
         down.resumed = false;
         down.again.clear();
         true
+    }
+
+    /// Gives up the downstream link of epoch `epoch` if its other end has not sent `Resume`: the
+    /// others wait for it.
+    pub(super) fn overdue(&mut self, epoch: u32) {
+        if !self.awaits_resume(epoch) {
+            return;
+        }
+        self.orders.push_back(RelayOrder::Close(LinkSide::Down, epoch));
+        let seconds = RESUME_WITHIN_NS / 1_000_000_000;
+        let reason = format!("its other end asked for no blocks for {seconds} s");
+        self.lost(LinkSide::Down, epoch, reason);
+    }
+
+    /// Whether the downstream link with this epoch is open, and its other end has not sent
+    /// `Resume`.
+    #[must_use]
+    pub fn awaits_resume(&self, epoch: u32) -> bool {
+        self.downs.iter().any(|down| down.epoch == epoch && down.is_awaited())
     }
 
     pub(super) fn requested_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
@@ -105,7 +125,11 @@ impl Relay {
         match side {
             LinkSide::Up if self.route.epoch_up() == Some(epoch) => self.up_opened(sink),
             LinkSide::Up => {}
-            LinkSide::Down => self.incarnation = self.next_incarnation(),
+            LinkSide::Down => {
+                self.incarnation = self.next_incarnation();
+                let opened = self.downs.iter_mut().filter(|down| down.epoch == epoch);
+                opened.for_each(|down| down.is_open = true);
+            }
         }
     }
 

@@ -21,7 +21,7 @@ mod wire;
 use std::collections::{BTreeSet, VecDeque};
 
 use self::down::Down;
-pub use self::event::{RelayEvent, RelayOrder, Store};
+pub use self::event::{RESUME_WITHIN_NS, RelayEvent, RelayOrder, Store};
 pub use self::wire::WireFacts;
 use super::sink::Sink;
 use crate::route::Route;
@@ -221,6 +221,7 @@ impl Relay {
             RelayEvent::Route(route) => self.take_route(route),
             RelayEvent::Opened(side, epoch) => self.opened(side, epoch, sink),
             RelayEvent::Lost(side, epoch, reason) => self.lost(side, epoch, reason),
+            RelayEvent::Overdue(epoch) => self.overdue(epoch),
             RelayEvent::Requested(epoch, kind, index) => self.requested_by_down(epoch, kind, index),
             RelayEvent::Have(epoch, first, bits) => self.note_have(epoch, first, &bits),
             RelayEvent::Block(index, content) => self.block(index, content, sink),

@@ -1,7 +1,7 @@
 //! Opens, accepts, refuses, closes and breaks links.
 
 use garland_core::plan::NodeId;
-use garland_protocol::{FRAME_LEN, Kind, LinkSide, RelayEvent};
+use garland_protocol::{FRAME_LEN, Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent};
 
 use super::steps::Engine;
 use crate::agenda::Event;
@@ -106,7 +106,15 @@ impl Engine<'_> {
     pub(super) fn opened(&mut self, number: LinkId) {
         let Link { near, thread, epoch, near_closed, .. } = self.links[number as usize];
         if !near_closed {
+            self.agenda.add(self.now + RESUME_WITHIN_NS, Event::Overdue(number));
             self.happened(near, thread, RelayEvent::Opened(LinkSide::Down, epoch));
+        }
+    }
+
+    pub(super) fn overdue(&mut self, number: LinkId) {
+        let Link { near, thread, epoch, near_closed, .. } = self.links[number as usize];
+        if !near_closed {
+            self.happened(near, thread, RelayEvent::Overdue(epoch));
         }
     }
 
@@ -117,9 +125,12 @@ impl Engine<'_> {
         lane: usize,
         asked: impl FnOnce(u32) -> RelayEvent,
     ) {
-        let Some(number) = self.nodes[place].lanes[lane].up else { return };
+        let thread = &self.nodes[place].lanes[lane];
+        let Some(number) = thread.up else { return };
+        // A thread that was busy for long speaks of an earlier link first, which is closed.
+        let is_meant = thread.relay.route().epoch_up() == Some(self.links[number as usize].epoch);
         let link = &mut self.links[number as usize];
-        if !link.far_closed && !link.frozen {
+        if is_meant && !link.far_closed && !link.frozen {
             link.asks.push_back(asked(link.epoch));
             self.agenda.add(self.now + self.world.latency_ns, Event::Asked(number));
         }

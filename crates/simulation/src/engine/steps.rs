@@ -192,6 +192,7 @@ impl<'a> Engine<'a> {
             Event::Accept(link) => self.reach_far_end(link),
             Event::Expire(link) => self.expire(link),
             Event::Opened(link) => self.opened(link),
+            Event::Overdue(link) => self.overdue(link),
             Event::Broken(link, Side::Near) => self.broken_down(link),
             Event::Broken(link, Side::Far) => self.broken_up(link),
             Event::Done { node, lane, serial } => self.done(node as usize, lane.into(), serial),
@@ -220,9 +221,10 @@ impl<'a> Engine<'a> {
             Event::Arrive(link) | Event::Expire(link) | Event::Broken(link, Side::Far) => {
                 self.links[link as usize].far
             }
-            Event::Asked(link) | Event::Opened(link) | Event::Broken(link, Side::Near) => {
-                self.links[link as usize].near
-            }
+            Event::Asked(link)
+            | Event::Opened(link)
+            | Event::Overdue(link)
+            | Event::Broken(link, Side::Near) => self.links[link as usize].near,
             Event::Done { node, .. }
             | Event::Landed(node)
             | Event::ToNode(node)

@@ -33,6 +33,7 @@ impl Forger {
                 Kind::Digests => self.forge_digests(keys, frame, payload),
                 _ => honest(),
             },
+            Lie::Silence if matches!(frame.kind, Kind::Resume | Kind::Have) => Vec::new(),
             Lie::Frames if self.random.once_in(8) => self.misplace(keys, frame, honest()),
             _ => honest(),
         }

@@ -36,6 +36,8 @@ pub enum Lie {
     Contents(u64),
     /// The frames of links: it repeats, drops and changes them, with valid MACs.
     Frames,
+    /// Its links: it opens them, and asks for no blocks.
+    Silence,
     /// Itself: it has everything, and has committed.
     Success,
     /// Others: links to them break, and what comes from them is corrupt.

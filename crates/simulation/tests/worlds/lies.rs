@@ -34,6 +34,11 @@ fn misplaced_frames_cost_only_their_sender() {
 }
 
 #[test]
+fn a_node_that_asks_for_no_blocks_harms_only_itself() {
+    lie(6, 6, |_| Lie::Silence);
+}
+
+#[test]
 fn a_node_that_claims_success_harms_only_itself() {
     lie(3, 8, |_| Lie::Success);
 }
