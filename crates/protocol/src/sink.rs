@@ -36,6 +36,8 @@ pub struct Sink {
     layout: Layout,
     /// The number of blocks, once known.
     end: Option<u64>,
+    /// Whether this is the sink of the source.
+    is_source: bool,
     held: BlockSet,
     /// The index of the first block that is not held.
     next: u64,
@@ -124,7 +126,8 @@ impl Sink {
     /// read.
     #[must_use]
     pub fn source(layout: Layout) -> Self {
-        Self { held: BlockSet::full(layout.blocks()), ..Self::new(layout, true) }
+        let held = BlockSet::full(layout.blocks());
+        Self { held, is_source: true, ..Self::new(layout, true) }
     }
 
     /// Restricts the sink to the blocks of one lane: a stripe.
@@ -313,6 +316,11 @@ impl Sink {
     /// Returns the number of blocks of the source; `None` until the end of a stream is known.
     pub(crate) fn end(&self) -> Option<u64> {
         self.end
+    }
+
+    /// Whether this is the sink of the source.
+    pub(crate) fn is_source(&self) -> bool {
+        self.is_source
     }
 
     /// Returns the number of blocks; while the end is unknown, the maximum of the layout.

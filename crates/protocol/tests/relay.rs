@@ -431,6 +431,46 @@ fn a_late_downstream_is_fed_alone_until_it_is_as_far_as_the_other() {
     assert_eq!(middle.after(Event::CutOff), voids);
 }
 
+/// A stream of at most eight blocks.
+fn stream() -> Layout {
+    Layout { length: 8 * 4096, block_size: 4096, open: true }
+}
+
+#[test]
+fn the_end_of_a_stream_that_has_as_many_blocks_as_there_can_be_is_looked_for() {
+    // Also on the side; and a lane whose last block comes earlier.
+    let all = LaneBlocks { first: 0, run: 1, step: 1, end: 8 };
+    let half = LaneBlocks { step: 2, ..all };
+    for relay in [Relay::new(all, true), Relay::side_feed(all, 1), Relay::new(half, true)] {
+        let mut head = Middle { relay, sink: Sink::source(stream()) };
+        head.after(route(None, Some(1)));
+        head.after(Event::Opened(Down, 1));
+        let orders = head.after(Event::Requested(1, Kind::Resume, 8));
+        let [Order::Feed { index: 8, again: false, to, .. }] = &orders[..] else {
+            panic!("the end is not known: {orders:?}");
+        };
+        assert_eq!(to, &[1]);
+        assert_eq!(head.after(Event::NotYet), orders, "it may come later");
+        assert_eq!(head.after(Event::Ended(8)), [Order::SendDown(1, Kind::End, 8)]);
+        assert!(head.sink.wanted() == Some(8) && head.relay.is_down_over(1));
+    }
+}
+
+#[test]
+fn a_node_learns_the_end_of_a_stream_that_has_as_many_blocks_as_there_can_be() {
+    let mut middle = Middle { sink: Sink::new(stream(), true), ..Middle::new(false) };
+    middle.after(route(Some(1), None));
+    middle.after(Event::Opened(Up, 1));
+    for index in 0..8 {
+        middle.after(Event::Block(index, CONTENT));
+        middle.after(stored());
+        middle.after(Event::Landed(index, Landing::Written));
+    }
+    assert!(!middle.sink.is_complete(), "there might be more");
+    assert_eq!(middle.after(Event::End(8)), []);
+    assert!(middle.sink.is_complete());
+}
+
 #[test]
 fn a_side_feed_waits_for_blocks_that_are_not_held_yet() {
     let mut middle = Middle::new(false);

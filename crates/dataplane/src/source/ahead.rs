@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_core::plan::LaneBlocks;
+use garland_core::plan::{LaneBlocks, Layout};
 use garland_core::trace::Stage;
 use garland_protocol::{DiskCall, Encoding, LinkSide, TAG_LEN, content_digest};
 use garland_sys::sync::{Condvar, Mutex};
@@ -149,6 +149,9 @@ impl Feeder for SourceFeeder {
         if again {
             return self.repair(index, incarnation, recorder);
         }
+        if index >= self.shared.member.layout.blocks() {
+            return Err(self.look_for_end(index));
+        }
         let (at, began) = (At::block(self.shared.lane, index), recorder.now());
         let prepared = self.take(index, incarnation);
         recorder.took(Stage::WaitUpstream, at, began, 0);
@@ -173,6 +176,21 @@ impl SourceFeeder {
         let buffer = buffer.unwrap_or_else(|| shared.new_buffer());
         let is_over = || shared.member.is_closing();
         shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
+    }
+
+    /// Looks whether a stream ends before block `index`, the first one that it cannot have.
+    fn look_for_end(&self, index: u64) -> FeedError {
+        let Shared { member, source, name, .. } = &*self.shared;
+        let late_ns = clock::after(MOMENT);
+        let is_late = || member.is_closing() || clock::now_ns() >= late_ns;
+        let Layout { length, block_size, .. } = member.layout;
+        match source.await_block(member.layout, index, &is_late) {
+            Ok(_) => FeedError::Broken(format!(
+                "cannot copy more than {length} bytes of {name} in blocks of {block_size} bytes: \
+                 use a greater --block-size"
+            )),
+            Err(error) => error,
+        }
     }
 
     /// Takes block `index`; waits until a worker has prepared it. If the block is not the next one,

@@ -42,6 +42,9 @@ impl Relay {
                 Some(order)
             }
             InOrder::Waits => self.feed_requested(sink),
+            InOrder::Done if sink.end().is_none() => {
+                self.feed_requested(sink).or_else(|| self.look_for_end(sink))
+            }
             InOrder::Done => self.feed_requested(sink).or_else(|| self.end_downs()),
         }
     }
@@ -98,6 +101,20 @@ impl Relay {
             self.downs.iter_mut().filter(there).for_each(|down| down.next += 1);
         }
         InOrder::Done
+    }
+
+    /// Returns the order to feed the block after the last one that a stream can have, when all
+    /// downstreams have that one; `None` if this node is not the source. Usually the source ends
+    /// while there are blocks to feed. A stream that has as many as there can be ends here as well,
+    /// or is too long: that its last block was sent does not tell which.
+    fn look_for_end(&mut self, sink: &Sink) -> Option<RelayOrder> {
+        let last = self.blocks.len();
+        let has_all = self.downs.iter().all(|down| down.resumed && down.next >= last);
+        if !sink.is_source() || self.downs.is_empty() || !has_all {
+            return None;
+        }
+        let to = self.downs.iter().map(|down| down.epoch).collect();
+        Some(self.start_feeding(self.blocks.end, self.incarnation, false, to))
     }
 
     /// Returns the order to tell a downstream that the lane has ended; `None` if it has not, or all
@@ -159,9 +176,7 @@ impl Relay {
     /// Ends a feed whose block does not exist: the source has this number of blocks.
     pub(super) fn source_ended(&mut self, blocks: u64, sink: &mut Sink) {
         self.unfed();
-        if blocks != self.blocks.end
-            && let Err(error) = sink.end_at(blocks)
-        {
+        if let Err(error) = sink.end_at(blocks) {
             return self.orders.push_back(RelayOrder::Fail(error));
         }
         self.end_at(blocks);

@@ -48,9 +48,12 @@ impl Relay {
 
     pub(super) fn end(&mut self, blocks: u64, sink: &mut Sink) {
         self.settle();
-        let is_known = blocks == self.blocks.end;
         // That of a stream is checked before: the source has signed it.
-        if !is_known && (!sink.layout().open || sink.end_at(blocks).is_err()) {
+        let is_right = match sink.layout().open {
+            true => sink.end_at(blocks).is_ok(),
+            false => blocks == self.blocks.end,
+        };
+        if !is_right {
             return self.refuse_end(blocks);
         }
         self.blocks.end = blocks;
