@@ -393,6 +393,7 @@ fn to_message(
         Notice::Complete(root) | Notice::Read(root) => {
             FromAgent::Complete(copy, root, Box::new(report()))
         }
-        Notice::Failed(reason) => FromAgent::Failed(copy, reason),
+        // The head needs what its source sends.
+        Notice::Outdated(.., reason) | Notice::Failed(reason) => FromAgent::Failed(copy, reason),
     }
 }

@@ -194,6 +194,7 @@ impl<'a> Driver<'a> {
             Notice::Written(_) => return,
             Notice::LinkLost(lane, epoch, _, reason) => HeadEvent::LinkLost(lane, epoch, reason),
             Notice::BadFrame(lane, epoch, _) => HeadEvent::BadFrame(lane, epoch),
+            Notice::Outdated(lane, epochs, reason) => HeadEvent::Outdated(lane, epochs, reason),
             Notice::Failed(reason) => HeadEvent::SourceFailed(reason),
         };
         self.head.handle(now, event);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use garland_core::plan::{Layout, NodeId};
+use garland_core::plan::{BlockSet, Layout, NodeId};
 use garland_protocol::{
     Begin, CopyId, CopyView, DigestKey, DigestWindows, Frame, Keys, Landing, LaneReport, LaneView,
     PendingCall, RelayEvent, Report, Route, Secret, SignedEnd, Sink, Summed,
@@ -79,6 +79,8 @@ pub struct CopyContext {
     /// The number of bytes of blocks that this node has read itself and sent, after compression and
     /// encryption. Forwarded blocks do not count.
     pub sent_bytes: AtomicU64,
+    /// The blocks that were sent, if this node is the source.
+    sent: Mutex<BlockSet>,
     /// The end of a stream, as the source has signed it; set once.
     end: OnceLock<SignedEnd>,
     /// The digest of the whole file, if it was requested and has been computed.
@@ -189,6 +191,7 @@ impl CopyContext {
             writing: Writing::default(),
             calls: Calls::default(),
             opening_ns: AtomicU64::new(0),
+            sent: Mutex::new(BlockSet::new(layout.blocks())),
             end: OnceLock::new(),
             packing: PackingPace::new(config.packing, config.lane_count),
             zeros: Zeros::default(),
@@ -249,6 +252,16 @@ impl CopyContext {
     /// Returns the end of a stream, if the source has signed it already.
     pub fn signed_end(&self) -> Option<&SignedEnd> {
         self.end.get()
+    }
+
+    /// Notes that this node, the source, has sent block `index`.
+    pub fn note_sent(&self, index: u64) {
+        self.sent.lock().insert(index);
+    }
+
+    /// Returns whether this node, the source, has sent block `index` before.
+    pub fn was_sent(&self, index: u64) -> bool {
+        self.sent.lock().contains(index)
     }
 
     /// Sends a report to the thread that talks to the head.

@@ -36,6 +36,10 @@ pub enum FeedError {
     /// The source, or the node's stored file, has changed; its name.
     #[error("{0} changed while it was copied")]
     Changed(String),
+    /// What the source has in the place of the block is another than what was sent before; the name
+    /// of the file that has changed. The rest of the source is as it was.
+    #[error("it lacks a block of {0}, which changed after it was sent")]
+    Outdated(String),
     /// The block is no longer available: a stream has passed it, or files of a tree are missing.
     /// The name of the source or store, and the index of the block.
     #[error("cannot read block {1} of {0}: it is no longer available")]

@@ -119,6 +119,21 @@ fn a_node_that_loses_the_links_on_both_its_sides_fails_alone() {
 }
 
 #[test]
+fn a_node_fails_alone_if_it_needs_again_what_the_source_no_longer_has() {
+    let mut head = head(3);
+    let [_, (_, epoch)] = links(&head, NodeId(1))[..] else { panic!("it is in the middle") };
+    let outdated = |epoch| Event::Outdated(0, vec![epoch], "it lacks a block".to_owned());
+    head.handle(1, outdated(epoch));
+    assert_eq!(failures(&head, 3), [], "this is no link of the head's");
+    let (_, epoch) = links(&head, NodeId(1))[0];
+    head.handle(1, outdated(epoch));
+    assert_eq!(failures(&head, 3), [(1, "it lacks a block".to_owned())]);
+    assert_eq!(feeder(&head, NodeId(2)).0, HEAD);
+    head.handle(1, outdated(epoch));
+    assert_eq!(failures(&head, 3).len(), 1, "the link is over");
+}
+
+#[test]
 fn a_silent_node_is_dead_and_its_neighbours_report_is_added() {
     let mut head = head(3);
     hear_all(&mut head, SECOND, 3);
@@ -653,21 +668,6 @@ fn no_node_fails_for_a_link_to_a_node_that_still_opens_its_file() {
     assert_eq!((head.verdict(NodeId(1)), head.verdict(NodeId(2))), (None, None));
 }
 
-/// Returns the feeder of a node, and whether it is fed on the side.
-fn feeder(head: &Head, node: NodeId) -> (NodeId, bool) {
-    let near = head.routes(node).into_iter().find_map(|route| route.upstream).expect("it is fed").0;
-    let fed = head.routes(near).into_iter().flat_map(|route| route.downstreams);
-    let side_fed = fed.into_iter().find(|down| down.node == node).expect("a downstream").side_fed;
-    (near, side_fed)
-}
-
-#[test]
-fn a_node_is_fed_by_another_only_after_its_feeder_had_more_for_long() {
-    // The head's machine has run for long, and the nodes before the last get a block every so often.
-    let began = 1_000_000 * SECOND;
-    let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
-    let plan = Plan::broadcast(Layout::fitting(1 << 30), &names, 1).expect("there are nodes");
-    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 5];
 #[test]
 fn who_claims_to_open_its_file_does_not_hold_up_its_feeder_for_ever() {
     let mut head = head(2);
@@ -699,6 +699,21 @@ fn who_claims_to_open_its_file_does_not_hold_up_its_feeder_for_ever() {
     assert_eq!([1, 2].map(|node| head.verdict(NodeId(node))), [None, None]);
 }
 
+/// Returns the feeder of a node, and whether it is fed on the side.
+fn feeder(head: &Head, node: NodeId) -> (NodeId, bool) {
+    let near = head.routes(node).into_iter().find_map(|route| route.upstream).expect("it is fed").0;
+    let fed = head.routes(near).into_iter().flat_map(|route| route.downstreams);
+    let side_fed = fed.into_iter().find(|down| down.node == node).expect("a downstream").side_fed;
+    (near, side_fed)
+}
+
+#[test]
+fn a_node_is_fed_by_another_only_after_its_feeder_had_more_for_long() {
+    // The head's machine has run for long, and the nodes before the last get a block every so often.
+    let began = 1_000_000 * SECOND;
+    let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
+    let plan = Plan::broadcast(Layout::fitting(1 << 30), &names, 1).expect("there are nodes");
+    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 5];
     let mut head = begun(Head::new(COPY, &plan, addresses, Policy::for_nodes(4), began));
     for node in (1..=4).map(NodeId) {
         head.handle(began, Event::From(node, FromAgent::Ready(COPY)));

@@ -101,7 +101,7 @@ fn to_event(notice: Notice, source: &dyn Content) -> Option<FeedEvent> {
         }
         Notice::LinkLost(lane, epoch, _, reason) => Some(FeedEvent::LinkLost(lane, epoch, reason)),
         Notice::BadFrame(lane, epoch, _) => Some(FeedEvent::BadFrame(lane, epoch)),
-        Notice::Failed(reason) => Some(FeedEvent::Failed(reason)),
+        Notice::Outdated(.., reason) | Notice::Failed(reason) => Some(FeedEvent::Failed(reason)),
         Notice::First | Notice::Bad(_) | Notice::Written(_) | Notice::Complete(_) => None,
     }
 }

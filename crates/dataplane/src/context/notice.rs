@@ -19,6 +19,9 @@ pub enum Notice {
     Complete([u8; 32]),
     /// All blocks of the source were read; the root digest.
     Read([u8; 32]),
+    /// The nodes at the other ends of links need a block of a source that has changed after others
+    /// got it: lane, epochs, reason.
+    Outdated(u16, Vec<u32>, String),
     /// The node cannot continue; the reason.
     Failed(String),
 }

@@ -51,6 +51,7 @@ impl Lane {
                 self.lose_all(errors);
                 self.handle(RelayEvent::Fed);
                 if self.member.config.is_source {
+                    self.member.note_sent(index);
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
                     self.member.tell_if_complete();
                 }
@@ -61,6 +62,11 @@ impl Lane {
                 self.sign_end(end);
                 self.handle(RelayEvent::Ended(end.blocks));
                 self.member.tell_if_complete();
+            }
+            Err(error @ FeedError::Outdated(_)) => {
+                let outdated = Notice::Outdated(self.number, to.to_vec(), error.to_string());
+                self.member.tell(outdated);
+                self.handle(RelayEvent::Unreadable);
             }
             Err(error) => {
                 self.member.tell(Notice::Failed(error.to_string()));

@@ -1,4 +1,5 @@
-use std::io::Write;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 use garland_core::plan::{Layout, NodeId};
@@ -8,10 +9,13 @@ use garland_protocol::{
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::{TcpStream, pair};
+use garland_transport::link;
 
 use super::*;
 use crate::compress::Packing;
 use crate::context::{CopyConfig, LaneCommand, Notice};
+use crate::feed::FeedError;
+use crate::source::StreamSource;
 use crate::stall::Faults;
 use crate::store::NoStore;
 use crate::tests::untraced;
@@ -44,15 +48,21 @@ struct Upstream {
 impl Node {
     /// Starts a node that receives a stream.
     fn start() -> Self {
-        let layout = Layout::open_ended(4096).unwrap();
+        Self::start_with(Layout::open_ended(4096).unwrap(), None)
+    }
+
+    /// Starts a node that sends `source`, or receives if there is none.
+    fn start_with(layout: Layout, source: Option<Arc<dyn Content>>) -> Self {
         let (tell, notices) = mpsc::channel();
+        let digest_key = DigestKey::Sign(SIGNING);
+        let is_source = source.is_some();
         let config = CopyConfig {
             copy: COPY,
             me: NodeId(2),
             secret: SECRET,
-            digest_key: DigestKey::Sign(SIGNING).to_public(),
+            digest_key: if is_source { digest_key } else { digest_key.to_public() },
             sealed: false,
-            is_source: false,
+            is_source,
             buffers: Some(4),
             acknowledge: false,
             packing: Packing::None,
@@ -67,9 +77,10 @@ impl Node {
             awake: Arc::default(),
             notices: Box::new(move |notice| drop(tell.send(notice))),
         };
-        let member = Arc::new(CopyContext::new(config, Sink::new(layout, false)));
+        let sink = if is_source { Sink::source(layout) } else { Sink::new(layout, false) };
+        let member = Arc::new(CopyContext::new(config, sink));
         let all = [LaneBlocks::all(layout.blocks())];
-        let threads = start(&member, &all, |_| true, None).unwrap();
+        let threads = start(&member, &all, |_| true, source.as_ref()).unwrap();
         Self { member, threads, notices }
     }
 
@@ -81,6 +92,29 @@ impl Node {
         let lane = self.member.lane(0).expect("it is on this lane");
         lane.post(LaneCommand::Link(LinkSide::Up, epoch, near));
         Upstream { stream: far, keys: Keys::new(&SECRET, COPY) }
+    }
+
+    /// Makes the node feed downstreams with these epochs.
+    fn feed(&self, epochs: &[u32]) {
+        let down = |&epoch: &u32| garland_protocol::Downstream {
+            node: NodeId(epoch),
+            epoch,
+            // Nothing is there: the test gives the connections.
+            address: None,
+            side_fed: false,
+        };
+        let downstreams = epochs.iter().map(down).collect();
+        self.member.route(Route { lane: 0, upstream: None, downstreams });
+    }
+
+    /// Links a downstream with this epoch, which requests all blocks.
+    fn downstream(&self, epoch: u32) -> Downstream {
+        let (near, far) = pair().unwrap();
+        let lane = self.member.lane(0).expect("it is on this lane");
+        lane.post(LaneCommand::Link(LinkSide::Down, epoch, near));
+        let downstream = Downstream { stream: far, keys: Keys::new(&SECRET, COPY) };
+        downstream.ask(Kind::Resume, 0);
+        downstream
     }
 
     /// Waits for the notice that `of` returns something of.
@@ -116,6 +150,139 @@ impl Upstream {
         frame.packed = frame.length;
         let bytes = [&frame.to_bytes(&self.keys)[..], payload].concat();
         (&self.stream).write_all(&bytes).unwrap();
+    }
+}
+
+/// A downstream, whose upstream is the node.
+struct Downstream {
+    stream: TcpStream,
+    keys: Keys,
+}
+
+impl Downstream {
+    fn ask(&self, kind: Kind, index: u64) {
+        let bytes = Frame::bare(kind, COPY, 0, index).to_bytes(&self.keys);
+        (&self.stream).write_all(&bytes).unwrap();
+    }
+
+    /// Returns the next frame but those with digests: its kind, its index, and the number of bytes
+    /// that follow.
+    fn next(&self) -> Option<(Kind, u64, usize)> {
+        loop {
+            let (frame, _) = link::read_frame(&self.stream, &self.keys).ok()?;
+            let mut bytes = vec![0; frame.packed as usize];
+            (&self.stream).read_exact(&mut bytes).ok()?;
+            if frame.kind != Kind::Digests {
+                return Some((frame.kind, frame.index, bytes.len()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_may_have_as_many_blocks_as_there_can_be_and_no_more() {
+    // Each block differs from the others, and none is zeros.
+    let bytes: Vec<u8> = (0..3 * 4096).map(|at: u32| (at / 4096 + 1) as u8).collect();
+    let layout = Layout { length: 2 * 4096, block_size: 4096, open: true };
+    let start = |length: usize| {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(&bytes[..length]).unwrap();
+        let source = StreamSource::of(reader.into(), "a pipe", layout);
+        Node::start_with(layout, Some(Arc::new(source)))
+    };
+    // The last block may be short.
+    for length in [2 * 4096, 4096 + 5] {
+        let node = start(length);
+        node.feed(&[7, 8]);
+        for down in [7, 8].map(|epoch| node.downstream(epoch)) {
+            let mut frames = std::iter::from_fn(|| down.next());
+            let blocks = [(Kind::Block, 0, 4096), (Kind::Block, 1, length - 4096)];
+            let came: Vec<_> =
+                frames.by_ref().filter(|it| it.0 != Kind::SourceEnd).take(3).collect();
+            assert_eq!(came, [blocks[0], blocks[1], (Kind::End, 2, 0)]);
+        }
+        node.await_notice(|notice| matches!(notice, Notice::Read(_)).then_some(()));
+        node.end();
+    }
+    let node = start(2 * 4096 + 1);
+    node.feed(&[7]);
+    let down = node.downstream(7);
+    let reason = node.await_notice(|notice| match notice {
+        Notice::Failed(reason) => Some(reason.clone()),
+        _ => None,
+    });
+    let wanted = "cannot copy more than 8192 bytes of a pipe in blocks of 4096 bytes: use a greater \
+                  --block-size";
+    assert_eq!(reason, wanted);
+    drop(down);
+    node.end();
+}
+
+/// A source whose first block consists of this byte, and can be rewritten. As a whole it counts as
+/// unchanged, as a tree does.
+struct Rewritten(Arc<AtomicU8>);
+
+impl Content for Rewritten {
+    fn read(&self, _: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        bytes.fill(if index == 0 { self.0.load(Ordering::SeqCst) } else { 9 });
+        Ok(())
+    }
+
+    fn length(&self) -> u64 {
+        2 * 4096
+    }
+
+    fn name(&self) -> String {
+        "t/f".to_owned()
+    }
+
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+
+    fn device(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[test]
+fn a_block_that_has_changed_since_it_was_sent_ends_only_the_link_of_who_needs_it_again() {
+    for request in [Kind::Again, Kind::Resume] {
+        let layout = Layout { length: 2 * 4096, block_size: 4096, open: false };
+        let byte = Arc::new(AtomicU8::new(1));
+        let source = Arc::new(Rewritten(Arc::clone(&byte)));
+        let node = Node::start_with(layout, Some(source));
+        node.feed(&[7, 8]);
+        let mut downs = [7, 8].map(|epoch| node.downstream(epoch));
+        for down in &downs {
+            let blocks = [0, 1].map(|index| Some((Kind::Block, index, 4096)));
+            assert_eq!([down.next(), down.next()], blocks);
+            assert_eq!(down.next(), Some((Kind::End, 2, 0)));
+        }
+        byte.store(2, Ordering::SeqCst);
+        let asks = match request {
+            Kind::Again => {
+                downs[1].ask(Kind::Again, 0);
+                8
+            }
+            // It comes again, over another link, and asks for all blocks.
+            _ => {
+                node.feed(&[7, 9]);
+                downs[1] = node.downstream(9);
+                9
+            }
+        };
+        let who = node.await_notice(|notice| match notice {
+            Notice::Outdated(0, epochs, reason) => Some((epochs.clone(), reason.clone())),
+            Notice::Failed(reason) => panic!("the copy ends for all: {reason}"),
+            _ => None,
+        });
+        let reason = "it lacks a block of t/f, which changed after it was sent".to_owned();
+        assert_eq!(who, (vec![asks], reason));
+        // The other one may still request what has not changed.
+        downs[0].ask(Kind::Again, 1);
+        assert_eq!(downs[0].next(), Some((Kind::Block, 1, 4096)));
+        node.end();
     }
 }
 

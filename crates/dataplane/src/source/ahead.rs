@@ -375,10 +375,7 @@ impl Shared {
             let known = self.source.verified(layout, index);
             known.unwrap_or_else(|| content_digest(&buffer[..length]))
         };
-        self.member
-            .sink()
-            .learn(index, content)
-            .map_err(|_| FeedError::Changed(self.source.changed(layout, index)))?;
+        self.member.sink().learn(index, content).map_err(|_| self.other_than_before(index))?;
         if hole {
             self.learn_holes(index, holes, content);
         }
@@ -394,6 +391,17 @@ impl Shared {
         let prepared = maker.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
+    }
+
+    /// Returns the error for block `index`, which differs from an earlier reading. Whoever has the
+    /// block needs no other one: if it was sent, only those fail that need it again. But a source
+    /// that counts as changed as a whole is of use to nobody.
+    fn other_than_before(&self, index: u64) -> FeedError {
+        let name = self.source.changed(self.member.layout, index);
+        match self.member.was_sent(index) && self.source.is_unchanged() {
+            true => FeedError::Outdated(name),
+            false => FeedError::Changed(name),
+        }
     }
 
     /// Records the digests of the lane's blocks after block `index` that lie in the same hole, which

@@ -39,6 +39,9 @@ pub enum HeadEvent {
     Bad(u64),
     /// The source cannot be read, or has changed.
     SourceFailed(String),
+    /// The nodes at the other ends of the head's own links need a block of a source that has
+    /// changed after others got it: lane, epochs and reason.
+    Outdated(u16, Vec<u32>, String),
     /// One of the head's own links broke: lane, epoch and reason.
     LinkLost(u16, u32, String),
     /// A corrupt frame arrived over one of the head's own links: lane and epoch.

@@ -273,6 +273,7 @@ impl Head {
             HeadEvent::Stored(stored) => self.stored(stored),
             HeadEvent::Bad(index) => self.bad_block(HEAD, index),
             HeadEvent::SourceFailed(reason) => self.give_up(&reason),
+            HeadEvent::Outdated(lane, epochs, reason) => self.outdated(lane, &epochs, &reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
                 let side = self.own_side(lane);
                 self.link_lost(now, HEAD, (lane, epoch, side), reason);
@@ -338,8 +339,8 @@ impl Head {
             FromAgent::Heartbeat(reports) => {
                 let its = reports.into_iter().find(|(of, _)| *of == copy);
                 let Some((_, report)) = its else { return };
-                self.judge_disk(now, id, report);
                 let report = self.bounded(report);
+                self.judge_disk(now, id, report);
                 self.nodes[at].reported = now;
                 self.judge_call(id);
                 self.judge_hops(now);
@@ -407,8 +408,8 @@ impl Head {
         } else {
             self.milestones.reach(now, id, Milestone::Held);
         }
-        let node = &mut self.nodes[id.index()];
         let report = self.bounded(*report);
+        let node = &mut self.nodes[id.index()];
         node.held_ns = Some(now).filter(|_| !self.gathers).or(node.held_ns);
         node.root = Some(root);
         node.report = report;
@@ -419,7 +420,6 @@ impl Head {
         }
     }
 
-    /// Returns all nodes except the head.
     /// Returns a node's report with no more blocks than there are: a member may report any numbers.
     fn bounded(&self, mut report: Report) -> Report {
         report.whole = report.whole.min(self.blocks);
@@ -431,6 +431,7 @@ impl Head {
         report
     }
 
+    /// Returns all nodes except the head.
     fn receivers(&self) -> impl Iterator<Item = NodeId> + use<> {
         (1..).map(NodeId).take(self.nodes.len() - 1)
     }

@@ -19,6 +19,17 @@ impl Head {
         state.retries.entry(far).or_default().lost(now, side, reason);
     }
 
+    /// Fails the nodes that the head feeds on the links with these epochs: nobody can send them
+    /// what they lack. The others go on.
+    pub(super) fn outdated(&mut self, lane: u16, epochs: &[u32], reason: &str) {
+        let Some(state) = self.lanes.get(usize::from(lane)) else { return };
+        let end = |&epoch: &u32| state.ends(HEAD, epoch, LinkSide::Down);
+        let far: Vec<NodeId> = epochs.iter().filter_map(end).map(|(_, far)| far).collect();
+        for id in far {
+            self.take_out(id, NodeState::Failed(reason.to_owned()));
+        }
+    }
+
     /// Retries the broken links of a lane for which an attempt is due, or gives them up.
     pub(super) fn retry_links(&mut self, now: u64, lane: usize) {
         // Links are tried in the order of the chain: a node that loses both its links fails as the
