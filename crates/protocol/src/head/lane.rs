@@ -215,7 +215,9 @@ impl Retry {
         if side == LinkSide::Down || !opener_spoke {
             self.reason = Some((side, reason));
         }
-        self.due = Some(now + RETRY_NS);
+        // A further report of the same loss does not put the attempt off: an end might repeat it
+        // for ever.
+        self.due.get_or_insert(now + RETRY_NS);
     }
 
     /// Notes that the link is being reopened. `counts` tells whether that should succeed.
