@@ -39,6 +39,8 @@ pub struct TcpInfo {
     pub acknowledged: u64,
     /// Payload bytes that wait in the send buffer and were never sent.
     pub unsent: u32,
+    /// Segments that were sent, and that the other end has not acknowledged.
+    pub unacknowledged: u32,
     /// Payload bytes that were received from the other end.
     pub received: u64,
     /// The recent delivery rate in bytes per second.
@@ -103,6 +105,7 @@ impl TcpInfo {
             acknowledged: long(120),
             received: long(128),
             unsent: word(144),
+            unacknowledged: word(24),
             segments: word(156),
             delivery_rate: long(160),
             busy: Duration::from_micros(long(168)),

@@ -26,6 +26,10 @@ const ENOUGH: u8 = b'.';
 /// The number of bytes that are read at a time.
 const READ: usize = 256 << 10;
 
+/// How long a receiver waits until the sender's kernel has the word that it has measured enough:
+/// the time of some retransmissions.
+const DELIVERY: Duration = Duration::from_secs(3);
+
 /// The interval in nanoseconds at which a non-blocking sender checks for the end.
 const POLL_NS: u64 = 1_000_000;
 
@@ -207,12 +211,90 @@ fn count(
         if let Some(count) = &count
             && (together.is_counted() || together.is_broken())
         {
-            // Fails if the sender is gone, which no longer matters.
-            let _ = stream.write_all(&[ENOUGH]);
+            say_enough(stream, &mut buffer, is_over);
             return Ok(*count);
         }
         if is_over() || together.is_broken() {
             return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
+}
+
+/// Tells the sender that it has been measured, and waits until its kernel has the word. Closing a
+/// connection with bytes that nobody has read resets it: if the word was lost on the way, it would
+/// not be sent again, and the sender would fail.
+fn say_enough(mut stream: &TcpStream, buffer: &mut [u8], is_over: &dyn Fn() -> bool) {
+    // An error means that the sender is gone, which no longer matters.
+    let mut is_there = stream.write_all(&[ENOUGH]).is_ok();
+    let deadline_ns = clock::after(DELIVERY);
+    while is_there && !is_delivered(stream) && !is_over() && clock::now_ns() < deadline_ns {
+        // The sender goes on until it has the word.
+        let ready = event::wait_readable(&[stream.as_fd()], Some(Duration::from_nanos(POLL_NS)));
+        is_there = match ready.as_deref() {
+            Ok([true]) => match stream.read(buffer) {
+                Ok(read) => read > 0,
+                Err(error) => error.kind() == io::ErrorKind::Interrupted,
+            },
+            Ok(_) => true,
+            Err(_) => false,
+        };
+    }
+}
+
+/// Returns whether the other end has acknowledged all that was sent; true over MPTCP, where that is
+/// unknown.
+fn is_delivered(stream: &TcpStream) -> bool {
+    TcpInfo::of(stream).map_or(true, |info| info.unacknowledged == 0 && info.unsent == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use garland_sys::mptcp::Transport;
+    use garland_sys::threads;
+
+    use super::*;
+
+    const TASK: StreamTask = StreamTask {
+        forward: 1,
+        write: 64 << 10,
+        packet: None,
+        warm_up_ms: 20,
+        least_ms: 100,
+        most_ms: 300,
+    };
+
+    #[test]
+    fn a_sender_learns_that_it_was_measured_although_the_word_is_lost_on_the_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let sender = tcp::connect(to, SILENCE, Transport::Tcp).unwrap();
+        let receiver = TcpStream::from(listener.accept().unwrap().0);
+        let filtered = sender.try_clone().unwrap();
+        let sent = std::thread::spawn(move || send(&TASK, &sender, &|| false).map(drop));
+        let mut buffer = vec![0; READ];
+        assert!((&receiver).read(&mut buffer).unwrap() > 0);
+        lose_all(&filtered, true);
+        let later = std::thread::spawn(move || {
+            // When the word was lost. If it was not sent yet, it arrives, and all is well anyway.
+            threads::sleep(Duration::from_millis(30));
+            lose_all(&filtered, false);
+        });
+        say_enough(&receiver, &mut buffer, &|| false);
+        drop(receiver);
+        later.join().unwrap();
+        assert_eq!(sent.join().unwrap().map_err(|error| error.to_string()), Ok(()));
+    }
+
+    /// Makes the kernel drop what arrives at a socket, as if it were lost on the way, or no longer.
+    fn lose_all(stream: &TcpStream, drops: bool) {
+        let socket = socket2::SockRef::from(&**stream);
+        // A program that accepts no byte of any packet.
+        let accepts_nothing = socket2::SockFilter::new(6, 0, 0, 0);
+        match drops {
+            true => socket.attach_filter(&[accepts_nothing]).unwrap(),
+            false => socket.detach_filter().unwrap(),
         }
     }
 }
