@@ -2,7 +2,7 @@
 //! this machine ask servers that only it can reach.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use garland_sys::sync::Mutex;
@@ -62,7 +62,7 @@ impl Resolver for DirectNames {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = self.names.resolve(uri, config, timeout)?;
+        let found = of_one_kind(&self.names.resolve(uri, config, timeout)?);
         if !is_proxy(uri, config) {
             self.asked.lock().extend(found.iter().filter_map(|address| inner(address.ip())));
         }
@@ -77,7 +77,7 @@ impl Resolver for RedirectedNames {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = self.names.resolve(uri, config, timeout)?;
+        let found = of_one_kind(&self.names.resolve(uri, config, timeout)?);
         let asked = self.asked.lock();
         let is_allowed = |ip| inner(ip).is_none_or(|kind| asked.contains(&kind));
         match found.iter().map(|address| address.ip()).find(|ip| !is_allowed(*ip)) {
@@ -88,6 +88,17 @@ impl Resolver for RedirectedNames {
             _ => Ok(found),
         }
     }
+}
+
+/// Returns those of the addresses that are of the same kind as the first one. A stranger whose name
+/// leads to an inner address beside its own, which answers, would otherwise be an inner server.
+fn of_one_kind(addresses: &ResolvedSocketAddrs) -> ResolvedSocketAddrs {
+    let mut kept = ResolvedSocketAddrs::from_fn(|_| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    let kind = addresses.first().map(|address| inner(address.ip()));
+    for address in addresses.iter().filter(|address| kind == Some(inner(address.ip()))) {
+        kept.push(*address);
+    }
+    kept
 }
 
 /// Returns the request that a redirect leads to; `None` if the response is none, or one that the
@@ -243,6 +254,23 @@ mod tests {
         let asked = Request::put("http://h/a").body(()).expect("a request");
         let next = follow(&asked, &response.expect("a response"));
         assert!(next.is_ok_and(|next| next.is_none()));
+    }
+
+    #[test]
+    fn of_the_addresses_of_a_name_those_of_one_kind_are_asked() {
+        let kept = |text: &str| {
+            let unused = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+            let mut found = ResolvedSocketAddrs::from_fn(|_| unused);
+            for word in text.split(' ') {
+                found.push(SocketAddr::new(word.parse().expect("an address"), 80));
+            }
+            let kept = of_one_kind(&found);
+            kept.iter().map(|address| address.ip().to_string()).collect::<Vec<String>>().join(" ")
+        };
+        assert_eq!(kept("192.0.2.1 192.0.2.2 2001:db8::1"), "192.0.2.1 192.0.2.2 2001:db8::1");
+        assert_eq!(kept("127.0.0.1 ::1"), "127.0.0.1 ::1");
+        assert_eq!(kept("10.0.0.1 192.0.2.1 192.168.0.1"), "10.0.0.1 192.168.0.1");
+        assert_eq!(kept("192.0.2.1 10.0.0.1"), "192.0.2.1");
     }
 
     #[test]

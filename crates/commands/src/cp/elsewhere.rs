@@ -8,7 +8,7 @@ use garland_remote::{Address, Names, Object, Trouble};
 use garland_sys::signal::Interrupts;
 
 use garland_fleet::destination::FORM;
-use garland_fleet::launch::resolve::Lookup;
+use garland_fleet::launch::resolve::{Lookup, Unresolved};
 use garland_terminal::failure::Failure;
 
 /// Opens the source if it is remote; returns `None` if it is not. A remote source must be the only
@@ -61,7 +61,7 @@ pub fn is_elsewhere(path: &Path) -> bool {
 
 /// Returns the resolver of host names.
 pub fn names() -> Names {
-    Names::new(|name| Lookup::begin(name).address())
+    Names::new(|name| Ok::<_, Unresolved>(Lookup::begin(name).addresses()?.iter().collect()))
 }
 
 /// Returns the failure of an `operation` on a remote source, which the user may have interrupted.

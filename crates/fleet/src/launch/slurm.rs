@@ -5,7 +5,6 @@
 //! nodes have reported whether they have it; nodes which have it ignore the input.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
@@ -19,7 +18,7 @@ use super::bootstrap::{self, BootstrapLine};
 use super::child::{LaunchedChild, Starting};
 use super::error::{LaunchError, cannot};
 use super::orders::{Doors, LaunchResult, Launched, Orders};
-use super::resolve::{Lookup, Unresolved};
+use super::resolve::{HostAddresses, Lookup, Unresolved};
 
 /// The agents started by one `srun`.
 pub struct SlurmStep {
@@ -75,7 +74,7 @@ impl SlurmStep {
             .collect();
         let found: Vec<Found> = lookups
             .into_iter()
-            .map(|lookups| lookups.into_iter().map(Lookup::address).collect())
+            .map(|lookups| lookups.into_iter().map(Lookup::addresses).collect())
             .collect();
         let doors = doors(nodes, &found, orders)?;
         let mut starting =
@@ -114,7 +113,10 @@ impl SlurmStep {
             };
             let made = ready.and_then(|ready| {
                 let asked = orders.listening.or(&node.listening).listen;
-                let addresses = doors.addresses(found?, &ready, &asked)?;
+                // Which address srun has used is not known: SSH_CONNECTION is of the user's login.
+                let reached = |rail: HostAddresses| rail.reached(None, &ready.at);
+                let addresses = found?.into_iter().map(reached).collect();
+                let addresses = doors.addresses(addresses, &ready, &asked)?;
                 Ok(Launched { ready, addresses, child: None })
             });
             launched.insert(node.name.clone(), made);
@@ -203,7 +205,7 @@ fn labelled(line: &str) -> Option<(usize, &str)> {
 }
 
 /// The addresses of a node's rails.
-type Found = Result<Vec<IpAddr>, Unresolved>;
+type Found = Result<Vec<HostAddresses>, Unresolved>;
 
 /// Returns where the agents of the step listen. All tasks get the same arguments, so these name the
 /// addresses of all nodes, of which each agent takes its own.
@@ -215,7 +217,8 @@ fn doors(nodes: &[Node], found: &[Found], orders: &Orders) -> Result<Doors, Laun
         nodes.iter().map(|node| orders.listening.or(&node.listening)).collect();
     let first = chosen.first().cloned().unwrap_or_default();
     if chosen.iter().all(|chosen| *chosen == first) {
-        let addresses = found.iter().flatten().flatten().map(ToString::to_string);
+        let rails = found.iter().flatten().flatten();
+        let addresses = rails.flat_map(HostAddresses::iter).map(|address| address.to_string());
         let is_chosen = !first.listen.is_empty();
         return Ok(Doors { listening: first, reached: reached(addresses), is_chosen });
     }
@@ -271,6 +274,8 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders, doors: &Doors) -> C
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use garland_core::cluster::Cluster;
 
     use super::*;
@@ -306,7 +311,7 @@ mod tests {
     fn all_tasks_get_the_addresses_of_all_nodes() {
         let nodes = ["n1", "n2"].map(Node::named);
         let found: Vec<Found> = ["10.0.0.1", "10.0.0.2"]
-            .map(|address| Ok(vec![address.parse().expect("an address")]))
+            .map(|address| Ok(vec![address.parse::<IpAddr>().expect("an address").into()]))
             .into();
         let all = |nodes: &[Node], orders: &Orders| {
             let doors = doors(nodes, &found, orders).map_err(|error| error.to_string())?;

@@ -39,12 +39,17 @@ struct Site<'a> {
 impl<'a> Site<'a> {
     fn new(scratch: &'a Scratch) -> Self {
         fs::create_dir(scratch.path("bin")).expect("a new directory");
-        let ssh = scratch.path("bin/ssh");
-        fs::write(&ssh, LOGIN).expect("it can be written");
-        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).expect("it is this user's");
         let site = Self { scratch, garland: garland(scratch) };
+        site.program("ssh", LOGIN);
         site.hook("");
         site
+    }
+
+    /// Puts a program named `name` before those of the system.
+    fn program(&self, name: &str, script: &str) {
+        let path = self.scratch.path("bin").join(name);
+        fs::write(&path, script).expect("it can be written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is this user's");
     }
 
     /// Sets what logins do first. `$starts` is set in those that start an agent, `$node` is the node.
@@ -132,6 +137,23 @@ fn two_commands_that_start_an_agent_of_one_node_start_one() {
     let _ = first.end().with_code(0);
     assert_eq!(site.agents().len(), 1);
     assert_eq!(site.run(&["down"]).with_code(0).out, "down    n1\n");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn of_the_addresses_of_a_name_the_one_of_the_login_counts() {
+    let scratch = Scratch::new("two-addresses");
+    let site = Site::new(&scratch);
+    // The first one belongs to nobody (RFC 5737). ssh has connected to the second.
+    site.program("getent", "#!/bin/sh\necho '192.0.2.77 STREAM n1'\necho '127.0.0.1 STREAM'\n");
+    fs::write(scratch.path("f"), "content").expect("it can be written");
+    let target = format!("n1:{}", scratch.path("copy").display());
+    let source = scratch.path("f");
+    let copied = site.run(&["cp", &source.to_string_lossy(), &target]);
+    assert_eq!(copied.code, 0, "{copied:?}");
+    let _ = site.run(&["up", "n1"]).with_code(0);
+    assert_eq!(site.record("n1")["addresses"], serde_json::json!(["127.0.0.1"]));
+    let _ = site.run(&["down"]).with_code(0);
     scratch.assert_nothing_left();
 }
 

@@ -1,7 +1,7 @@
 //! Starts agents over ssh, with one ssh process per node. ssh forwards its standard input to the
 //! agent, which ends when this input ends.
 
-use std::net::IpAddr;
+use std::iter;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::launch::binary::Binary;
 use crate::launch::bootstrap::{self, BootstrapLine};
 use crate::launch::error::{LaunchError, cannot};
 use crate::launch::input::Input;
-use crate::launch::resolve::{Lookup, Unresolved};
+use crate::launch::resolve::{HostAddresses, Lookup, Unresolved};
 use crate::launch::spread::{ProgramSource, Spread};
 use crate::launch::{Doors, LaunchResult, Launched, Orders, Starting};
 
@@ -54,20 +54,20 @@ impl Logins {
         spread: &Spread,
     ) -> LaunchResult {
         let lookups: Vec<Lookup> = node.addresses.iter().map(|name| Lookup::begin(name)).collect();
-        let found: Vec<Result<IpAddr, Unresolved>> =
-            lookups.into_iter().map(Lookup::address).collect();
+        let found: Vec<Result<HostAddresses, Unresolved>> =
+            lookups.into_iter().map(Lookup::addresses).collect();
         let alone = node.addresses.len() == 1;
         // Nothing is started on a node that others could not reach.
         let mut errors = found.iter().filter_map(|found| found.as_ref().err());
         if let Some(error) = errors.find(|error| !alone || !error.is_unknown()) {
             return Err(error.clone().into());
         }
-        let own = found.iter().flatten().map(ToString::to_string);
+        let own = found.iter().flatten().flat_map(HostAddresses::iter);
         let listening = orders.listening.or(&node.listening);
         let doors = Doors {
             is_chosen: !listening.listen.is_empty(),
             listening,
-            reached: std::iter::once("ssh".to_owned()).chain(own).collect(),
+            reached: iter::once("ssh".to_owned()).chain(own.map(|it| it.to_string())).collect(),
         };
         let command = self.command(node, orders, &doors)?;
         let starting = Starting::start(command, log, &orders.cancellation)
@@ -105,10 +105,11 @@ impl Logins {
         let login_address = login_address.filter(|at| peer_address::fault_of(*at).is_none());
         let found = found.into_iter().map(|found| match (found, login_address) {
             // Only ssh can resolve host names that its configuration defines.
-            (Err(_), Some(address)) => Ok(address),
+            (Err(_), Some(address)) => Ok(address.into()),
             (found, _) => found,
         });
-        let addresses = found.collect::<Result<Vec<IpAddr>, Unresolved>>()?;
+        let found = found.collect::<Result<Vec<HostAddresses>, Unresolved>>()?;
+        let addresses = found.iter().map(|rail| rail.reached(login_address, &ready.at)).collect();
         let addresses = doors.addresses(addresses, &ready, &doors.listening.listen)?;
         Ok(Launched { ready, addresses, child: Some(child) })
     }
