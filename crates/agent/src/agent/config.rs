@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use garland_core::cluster::listen::{ListenAt, Ports};
 use garland_protocol::{FarmAccess, KeyPair, PublicKey};
+use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use thiserror::Error;
 
@@ -56,18 +57,18 @@ pub struct AgentConfig {
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// The root directory with this path cannot be opened.
-    #[error("cannot open the agent's root {0}: {1}")]
+    #[error("cannot open the agent's root {0}: {why}", why = reason(.1))]
     Root(String, io::Error),
     /// The agent cannot listen.
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// Connections cannot be watched.
-    #[error("cannot watch connections: {0}")]
+    #[error("cannot watch connections: {}", reason(.0))]
     Watch(io::Error),
     /// A thread cannot be started.
-    #[error("{0}")]
+    #[error("{}", reason(.0))]
     Thread(io::Error),
     /// The ready line cannot be written.
-    #[error("cannot write the ready line for the launcher: {0}")]
+    #[error("cannot write the ready line for the launcher: {}", reason(.0))]
     Ready(io::Error),
 }

@@ -182,10 +182,20 @@ impl Starting {
         // If the log cannot be read, the status is used.
         let _ = (&self.log).take(ERROR_BYTES).read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        let last = &lines[lines.len().saturating_sub(ERROR_LINES)..];
-        LaunchError::Ended(if last.is_empty() { status } else { last.join("; ") })
+        let last = last_lines(&text);
+        LaunchError::Ended(if last.is_empty() { status } else { last })
     }
+}
+
+/// Returns the last lines of standard error as a reason, which `failed` and the node's name, or
+/// another `error: `, precede where it is printed.
+fn last_lines(text: &str) -> String {
+    let bare = |line: &str| {
+        let line = line.trim_end();
+        line.strip_prefix("error: ").or(line.strip_prefix("hint: ")).unwrap_or(line).to_owned()
+    };
+    let lines: Vec<String> = text.lines().map(bare).collect();
+    lines[lines.len().saturating_sub(ERROR_LINES)..].join("; ")
 }
 
 impl LaunchedChild {
@@ -242,5 +252,19 @@ impl Drop for LaunchedChild {
             self.end(after(FAREWELL));
             self.reap(after(REAPING));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_an_agent_has_no_error_within() {
+        let text = "error: cannot open the agent's root /x: permission denied\nhint: make it\n";
+        let reason = "cannot open the agent's root /x: permission denied; make it";
+        assert_eq!(last_lines(text), reason);
+        assert_eq!(last_lines("1\n2\n3 \n4\n5\n6\n"), "2; 3; 4; 5; 6");
+        assert_eq!(last_lines(""), "");
     }
 }

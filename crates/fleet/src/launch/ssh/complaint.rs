@@ -14,7 +14,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "check and accept it once: ssh NODE true; or ssh-keyscan NODE >> ~/.ssh/known_hosts",
     ),
     (
-        "Permission denied",
+        "Permission denied (",
         "the login is refused",
         "ssh NODE true must work without a password: ssh-copy-id NODE",
     ),
@@ -29,15 +29,35 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("No route to host", "there is no route to it", "check that it is up"),
     ("Network is unreachable", "there is no route to it", "check that it is up"),
     (
-        "kex_exchange_identification",
+        CLOSED,
+        "its sshd closed the connection at once",
+        "decrease `fanout` under [ssh] in the cluster file, or increase MaxStartups in its sshd_config",
+    ),
+    (
+        "kex_exchange_identification: read: Connection reset by peer",
         "its sshd closed the connection at once",
         "decrease `fanout` under [ssh] in the cluster file, or increase MaxStartups in its sshd_config",
     ),
 ];
 
+/// What ssh says when the other end of its connection closes before it has said anything: an sshd,
+/// or the command of a ProxyJump or ProxyCommand. Older releases begin with `ssh_exchange`.
+const CLOSED: &str = "_exchange_identification: Connection closed by remote host";
+
+/// The beginnings of ssh's messages that give no reason of their own.
+const ENDS: [&str; 4] = [
+    "Connection closed by ",
+    "Connection reset by ",
+    "stdio forwarding failed",
+    "Killed by signal ",
+];
+
 /// Returns the reason for ssh's error messages `words`, with a hint about `host`. Returns `words`
 /// themselves if they match no known error.
 pub fn reason(words: &str, host: &str) -> String {
+    if let Some(reason) = reason_of_jump(words) {
+        return format!("ssh: {reason}; see what its jump host says: ssh {host} true");
+    }
     match KNOWN.iter().find(|(sign, ..)| words.contains(sign)) {
         Some((_, meaning, hint)) => {
             let methods = methods(words).map(|methods| format!(" ({methods})"));
@@ -46,6 +66,22 @@ pub fn reason(words: &str, host: &str) -> String {
         }
         None => format!("ssh: {words}"),
     }
+}
+
+/// Returns what the command of a ProxyJump or ProxyCommand said before it ended; `None` if there is
+/// none, or if it said nothing. A reason may be about another host than the node.
+fn reason_of_jump(words: &str) -> Option<String> {
+    let is_direct = |line: &str| {
+        line.strip_prefix("Connection closed by ").is_some_and(|from| !from.starts_with("UNKNOWN "))
+    };
+    if !words.contains(CLOSED) || words.split("; ").any(is_direct) {
+        return None;
+    }
+    let is_reason = |line: &&str| {
+        !line.contains(CLOSED) && !ENDS.iter().any(|end| line.trim_start().starts_with(end))
+    };
+    let reasons: Vec<&str> = words.split("; ").filter(is_reason).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// Returns the login methods in ssh's `Permission denied (publickey,password)`.
@@ -77,7 +113,46 @@ mod tests {
     }
 
     #[test]
+    fn a_full_sshd_is_told_from_a_jump_host_that_fails_and_from_other_programs() {
+        let full = "ssh: its sshd closed the connection at once; decrease `fanout`";
+        for words in [
+            "kex_exchange_identification: Connection closed by remote host; Connection closed by \
+             10.0.0.9 port 22",
+            "kex_exchange_identification: read: Connection reset by peer; Connection reset by \
+             10.0.0.9 port 22",
+            "ssh_exchange_identification: Connection closed by remote host",
+            "command-line line 0: Unsupported option; kex_exchange_identification: Connection closed \
+             by remote host; Connection closed by 10.0.0.9 port 22",
+            // Through a jump host that works.
+            "kex_exchange_identification: Connection closed by remote host; Connection closed by \
+             UNKNOWN port 65535",
+            "kex_exchange_identification: read: Connection reset by peer",
+        ] {
+            assert!(reason(words, "n9").starts_with(full), "{}", reason(words, "n9"));
+        }
+        let end = "; kex_exchange_identification: Connection closed by remote host; Connection \
+                   closed by UNKNOWN port 65535";
+        for why in [
+            "channel 0: open failed: connect failed: Temporary failure in name resolution",
+            "channel 0: open failed: administratively prohibited: open failed",
+            // The hints of these lines would be about n9.
+            "ssh: connect to host n1 port 22: Connection refused",
+            "root@n1: Permission denied (publickey).",
+            "bash: line 1: nc: command not found",
+        ] {
+            let words = format!("{why}; stdio forwarding failed{end}");
+            let told = format!("ssh: {why}; see what its jump host says: ssh n9 true");
+            assert_eq!(reason(&words, "n9"), told);
+        }
+        let other = "kex_exchange_identification: banner line contains invalid characters";
+        assert_eq!(reason(other, "n9"), format!("ssh: {other}"));
+    }
+
+    #[test]
     fn unknown_errors_are_kept() {
         assert_eq!(reason("the moon is full", "n3"), "ssh: the moon is full");
+        // What the node says after the login.
+        let words = "sh: 1: cannot create /x: Permission denied";
+        assert_eq!(reason(words, "n3"), format!("ssh: {words}"));
     }
 }
