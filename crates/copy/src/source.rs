@@ -334,10 +334,11 @@ fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
     let is_directory = |path: &PathBuf| {
         let followed = path.as_os_str().as_bytes().ends_with(b"/");
         let stat = if followed { path.metadata() } else { path.symlink_metadata() };
-        stat.is_ok_and(|stat| stat.is_dir())
+        let stat = stat.or_nothing(format!("cannot open {}", path.display()))?;
+        Ok::<_, Failure>(stat.is_dir())
     };
     match sources {
-        [source] if is_directory(source) => Ok(()),
+        [source] if is_directory(source)? => Ok(()),
         _ => Err(Failure::usage("--delete needs exactly one source, a directory of this machine")),
     }
 }
@@ -373,5 +374,32 @@ fn scan_failure(error: ScanError) -> Failure {
         ScanError::Io { .. } | ScanError::Kind { .. } | ScanError::TooMany => {
             Failure::nothing(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_terminal::failure::Exit;
+
+    use super::*;
+
+    #[test]
+    fn a_source_of_delete_that_is_not_there_is_told_as_such() {
+        let refused = |sources: &[&str]| {
+            let sources: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
+            let failure = refuse_unless_one_directory(&sources).expect_err("it is refused");
+            (failure.message().to_owned(), failure.exit())
+        };
+        for (source, why) in
+            [("/nosuch", "no such file or directory"), ("/dev/null/x/", "not a directory")]
+        {
+            let told = (format!("cannot open {source}: {why}"), Exit::Nothing);
+            assert_eq!(refused(&[source]), told);
+        }
+        let what = "--delete needs exactly one source, a directory of this machine";
+        for sources in [&["/dev/null"][..], &["/", "/nosuch"], &[]] {
+            assert_eq!(refused(sources), (what.to_owned(), Exit::Usage));
+        }
+        assert!(refuse_unless_one_directory(&["/".into()]).is_ok());
     }
 }
