@@ -71,8 +71,9 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     }
     let head = Head::new("garland.down/2", None, phases);
     let result = StandingResult { head, nodes: states, spools: Vec::new() };
-    result.print(context.json)?;
-    Ok(result.exit(|node| !node.is(NodeVerdict::Failed)))
+    let exit = result.exit(|node| !node.is(NodeVerdict::Failed));
+    result.print(context.json).map_err(|failure| failure.after(exit))?;
+    Ok(exit)
 }
 
 /// Removes the record of a node that cannot be read. Returns the state of the node.

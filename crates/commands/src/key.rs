@@ -105,12 +105,10 @@ fn replace(context: &Context, rotate: &KeyRotate) -> Result<Exit, Failure> {
     let head = Head::new("garland.key-rotate/1", None, phases);
     let standing = StandingResult { head, nodes: states, spools: Vec::new() };
     let rotated = RotatedKey { standing, key, old, finished };
-    if context.json {
-        print_json(&rotated)?;
-    } else {
-        rotated.print(is_continued)?;
-    }
-    Ok(if finished { Exit::Done } else { Exit::SomeFailed })
+    let told = if context.json { print_json(&rotated) } else { rotated.print(is_continued) };
+    let exit = if finished { Exit::Done } else { Exit::SomeFailed };
+    told.map_err(|failure| failure.after(exit))?;
+    Ok(exit)
 }
 
 impl RotatedKey {

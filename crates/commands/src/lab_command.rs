@@ -76,7 +76,8 @@ fn up(context: &Context, spec: Spec, check: bool) -> Result<Exit, Failure> {
     let took = phases.end("build");
     if !context.json {
         let (name, head, others, took) = (lab.name(), lab.head(), lab.others(), Nanos(took));
-        output::print(format_args!("{name} is up in {took}: the head {head} and lab:{others}\n"))?;
+        let line = format!("{name} is up in {took}: the head {head} and lab:{others}\n");
+        output::print(line).map_err(|failure| failure.after(Exit::Done))?;
     }
     let report = check.then(|| lab.check()).transpose()?;
     if check {
@@ -86,11 +87,8 @@ fn up(context: &Context, spec: Spec, check: bool) -> Result<Exit, Failure> {
     let status = lab.status()?;
     let head = Head::new("garland.lab-up/2", None, phases);
     let result = UpResult { head, lab: status, check: report };
-    if context.json {
-        print_json(&result)?;
-    } else {
-        output::print(result.checks())?;
-    }
+    let told = if context.json { print_json(&result) } else { output::print(result.checks()) };
+    told.map_err(|failure| failure.after(exit))?;
     Ok(exit)
 }
 

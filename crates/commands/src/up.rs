@@ -74,9 +74,10 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
         spools: Vec::new(),
     };
     run.keep("result.json", &result)?;
-    result.print(context.json)?;
-    Ok(match result.exit(|node| node.is(NodeVerdict::Ok)) {
+    let exit = match result.exit(|node| node.is(NodeVerdict::Ok)) {
         Exit::Done if !are_told => Exit::SomeFailed,
         exit => exit,
-    })
+    };
+    result.print(context.json).map_err(|failure| failure.after(exit))?;
+    Ok(exit)
 }

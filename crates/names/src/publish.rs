@@ -110,9 +110,10 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
         nodes: content.nodes,
         keepers: kept,
     };
-    show(context.json, &result)?;
     let ok = result.nodes.iter().filter(|node| node.end.is_ok()).count();
-    Ok(Exit::of_work(ok == result.nodes.len(), ok > 0, false))
+    let exit = Exit::of_work(ok == result.nodes.len(), ok > 0, false);
+    show(context.json, &result).map_err(|failure| failure.after(exit))?;
+    Ok(exit)
 }
 
 /// Tells agents who the members are if this is the first name.

@@ -53,7 +53,8 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     end_holders(&access, ended, &interrupts)?;
     phases.end("end");
     let head = Head::new("garland.unpublish/1", None, phases);
-    show(context.json, &UnpublishResult { head, name: name.to_owned(), keepers: kept })?;
+    let result = UnpublishResult { head, name: name.to_owned(), keepers: kept };
+    show(context.json, &result).map_err(|failure| failure.after(Exit::Done))?;
     Ok(Exit::Done)
 }
 

@@ -91,6 +91,13 @@ impl Failure {
         Self::new(Exit::Interrupted, format!("{operation}: interrupted"))
     }
 
+    /// Returns the failure of a command that cannot tell the user what its work has come to, whose
+    /// exit code would be `work`. Work that was done is not told as "nothing done".
+    #[must_use]
+    pub fn after(self, work: Exit) -> Self {
+        Self { exit: if work == Exit::Done { Exit::SomeFailed } else { work }, ..self }
+    }
+
     /// Adds a hint.
     pub fn hint(mut self, hint: impl fmt::Display) -> Self {
         self.hints.push(hint.to_string());
@@ -154,6 +161,15 @@ mod tests {
     use garland_core::units::bytes;
 
     use super::*;
+
+    #[test]
+    fn work_that_is_done_and_not_told_is_not_told_as_nothing_done() {
+        let untold = |work| Failure::nothing("the disk is full").after(work).exit();
+        assert_eq!(untold(Exit::Done), Exit::SomeFailed);
+        for work in [Exit::SomeFailed, Exit::Nothing, Exit::Fault, Exit::Interrupted] {
+            assert_eq!(untold(work), work);
+        }
+    }
 
     #[test]
     fn the_exit_codes_are_those_of_the_documentation() {

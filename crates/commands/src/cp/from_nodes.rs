@@ -42,8 +42,9 @@ pub fn run(
     }
     let result = copies.make(&mut GatherBars::new(context, &spec.run))?;
     let shown: &[u8] = if is_output { b"-" } else { b"" };
-    tell(context, spec, shown, &result)?;
-    Ok(result.exit(spec.slow.min_ok))
+    let exit = result.exit(spec.slow.min_ok);
+    tell(context, spec, shown, &result).map_err(|failure| failure.after(exit))?;
+    Ok(exit)
 }
 
 /// Prints what is copied from some nodes (`--verbose`).

@@ -94,14 +94,12 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
         head: Head::new("garland.join/2", Some(&own), phases),
     };
     own.keep("result.json", &joined)?;
-    if context.json {
-        print_json(&joined)?;
-    } else {
-        let verdicts = joined.nodes.iter().map(|node| node.end().of(node.name()));
-        output::print(folded(verdicts))?;
-    }
+    let verdicts = joined.nodes.iter().map(|node| node.end().of(node.name()));
+    let told = if context.json { print_json(&joined) } else { output::print(folded(verdicts)) };
     let all_ok = joined.nodes.iter().all(|node| node.end().is_ok());
-    Ok(if all_ok { Exit::Done } else { Exit::SomeFailed })
+    let exit = if all_ok { Exit::Done } else { Exit::SomeFailed };
+    told.map_err(|failure| failure.after(exit))?;
+    Ok(exit)
 }
 
 /// Returns the entries of the copy's result for the nodes `names`.

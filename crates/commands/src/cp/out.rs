@@ -72,8 +72,8 @@ pub fn end_with(
     result: &CopyResult,
 ) -> Result<Exit, Failure> {
     run.keep("result.json", result)?;
-    tell(context, spec, path, result)?;
     let exit = result.exit(spec.slow.min_ok);
+    tell(context, spec, path, result).map_err(|failure| failure.after(exit))?;
     let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
     let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
     if goes_on && !spec.run.is_quiet && !context.json {

@@ -85,20 +85,24 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let interrupted = ends.contains(&CommandEnd::Interrupted);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
-    failed.map_or(Ok(()), Err).or_nothing(WRITING)?;
+    let any = ends.iter().any(|end| !matches!(end, CommandEnd::Failed(_)));
+    // The interrupt is this command's own if the output could not be written.
+    let exit = if any { Exit::SomeFailed } else { Exit::Nothing };
+    let untold = |failure: Failure| failure.after(exit);
+    failed.map_or(Ok(()), Err).or_nothing(WRITING).map_err(untold)?;
     if !display.is_wanted() {
         // As in other pipes, it is no failure that the reader needed no more.
         let ended = ends.iter_mut().filter(|end| **end == CommandEnd::Interrupted);
         ended.for_each(|end| *end = CommandEnd::Exited(0));
     }
-    let outputs = display.end().or_nothing(WRITING)?;
+    let outputs = display.end().or_nothing(WRITING).map_err(untold)?;
     if context.json {
         let result = ExecResult {
             head: Head::new("garland.exec/2", Some(&run), phases),
             nodes: names.iter().zip(&ends).zip(&outputs).map(node_result).collect(),
         };
         run.keep("result.json", &result)?;
-        print_json(&result)?;
+        print_json(&result).map_err(untold)?;
     } else {
         let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
         let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
@@ -106,7 +110,6 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         output::warn(folded(verdicts));
     }
     let all = ends.iter().all(|end| *end == CommandEnd::Exited(0));
-    let any = ends.iter().any(|end| !matches!(end, CommandEnd::Failed(_)));
     Ok(Exit::of_work(all, any, ends.contains(&CommandEnd::Interrupted)))
 }
 

@@ -78,11 +78,15 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let output = run.folder().join(OUTPUT);
     let output =
         if output.is_dir() { format!("output  {}\n", output.display()) } else { String::new() };
-    match arrangement {
-        _ if context.json => print_json(&result)?,
-        Some(_) => output::warn(format!("{result}{output}")),
-        None => output::print(format!("{result}{output}"))?,
-    }
+    let told = match arrangement {
+        _ if context.json => print_json(&result),
+        Some(_) => {
+            output::warn(format!("{result}{output}"));
+            Ok(())
+        }
+        None => output::print(format!("{result}{output}")),
+    };
+    told.map_err(|failure| failure.after(result.exit()))?;
     if let Some(first) = unwritten.first() {
         let count = unwritten.len();
         errln!("error: cannot write all output of {count} of the jobs, beginning with job {first}");

@@ -144,11 +144,36 @@ fn output_that_cannot_be_written_is_told_and_ends_the_commands() {
         let full = File::options().write(true).open("/dev/full").expect("it is there");
         let said = command.stdin(Stdio::null()).stdout(full).output().expect("garland starts");
         let err = String::from_utf8_lossy(&said.stderr);
-        assert_eq!(said.status.code(), Some(3), "{mode:?}: {err}");
+        assert_eq!(said.status.code(), Some(1), "{mode:?}: {err}");
         assert!(
             err.contains("write") && err.contains("no space left on device"),
             "{mode:?}: {err}"
         );
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn work_whose_result_cannot_be_written_is_not_told_as_nothing_done() {
+    let scratch = Scratch::new("work-full");
+    let garland = garland(&scratch);
+    fs::write(scratch.path("f"), "content").expect("it can be written");
+    let all = "local[1-2]";
+    for (words, code) in [
+        (&["up", all][..], 1),
+        (&["cp", "f", "local[1-2]:/f"], 1),
+        (&["cp", "--json", "f", "local[1-2]:/g"], 1),
+        (&["cp", "--dry-run", "f", "local[1-2]:/h"], 3),
+        (&["status"], 3),
+        (&["down", all], 1),
+    ] {
+        let mut command = garland.command(words);
+        let full = File::options().write(true).open("/dev/full").expect("it is there");
+        command.current_dir(scratch.path(""));
+        let said = command.stdin(Stdio::null()).stdout(full).output().expect("garland starts");
+        let err = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(code), "{words:?}: {err}");
+        assert!(err.contains("no space left on device"), "{words:?}: {err}");
     }
     scratch.assert_nothing_left();
 }
