@@ -4,7 +4,6 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use garland_core::printable;
 use rustix::fs::{Stat, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 
@@ -54,20 +53,14 @@ pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(found)
 }
 
-/// Sets extended attributes of an open file or directory; `attributes` are pairs of name and value.
-/// Stops at the first error.
+/// Sets an extended attribute of an open file or directory.
 ///
 /// # Errors
-/// When an attribute cannot be set; the message names it.
-pub fn write(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> io::Result<()> {
-    for (name, value) in attributes {
-        fsetxattr(&fd, name.as_slice(), value, XattrFlags::empty()).map_err(|error| {
-            let name = printable::name(name);
-            let reason = garland_sys::error::reason(&error.into());
-            io::Error::other(format!("cannot set the extended attribute {name}: {reason}"))
-        })?;
-    }
-    Ok(())
+/// When it cannot be set. The error has no number: a file system that has no room for an attribute
+/// is not full.
+pub fn set(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
+    fsetxattr(fd, name, value, XattrFlags::empty())
+        .map_err(|error| io::Error::other(garland_sys::error::reason(&error.into())))
 }
 
 /// Removes the access control lists of an open file or directory that are not in `attributes`, such

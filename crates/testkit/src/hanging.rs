@@ -44,13 +44,16 @@ pub enum HangsIn {
 /// without a name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Oddities {
-    /// It finds a file under each name that differs in case only.
-    pub ignores_case: bool,
+    /// It finds a file under each name of which this function makes the same one, such as
+    /// [`str::to_lowercase`].
+    pub folds: Option<fn(&str) -> String>,
+    /// Listings have the names that `folds` makes, as those of some mounts do.
+    pub lists_folded: bool,
     /// Each name under which a file is found gives it another inode number, as libfuse does, and
     /// listings have the same number for all files.
     pub numbers_names: bool,
-    /// chmod(2) fails.
-    pub refuses_modes: bool,
+    /// What becomes of modes.
+    pub modes: Modes,
     /// chown(2) fails if it would change something.
     pub refuses_owners: bool,
     /// utimensat(2) fails, except for the present time.
@@ -65,6 +68,20 @@ pub struct Oddities {
     pub inodes_max: usize,
     /// utimensat(2) with UTIME_OMIT for the access time does nothing and succeeds.
     pub ignores_single_times: bool,
+}
+
+/// What an odd file system does with the modes of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Modes {
+    /// It keeps them.
+    #[default]
+    Kept,
+    /// All files have the same one, and chmod(2) fails, as on a FAT.
+    FixedAndRefused,
+    /// All files have the same one, and chmod(2) does nothing and succeeds.
+    FixedAndIgnored,
+    /// Files have the mode with which they were created, and chmod(2) fails.
+    Refused,
 }
 
 /// A mounted file system in memory that hangs in one kind of call, or is odd. Dropping it releases
@@ -215,10 +232,9 @@ impl Disk {
     /// Returns the name that finds `name` in a directory, and its file.
     fn find(&self, parent: u64, name: &OsStr) -> Option<(OsString, u64)> {
         let names = &self.get(parent)?.names;
-        let lower = |name: &OsStr| name.to_string_lossy().to_lowercase();
-        let is_same = |other: &OsStr| match self.oddities.ignores_case {
-            true => lower(other) == lower(name),
-            false => other == name,
+        let is_same = |other: &OsStr| match self.oddities.folds {
+            Some(fold) => fold(&other.to_string_lossy()) == fold(&name.to_string_lossy()),
+            None => other == name,
         };
         let other = names.keys().find(|other| is_same(other))?;
         Some((other.clone(), names[other]))
@@ -253,8 +269,11 @@ impl Disk {
         let number = self.next;
         let now = self.now();
         self.next += 1;
-        // As on a FAT, where the mount decides it for all files.
-        let mode = if self.oddities.refuses_modes { 0o755 } else { mode };
+        let mode = match self.oddities.modes {
+            Modes::Kept | Modes::Refused => mode,
+            // The mount decides it for all files.
+            Modes::FixedAndRefused | Modes::FixedAndIgnored => 0o755,
+        };
         let mut file = File::new(number, kind, mode);
         file.attr.ctime = now;
         self.files.insert(number, file);
@@ -337,7 +356,8 @@ impl Filesystem for Shared {
         let mut disk = self.0.lock();
         let oddities = disk.oddities;
         let now = disk.now();
-        if mode.is_some() && oddities.refuses_modes
+        let refuses_modes = matches!(oddities.modes, Modes::FixedAndRefused | Modes::Refused);
+        if mode.is_some() && refuses_modes
             || matches!(mtime, Some(TimeOrNow::SpecificTime(_))) && oddities.refuses_times
         {
             return reply.error(Errno::EPERM);
@@ -360,7 +380,7 @@ impl Filesystem for Shared {
             file.attr.size = size;
             file.bytes.resize(usize::try_from(size).unwrap_or(0), 0);
         }
-        if let Some(mode) = mode {
+        if let Some(mode) = mode.filter(|_| oddities.modes == Modes::Kept) {
             file.attr.perm = (mode & 0o7777) as u16;
         }
         file.attr.mtime = mtime.unwrap_or(file.attr.mtime);
@@ -580,6 +600,8 @@ impl Filesystem for Shared {
         for (next, (name, number)) in rest {
             let kind = disk.files.get(number).map_or(FileType::RegularFile, |it| it.attr.kind);
             let listed = if disk.oddities.numbers_names { u64::from(u32::MAX) } else { *number };
+            let fold = disk.oddities.folds.filter(|_| disk.oddities.lists_folded);
+            let name = fold.map_or(name.clone(), |fold| fold(&name.to_string_lossy()).into());
             if reply.add(INodeNo(listed), next, kind, name) {
                 break;
             }

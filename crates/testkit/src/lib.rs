@@ -41,7 +41,7 @@ pub use fabric::fabric_helper;
 pub use flood::Flood;
 pub use garland::Garland;
 pub use hand_agent::HandAgent;
-pub use hanging::{HangingDisk, HangsIn, Oddities};
+pub use hanging::{HangingDisk, HangsIn, Modes, Oddities};
 pub use hostile_node::{Heard, HostileFiles, HostileNode};
 pub use machines::{Machines, said};
 pub use network::random_network;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use garland_testkit::{Chance, Oddities, RunOutput};
+use garland_testkit::{Chance, Modes, Oddities, RunOutput};
 
 use crate::entries::{Compared, Entries, Entry, Kind};
 
@@ -21,9 +21,10 @@ const SET_ID: u32 = 0o6000;
 pub fn draw(chance: &mut Chance) -> Oddities {
     let mut is_one_in = |number| chance.below(number) == 0;
     Oddities {
-        ignores_case: is_one_in(4),
+        folds: is_one_in(4).then_some(lower),
+        lists_folded: false,
         numbers_names: is_one_in(4),
-        refuses_modes: is_one_in(3),
+        modes: if is_one_in(3) { Modes::FixedAndRefused } else { Modes::Kept },
         refuses_owners: is_one_in(3),
         refuses_times: is_one_in(6),
         ignores_times: is_one_in(6),
@@ -32,6 +33,10 @@ pub fn draw(chance: &mut Chance) -> Oddities {
         inodes_max: 0,
         time_unit_ns: chance.pick(&[0, 0, 100, 10_000_000, 1_000_000_000, 2_000_000_000]),
     }
+}
+
+fn lower(name: &str) -> String {
+    name.to_lowercase()
 }
 
 /// What a copy by Garland onto such a file system left, and what it is compared with.
@@ -163,7 +168,7 @@ impl Outcome<'_> {
         if ours.mode != sent.mode && sent.kind != Kind::Link {
             // Nobody's set-user-ID or set-group-ID bit is given to another user's file.
             let is_harmless = (ours.mode ^ sent.mode) & !SET_ID == 0 && ours.owner != sent.owner;
-            lacks("mode", odd.refuses_modes || is_harmless, true);
+            lacks("mode", odd.modes != Modes::Kept || is_harmless, true);
         }
         if ours.owner != sent.owner {
             lacks("owner", odd.refuses_owners, true);

@@ -3,16 +3,21 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use garland_sys::confine;
 use garland_sys::process;
 use rustix::fs::{
-    FileType, Mode, XattrFlags, fchmod, fgetxattr, fremovexattr, fsetxattr, fstat, getxattr,
+    FileType, Mode, Stat, XattrFlags, fchmod, fgetxattr, fremovexattr, fsetxattr, fstat, getxattr,
 };
+
+use super::unset::NOT_KEPT;
 
 /// The permission bits that a file may take over from the one that it replaces.
 const PERMISSIONS: u32 = 0o777;
+
+/// The permission bits that the owner needs to create files in a directory.
+pub const OWNER: u32 = 0o700;
 
 /// The access control list of a file, and that of new files in a directory (acl(5)).
 const ACCESS: &str = "system.posix_acl_access";
@@ -49,15 +54,35 @@ pub fn give(file: &File, folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Resul
     set(file, there)
 }
 
-/// Sets the mode of an open file, unless it has it.
+/// Sets the mode of an open file or directory, unless it has it, and looks whether it has it then:
+/// some file systems have the same one for all files and say nothing.
 ///
 /// # Errors
 /// When it cannot be set.
-pub fn set(file: &File, mode: u32) -> io::Result<()> {
-    if fstat(file)?.st_mode & 0o7777 == mode {
+pub fn set(file: impl AsFd, mode: u32) -> io::Result<()> {
+    if has(&fstat(&file)?, mode) {
         return Ok(());
     }
-    Ok(fchmod(file, Mode::from_raw_mode(mode))?)
+    fchmod(&file, Mode::from_raw_mode(mode))?;
+    look(&fstat(&file)?, mode)
+}
+
+/// Fails if the file with this status does not have the mode that it was given. A directory may
+/// have all permissions of its owner besides: another node that shares the file system, or another
+/// copy, adds them to make files in it.
+///
+/// # Errors
+/// When it does not have it.
+pub fn look(stat: &Stat, mode: u32) -> io::Result<()> {
+    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    if has(stat, mode) || is_directory && has(stat, mode | OWNER) {
+        return Ok(());
+    }
+    Err(io::Error::other(NOT_KEPT))
+}
+
+fn has(stat: &Stat, mode: u32) -> bool {
+    stat.st_mode & 0o7777 == mode
 }
 
 /// Returns the permission bits that new files in a directory may have. Its default list takes the

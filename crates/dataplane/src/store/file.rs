@@ -113,8 +113,14 @@ impl Metadata {
                 unset.note("time", times::set_both(file, modified))?;
                 unset.note("mode", access::set(file, self.mode & KEPT_BITS))?;
             }
-            // Nobody asked for a mode: where all files have the same one, that is no fault.
-            None => Unset::default().note("mode", access::give(file, folder, name, self.mode))?,
+            None => {
+                let given = unset.note("mode", access::give(file, folder, name, self.mode));
+                // Nobody asked for a mode: where all files have the same one, that is no fault.
+                if !unset.is_empty() && fstat(file)?.st_mode & 0o7777 != left::MODE {
+                    unset = Unset::default();
+                }
+                given?;
+            }
         }
         Ok(unset)
     }
@@ -491,7 +497,7 @@ pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'stat
 mod tests {
     use garland_core::trace::Record;
     use garland_protocol::CopyId;
-    use garland_testkit::{HangingDisk, Oddities};
+    use garland_testkit::{HangingDisk, Modes, Oddities};
 
     use super::*;
     use crate::recorder::Budget;
@@ -533,6 +539,37 @@ mod tests {
             assert_eq!(format!("{:o}", stat.st_mode & 0o7777), "1751");
             let wanted = (1_000, i64::from(nanos.min(999_999_999)));
             assert_eq!((stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap()), wanted);
+        }
+    }
+
+    #[test]
+    fn a_mode_that_the_file_system_does_not_give_is_named() {
+        let start = "cannot set all attributes of /x: it is there, but its mode cannot be set: ";
+        let not_kept = "the file system does not keep it";
+        let refused = "operation not permitted";
+        let asked = Some((1_000, 0));
+        for (modes, times, said) in [
+            (Modes::FixedAndIgnored, asked, Some(not_kept)),
+            (Modes::FixedAndRefused, asked, Some(refused)),
+            (Modes::Refused, asked, Some(refused)),
+            // Nobody asked for a mode, and the file has that of all files there, as with cp(1).
+            (Modes::FixedAndIgnored, None, None),
+            (Modes::FixedAndRefused, None, None),
+            // It has that of the hidden file, with which cp(1) would not leave it.
+            (Modes::Refused, None, Some(refused)),
+            (Modes::Kept, asked, None),
+        ] {
+            let dir = Scratch::new("file-modes");
+            let disk = HangingDisk::mount_odd(&dir, Oddities { modes, ..Oddities::default() });
+            let root = Root::confined(&dir).unwrap();
+            let file = FileStore::create(&root, b"/x", b"x", "", Size::whole(3), "t1").unwrap();
+            let file = file.with(Metadata { mode: 0o644, times, fsync: false });
+            file.write_at(0, b"new").unwrap();
+            let done = file.commit(&untraced()).map_err(|error| error.to_string());
+            let wanted = said.map_or(Ok(()), |said| Err(format!("{start}{said}")));
+            assert_eq!(done, wanted, "{modes:?} {times:?}");
+            assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
+            drop((file, disk));
         }
     }
 

@@ -21,6 +21,9 @@ use rustix::io::Errno;
 /// The end of a partial file's name. The name begins with a dot and the final name.
 const PARTIAL: &str = ".garland-part";
 
+/// The mode of a partial file: nobody else reads it before it has its final one.
+pub const MODE: u32 = 0o600;
+
 /// The age above which a partial file is removed by any copy to its directory.
 const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 
@@ -85,7 +88,7 @@ pub fn create(folder: &OwnedFd, hidden: &OsStr) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut taken = io::Error::from(Errno::EXIST);
     for _ in 0..TRIES {
-        let file = match openat(folder, hidden, flags, Mode::from_raw_mode(0o600)) {
+        let file = match openat(folder, hidden, flags, Mode::from_raw_mode(MODE)) {
             Ok(fd) => File::from(fd),
             Err(Errno::EXIST) => {
                 threads::sleep(PAUSE);

@@ -10,6 +10,7 @@ use rustix::fs::{
     utimensat,
 };
 
+use super::unset::NOT_KEPT;
 use crate::attributes;
 
 /// The units in nanoseconds in which file systems keep times: all of Linux, NTFS, protocols of
@@ -71,16 +72,16 @@ const NANOS_MAX: u32 = 999_999_999;
 
 /// Sets the modification time of an open file, in seconds and nanoseconds, and looks whether it has
 /// it then. The access time stays, unless the file system ignores such a call, as libfuse 2 does:
-/// then it is set to the value that it has.
+/// then it is set to the value that it has. Returns the status of the file.
 ///
 /// # Errors
 /// When the time cannot be set.
-pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
+pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> io::Result<Stat> {
     let wanted = (modified.0, modified.1.min(NANOS_MAX));
     set(&file, Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, wanted)?;
     let stat = fstat(&file)?;
     if has(&stat, &file, wanted) {
-        return Ok(());
+        return Ok(stat);
     }
     set(&file, accessed(&stat), wanted)?;
     look(file, wanted)
@@ -96,7 +97,8 @@ pub fn set_both(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
         return Ok(());
     }
     set(&file, timespec(wanted), wanted)?;
-    look(file, wanted)
+    look(file, wanted)?;
+    Ok(())
 }
 
 /// Sets the modification time of the symbolic link `name`, as [`set_modified`] that of a file.
@@ -122,7 +124,7 @@ pub fn set_modified_of_link(
     set(accessed(&stat))?;
     match has(&statat(folder, name, itself)?, folder, wanted) {
         true => Ok(()),
-        false => Err(not_kept()),
+        false => Err(io::Error::other(NOT_KEPT)),
     }
 }
 
@@ -135,22 +137,18 @@ fn accessed(stat: &Stat) -> Timespec {
     Timespec { tv_sec: stat.st_atime, tv_nsec: i64::try_from(stat.st_atime_nsec).unwrap_or(0) }
 }
 
-fn not_kept() -> io::Error {
-    io::Error::other("the file system does not keep it")
-}
-
 fn timespec(time: (i64, u32)) -> Timespec {
     Timespec { tv_sec: time.0, tv_nsec: time.1.into() }
 }
 
 /// Fails if a file does not have the time that was set. A directory may have another one: whoever makes
 /// files in it, such as another node that shares the file system, changes its time.
-fn look(file: impl AsFd, wanted: (i64, u32)) -> io::Result<()> {
+fn look(file: impl AsFd, wanted: (i64, u32)) -> io::Result<Stat> {
     let stat = fstat(&file)?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     match is_directory || has(&stat, &file, wanted) {
-        true => Ok(()),
-        false => Err(not_kept()),
+        true => Ok(stat),
+        false => Err(io::Error::other(NOT_KEPT)),
     }
 }
 

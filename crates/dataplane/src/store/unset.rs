@@ -8,6 +8,12 @@ use garland_sys::error::reason;
 use garland_sys::process;
 use rustix::io::Errno;
 
+/// Why an attribute counts as not set although the call succeeded.
+pub const NOT_KEPT: &str = "the file system does not keep it";
+
+/// How the reason begins for which an entry is there without all of its attributes.
+pub const THERE: &str = "it is there, but ";
+
 /// The attributes that could not be set, each with the reason.
 #[derive(Debug, Default)]
 pub struct Unset(Vec<String>);
@@ -35,18 +41,23 @@ impl Unset {
         }
     }
 
+    /// Returns whether everything was set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Succeeds if everything was set.
     ///
     /// # Errors
     /// When something was not; the message says that the file is there.
     pub fn none(&self) -> io::Result<()> {
-        if self.0.is_empty() { Ok(()) } else { Err(io::Error::other(self.to_string())) }
+        if self.is_empty() { Ok(()) } else { Err(io::Error::other(self.to_string())) }
     }
 }
 
 impl fmt::Display for Unset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it is there, but {}", self.0.join(", and "))
+        write!(f, "{THERE}{}", self.0.join(", and "))
     }
 }
 

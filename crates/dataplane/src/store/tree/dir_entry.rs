@@ -71,10 +71,16 @@ impl<'a> DirEntry<'a> {
     /// # Errors
     /// When the file has another name or does not exist, or the directory cannot be read.
     pub fn refuse_folded(&self) -> io::Result<()> {
-        match self.saved().folded(self.folder(), self.name.as_bytes())? {
+        match self.directory.names.folded(self.folder(), self.name.as_bytes())? {
             None => Ok(()),
             Some(folded) => Err(io::Error::other(folded.to_string())),
         }
+    }
+
+    /// Records that the copy has put the entry in place, so that it replaces it under no other name
+    /// that the file system takes for this one.
+    pub fn note_placed(&self) {
+        self.directory.names.note(self.folder(), self.name.as_bytes());
     }
 
     /// Returns the directory.
@@ -85,6 +91,16 @@ impl<'a> DirEntry<'a> {
     /// Returns the properties of the directory that are known so far.
     pub fn saved(&self) -> &SavedAttributes {
         &self.directory.saved
+    }
+
+    /// Returns what becomes of access control lists that only destinations have.
+    pub fn other_lists(&self) -> OtherLists {
+        self.maker.other_lists
+    }
+
+    /// Returns the device number of the directory.
+    pub fn disk(&self) -> u64 {
+        self.directory.id.0
     }
 
     /// Learns the owner and mode of new files in the directory from `file`, which is one of them.
@@ -106,6 +122,10 @@ impl<'a> DirEntry<'a> {
     /// Renames the file from its hidden name to its final name. Replaces an existing file if that
     /// may be replaced.
     pub fn show(&self) -> io::Result<()> {
+        self.rename().inspect(|()| self.note_placed())
+    }
+
+    fn rename(&self) -> io::Result<()> {
         let folder = self.folder();
         match storage::rename_new(folder, self.hidden(), self.name) {
             Ok(()) => return Ok(()),
@@ -122,30 +142,59 @@ impl<'a> DirEntry<'a> {
     }
 
     /// Gives a file without a name its final name. Replaces an existing file if that may be
-    /// replaced.
-    pub fn name(&self, file: &File) -> io::Result<()> {
-        match storage::name(file, self.folder(), self.name) {
-            Ok(()) => return Ok(()),
-            Err(Errno::EXIST) => self.check_existing()?,
-            Err(error) => return Err(error.into()),
+    /// replaced. Returns false if the file system gives no names to such files.
+    pub fn name(&self, file: &File) -> io::Result<bool> {
+        let is_named = match storage::name(file, self.folder(), self.name) {
+            Err(Errno::EXIST) => {
+                self.check_existing()?;
+                // Only rename(2) replaces a file, and it needs a name.
+                self.hide(file)? && self.replace().map(|()| true)?
+            }
+            named => is_named(named)?,
+        };
+        if is_named {
+            self.note_placed();
         }
-        // Only rename(2) replaces a file, and it needs a name.
-        self.hide(file)?;
+        Ok(is_named)
+    }
+
+    /// Replaces the existing file by that with the hidden name.
+    fn replace(&self) -> io::Result<()> {
         let _freed_later = Replaced::hold(self.folder(), self.name);
         let renamed = storage::rename(self.folder(), self.hidden(), self.name);
         Ok(renamed.inspect_err(|_| self.remove())?)
     }
 
     /// Gives a file without a name its hidden name. Locks the file first; otherwise another copy
-    /// would take it for that of a killed agent and remove it.
-    pub fn hide(&self, file: &File) -> io::Result<()> {
+    /// would take it for that of a killed agent and remove it. Returns false if the file system
+    /// gives no names to such files.
+    pub fn hide(&self, file: &File) -> io::Result<bool> {
         lock::try_lock(file)?;
-        Ok(storage::name(file, self.folder(), self.hidden())?)
+        is_named(storage::name(file, self.folder(), self.hidden()))
     }
 
     /// Removes the hidden name, if it exists.
     pub fn remove(&self) {
         // Fails if the name is gone already, which is usual.
         let _ = storage::remove(self.folder(), self.hidden());
+    }
+}
+
+/// Returns whether a file without a name has got one; false if the file system has no links, or a
+/// filter refuses them.
+fn is_named(named: Result<(), Errno>) -> io::Result<bool> {
+    match named {
+        Ok(()) => Ok(true),
+        // ENOENT: without /proc an unprivileged process of an older kernel has no way.
+        Err(
+            Errno::PERM
+            | Errno::ACCESS
+            | Errno::OPNOTSUPP
+            | Errno::NOSYS
+            | Errno::INVAL
+            | Errno::XDEV
+            | Errno::NOENT,
+        ) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, Stat, fchmod};
 
+use super::exact_names::ExactNames;
 use super::saved_attributes::SavedAttributes;
+use crate::store::access::OWNER;
 use crate::tree::open_directory;
-
-/// The permission bits that the owner needs to create files in a directory.
-pub const OWNER: u32 = 0o700;
 
 /// A directory of the tree, which stays open while something is to be done in it.
 pub struct Directory {
@@ -20,6 +19,8 @@ pub struct Directory {
     pub folder: OwnedFd,
     /// The properties of the directory that are known so far.
     pub saved: SavedAttributes,
+    /// What is known of the names in it.
+    pub names: ExactNames,
     /// Its device and inode number.
     pub id: (u64, u64),
     /// Its name; empty for the top.
@@ -33,9 +34,15 @@ pub struct Directory {
 impl Directory {
     /// Returns the open directory `folder` with status `stat`, which is called `name` in `above`.
     pub fn new(folder: OwnedFd, stat: &Stat, name: &[u8], above: Option<Arc<Self>>) -> Self {
-        let (saved, id) = (SavedAttributes::default(), (stat.st_dev, stat.st_ino));
-        let (name, stays) = (name.to_vec(), AtomicBool::new(false));
-        Self { folder, saved, id, name, above, stays }
+        Self {
+            folder,
+            saved: SavedAttributes::default(),
+            names: ExactNames::default(),
+            id: (stat.st_dev, stat.st_ino),
+            name: name.to_vec(),
+            above,
+            stays: AtomicBool::new(false),
+        }
     }
 
     /// Returns the path of `name` in this directory, relative to the top.

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
 
 use super::dir_entry::{DirEntry, Maker};
-use super::directory::{self, Directory, OWNER};
+use super::directory::{self, Directory};
 use super::keep::{Kept, Linked};
 use super::metadata::OtherLists;
 use super::partial::PartialFile;
@@ -25,6 +25,7 @@ use super::proofs::Proofs;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use super::waiting::Waiting;
+use crate::store::access::OWNER;
 use crate::store::freeing;
 use crate::store::left::remove_all_stale;
 use crate::tree::{WrittenFile, open_directory};
@@ -465,12 +466,17 @@ impl TreeExtractor {
             Err(error) => return Err(error.into()),
         };
         let stat = fstat(&folder)?;
+        entry.note_placed();
         directory::allow_owner(&folder, &stat);
         if !is_new {
             remove_all_stale(&folder);
         }
         let above = Arc::clone(self.current());
+        let needs_names = !above.saved.takes_nameless() && above.id.0 == stat.st_dev;
         let directory = Arc::new(Directory::new(folder, &stat, name, Some(above)));
+        if needs_names {
+            directory.saved.refuses_nameless();
+        }
         self.remember(&directory);
         Ok(directory)
     }

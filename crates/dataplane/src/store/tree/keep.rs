@@ -52,6 +52,9 @@ impl Kept {
         let (linked, others) = linked;
         let single = stat.st_nlink == 1 || linked && others.take(&stat);
         let may = same && single && entry.refuse_folded().is_ok() && has_no_others(&file, meta);
+        if may {
+            entry.note_placed();
+        }
         may.then(|| Self { file, name: name.to_vec(), meta: meta.clone() })
     }
 

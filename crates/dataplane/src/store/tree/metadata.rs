@@ -6,13 +6,15 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use garland_core::printable;
 use garland_core::tree::Meta;
-use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, chownat, fchmod, fchown, fstat, statat};
+use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, fstat, statat};
 use rustix::io::Errno;
 
 use garland_sys::process;
 
 use crate::attributes;
+use crate::store::access;
 use crate::store::times::{self, TimeUnit};
 use crate::store::unset::Unset;
 
@@ -101,11 +103,11 @@ pub fn apply(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Result<()> {
     let mut unset = Unset::default();
     // The order matters: chown(2) clears capabilities and bits of the mode.
     let allowed = set_owner(fd, meta.owner, &mut unset)?;
-    let attributed = attributes::write(fd, &meta.attributes);
+    set_attributes(fd, meta, &mut unset)?;
     unset.note("access control list", remove_others(fd, meta, lists))?;
-    unset.note("mode", set_mode(fd, meta.mode & 0o7777 & allowed))?;
-    unset.note("time", apply_time(fd, meta))?;
-    attributed.and(unset.none())
+    unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
+    unset.note("time", set_time(fd, meta))?;
+    unset.none()
 }
 
 /// Applies `meta` to a file that was in place before. Sets only what differs, so that an unchanged
@@ -118,21 +120,16 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Resul
     let mut unset = Unset::default();
     let allowed = set_owner(fd, meta.owner, &mut unset)?;
     let has = || attributes::read(fd).is_ok_and(|has| same(&has, &meta.attributes));
-    let attributed = if meta.attributes.is_empty() || has() {
-        Ok(())
-    } else {
-        attributes::write(fd, &meta.attributes)
-    };
+    if !meta.attributes.is_empty() && !has() {
+        set_attributes(fd, meta, &mut unset)?;
+    }
     unset.note("access control list", remove_others(fd, meta, lists))?;
     let now = fstat(fd)?;
-    let mode = meta.mode & 0o7777 & allowed;
-    if now.st_mode & 0o7777 != mode {
-        unset.note("mode", set_mode(fd, mode))?;
-    }
+    unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
     if !TimeUnit::from_stat(&now).keeps(attributes::modified(&now), meta.modified) {
-        unset.note("time", apply_time(fd, meta))?;
+        unset.note("time", set_time(fd, meta))?;
     }
-    attributed.and(unset.none())
+    unset.none()
 }
 
 fn remove_others(fd: BorrowedFd<'_>, meta: &Meta, lists: OtherLists) -> io::Result<()> {
@@ -142,13 +139,20 @@ fn remove_others(fd: BorrowedFd<'_>, meta: &Meta, lists: OtherLists) -> io::Resu
     }
 }
 
-/// Sets the mode of an open file or directory. A file system that has the same one for all files
-/// refuses also that.
-fn set_mode(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
-    match fchmod(fd, Mode::from_raw_mode(mode)) {
-        Err(_) if fstat(fd).is_ok_and(|now| now.st_mode & 0o7777 == mode) => Ok(()),
-        set => Ok(set?),
+fn set_attributes(fd: BorrowedFd<'_>, meta: &Meta, unset: &mut Unset) -> io::Result<()> {
+    for (name, value) in &meta.attributes {
+        let set = attributes::set(fd, name, value);
+        if set.is_err() {
+            let name = printable::name(name);
+            unset.note(&format!("extended attribute {name}"), set)?;
+        }
     }
+    Ok(())
+}
+
+fn set_time(fd: BorrowedFd<'_>, meta: &Meta) -> io::Result<()> {
+    times::set_modified(fd, meta.modified)?;
+    Ok(())
 }
 
 /// Returns whether two lists of extended attributes contain the same ones, in any order.
@@ -156,13 +160,22 @@ pub fn same(one: &[(Vec<u8>, Vec<u8>)], other: &[(Vec<u8>, Vec<u8>)]) -> bool {
     one.len() == other.len() && one.iter().all(|attribute| other.contains(attribute))
 }
 
-/// Sets the modification time of a file that already has its owner and mode and needs no extended
-/// attributes.
+/// Sets the modification time of a file that was created with its owner and mode and needs no
+/// extended attributes.
 ///
 /// # Errors
-/// When the time cannot be set.
+/// When the time cannot be set, or the file system has not kept the mode.
 pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
-    times::set_modified(fd, meta.modified)
+    let timed = times::set_modified(&fd, meta.modified);
+    // Of most files this is all that is asked.
+    let stat = match &timed {
+        Ok(stat) => *stat,
+        Err(_) => fstat(fd)?,
+    };
+    let mut unset = Unset::default();
+    unset.note("mode", access::look(&stat, meta.mode & 0o7777))?;
+    unset.note("time", timed.map(|_| ()))?;
+    unset.none()
 }
 
 /// Applies owner and modification time to a symbolic link, which has no mode. Returns what could not

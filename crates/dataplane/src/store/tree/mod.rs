@@ -12,6 +12,7 @@
 
 mod dir_entry;
 mod directory;
+mod exact_names;
 mod extract;
 mod keep;
 mod metadata;

@@ -1,8 +1,10 @@
 //! A file of a tree without its final name. A small file has no name at all until then. A large
-//! file, and every file on a file system without O_TMPFILE, has a hidden name.
+//! file has a hidden name; so has every file where there are no files without a name, or none that
+//! can get one.
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use garland_core::tree::Meta;
@@ -15,7 +17,8 @@ use super::dir_entry::DirEntry;
 use super::metadata::{OtherLists, apply, apply_time};
 use crate::page_cache::WriteBack;
 use crate::store::file::reserve;
-use crate::store::left;
+use crate::store::unset::is_refusal;
+use crate::store::{freeing, left};
 use crate::tree::WrittenFile;
 
 /// Files of at least this length in bytes have a hidden name, and their disk space is reserved.
@@ -40,6 +43,8 @@ pub struct PartialFile {
     hidden: bool,
     /// Whether the file was created with its final owner and mode.
     final_mode: bool,
+    /// Whether the file is synced before it gets its final name.
+    synced: bool,
     /// The digest of the bytes so far, if the file is to be read back.
     summing: Option<Summing>,
     write_back: WriteBack,
@@ -68,18 +73,18 @@ impl PartialFile {
         };
         entry.learn(&file);
         let write_back = WriteBack::of(&file, length, false);
-        let (file, name, written, summing) = (Arc::new(file), name.to_vec(), 0, None);
         Ok(Self {
-            file,
-            name,
+            file: Arc::new(file),
+            name: name.to_vec(),
             meta,
             length,
-            written,
+            written: 0,
             sparse,
             linked,
             hidden,
             final_mode,
-            summing,
+            synced: false,
+            summing: None,
             write_back,
         })
     }
@@ -87,7 +92,7 @@ impl PartialFile {
     /// Sets whether the file is synced before it gets its final name. Called before the first write.
     pub fn synced(self, synced: bool) -> Self {
         let write_back = WriteBack::of(&self.file, self.length, synced);
-        Self { write_back, ..self }
+        Self { write_back, synced, ..self }
     }
 
     /// Sets whether the digest is computed. Called before the first write.
@@ -156,7 +161,52 @@ impl PartialFile {
 
     /// Gives the file its final name, that of `entry`.
     pub fn show(&self, entry: &DirEntry<'_>) -> io::Result<()> {
-        if self.hidden { entry.show() } else { entry.name(&self.file) }
+        if self.hidden {
+            return entry.show();
+        }
+        if entry.name(&self.file)? {
+            return Ok(());
+        }
+        entry.saved().refuses_nameless();
+        let copied = freeing::with_room(entry.disk(), || self.copy_to_hidden_name(entry));
+        // Locked until it has its final name.
+        let _file = copied?;
+        entry.show().inspect_err(|_| entry.remove())
+    }
+
+    /// Copies the file, which has no name and can get none, to one with the hidden name.
+    fn copy_to_hidden_name(&self, entry: &DirEntry<'_>) -> io::Result<Arc<File>> {
+        let file = Arc::new(left::create(entry.folder(), entry.hidden())?);
+        let copied = self.copy_to(&file, entry.other_lists());
+        copied.map(|()| file).inspect_err(|_| entry.remove())
+    }
+
+    fn copy_to(&self, file: &Arc<File>, lists: OtherLists) -> io::Result<()> {
+        // Only files below `LARGE` have no name.
+        let mut bytes = vec![0; usize::try_from(self.length).unwrap_or(usize::MAX)];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        let mut copy = Self {
+            file: Arc::clone(file),
+            name: self.name.clone(),
+            meta: self.meta.clone(),
+            length: self.length,
+            written: 0,
+            sparse: self.sparse,
+            linked: self.linked,
+            hidden: true,
+            final_mode: false,
+            synced: self.synced,
+            summing: None,
+            write_back: WriteBack::of(file, self.length, self.synced),
+        };
+        copy.write(&bytes)?;
+        copy.end()?;
+        match copy.apply_metadata(lists) {
+            // The same of the file without a name is told.
+            Err(error) if !is_refusal(&error) => return Err(error),
+            _ => {}
+        }
+        if self.synced { storage::sync(file) } else { Ok(()) }
     }
 
     /// Removes the hidden name, if there is one.
@@ -191,11 +241,13 @@ fn nameless(entry: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
 fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
     entry.check()?;
     let file = match nameless {
-        Some(file) => {
-            entry.hide(&file)?;
-            file
+        Some(file) if entry.hide(&file)? => file,
+        nameless => {
+            if nameless.is_some() {
+                entry.saved().refuses_nameless();
+            }
+            left::create(entry.folder(), entry.hidden())?
         }
-        None => left::create(entry.folder(), entry.hidden())?,
     };
     let reserved = if length >= LARGE { reserve(&file, length) } else { Ok(()) };
     if let Err(error) = reserved {
@@ -203,4 +255,108 @@ fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -
         return Err(error);
     }
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::fs::MetadataExt;
+
+    use garland_testkit::{HangingDisk, Oddities};
+    use rustix::fs::fstat;
+
+    use super::super::dir_entry::Maker;
+    use super::super::directory::Directory;
+    use super::*;
+    use crate::tests::Scratch;
+
+    fn directory(dir: &Scratch) -> Directory {
+        let folder = OwnedFd::from(File::open(dir).unwrap());
+        let stat = fstat(&folder).unwrap();
+        Directory::new(folder, &stat, b"", None)
+    }
+
+    fn maker() -> Maker {
+        Maker { tag: "tag".to_owned(), umask: 0o022, other_lists: OtherLists::Stay }
+    }
+
+    fn meta() -> Meta {
+        let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        Meta { mode: 0o640, owner, modified: (1_000_000_000, 5), attributes: Vec::new() }
+    }
+
+    /// A file without a name that can get none: linkat(2) refuses it, as on file systems that have
+    /// such files and no links to them.
+    fn unlinkable(directory: &Directory) -> File {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::EXCL | OFlags::CLOEXEC;
+        openat(&directory.folder, ".", flags, Mode::from_raw_mode(0o600)).unwrap().into()
+    }
+
+    #[test]
+    fn a_file_without_a_name_that_can_get_none_is_copied_to_one_that_has_one() {
+        for (sparse, syncs) in [(false, false), (true, true)] {
+            let dir = Scratch::new("partial-unlinkable");
+            let directory = directory(&dir);
+            let maker = maker();
+            let entry = DirEntry::new(&directory, b"f", &maker);
+            let bytes = [vec![1; 5000], vec![0; 200_000], vec![2; 10]].concat();
+            let length = bytes.len() as u64;
+            let partial = PartialFile::create(&entry, b"f", meta(), length, (sparse, false));
+            let mut partial = partial.unwrap().synced(syncs);
+            assert!(!partial.hidden, "this file system has files without names");
+            partial.file = Arc::new(unlinkable(&directory));
+            partial.write(&bytes).unwrap();
+            partial.end().unwrap();
+            partial.apply_metadata(OtherLists::Stay).unwrap();
+            fs::write(dir.join("f"), b"old").unwrap();
+            partial.show(&entry).unwrap();
+            assert!(fs::read(dir.join("f")).unwrap() == bytes);
+            let stat = fs::metadata(dir.join("f")).unwrap();
+            let its = (stat.mode() & 0o7777, stat.mtime(), stat.mtime_nsec());
+            assert_eq!(its, (0o640, 1_000_000_000, 5));
+            assert!(!sparse || stat.blocks() * 512 < length, "its holes stay");
+            assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "no hidden name stays");
+            assert!(!entry.saved().takes_nameless(), "the next file has a name from the start");
+        }
+    }
+
+    #[test]
+    fn a_large_file_that_can_get_no_hidden_name_is_created_with_one() {
+        let dir = Scratch::new("partial-unhidden");
+        let directory = directory(&dir);
+        let maker = maker();
+        let entry = DirEntry::new(&directory, b"f", &maker);
+        let nameless = unlinkable(&directory);
+        let file = with_hidden_name(&entry, Some(nameless), LARGE).unwrap();
+        assert!(file.metadata().unwrap().nlink() == 1 && !entry.saved().takes_nameless());
+        assert!(dir.join(entry.hidden()).exists());
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_named_also_of_a_file_that_was_created_with_its_mode() {
+        let dir = Scratch::new("partial-unset");
+        let disk =
+            HangingDisk::mount_odd(&dir, Oddities { refuses_times: true, ..Oddities::default() });
+        let directory = directory(&dir);
+        let maker = maker();
+        let entry = DirEntry::new(&directory, b"f", &maker);
+        for (final_mode, wanted) in [
+            (false, "it is there, but its time cannot be set: operation not permitted"),
+            (
+                true,
+                "it is there, but its mode cannot be set: the file system does not keep it, and \
+                 its time cannot be set: operation not permitted",
+            ),
+        ] {
+            let partial = PartialFile::create(&entry, b"f", meta(), 3, (false, false));
+            let mut partial = partial.unwrap();
+            // It has the mode of hidden files, as if the file system had not kept its own.
+            partial.final_mode = final_mode;
+            let said = partial.apply_metadata(OtherLists::Stay).unwrap_err().to_string();
+            assert_eq!(said, wanted);
+            partial.remove(&entry);
+        }
+        drop(disk);
+    }
 }

@@ -168,6 +168,7 @@ impl Placer {
         self.note_unset(directory, &partial.name, applied)
     }
 
+    /// Creates a symbolic link. Returns what of its metadata was refused.
     fn link(
         &self,
         within: &Directory,
@@ -178,12 +179,9 @@ impl Placer {
         let entry = self.entry(within, name);
         entry.check()?;
         symlinkat(target, entry.folder(), entry.hidden())?;
-        let made = apply_to_link(entry.folder(), entry.hidden(), meta)
-            .and_then(|unset| entry.show().map(|()| unset));
-        if made.is_err() {
-            entry.remove();
-        }
-        made
+        let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
+        let shown = applied.and_then(|unset| entry.show().map(|()| unset));
+        shown.inspect_err(|_| entry.remove())
     }
 
     fn name(&self, within: &Directory, name: &[u8], first: &[Vec<u8>]) -> io::Result<Named> {

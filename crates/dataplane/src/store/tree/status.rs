@@ -9,8 +9,8 @@ use garland_core::tree::{GOOD, Meta, Parser, Record, RecordSet, Step};
 use garland_protocol::TreeOutline;
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
+use super::exact_names::ExactNames;
 use super::metadata::{Identity, same};
-use super::saved_attributes::SavedAttributes;
 use super::surplus::Surplus;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
@@ -55,7 +55,7 @@ struct Walk {
 
 struct Level {
     folder: OwnedFd,
-    saved: SavedAttributes,
+    names: ExactNames,
 }
 
 /// The result of a comparison by status.
@@ -81,7 +81,7 @@ impl StatusCheck {
         if let Ok(stat) = fstat(&top) {
             identity.learn(&top, &stat);
         }
-        let level = Level { folder: top, saved: SavedAttributes::default() };
+        let level = Level { folder: top, names: ExactNames::default() };
         let walk = Walk {
             levels: vec![Some(level)],
             path: Vec::new(),
@@ -194,7 +194,7 @@ impl Walk {
     fn stat(&self, name: &[u8], kind: FileType) -> Option<(&Level, Stat)> {
         let level = self.levels.last()?.as_ref()?;
         let stat = statat(&level.folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let is_exact = matches!(level.saved.folded(&level.folder, name), Ok(None));
+        let is_exact = matches!(level.names.folded(&level.folder, name), Ok(None));
         (is_exact && FileType::from_raw_mode(stat.st_mode) == kind).then_some((level, stat))
     }
 
@@ -202,7 +202,7 @@ impl Walk {
         let (above, _) = self.stat(name, FileType::Directory)?;
         let folder = open_directory(&above.folder, name).ok()?;
         let stat = fstat(&folder).ok()?;
-        Some((Level { folder, saved: SavedAttributes::default() }, stat))
+        Some((Level { folder, names: ExactNames::default() }, stat))
     }
 
     fn compare_file(

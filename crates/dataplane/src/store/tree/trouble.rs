@@ -9,6 +9,8 @@ use garland_core::printable;
 use garland_protocol::{ABSENCE_MAX, Absence, AbsenceList, Absent};
 use garland_sys::error::{reason, reason_in};
 
+use crate::store::unset::THERE;
+
 /// The maximum number of errors in the reason for which a node fails.
 const TOLD_MAX: usize = 5;
 
@@ -59,7 +61,11 @@ impl Troubles {
             1 => "1 entry".to_owned(),
             count => format!("{count} entries"),
         };
-        let first: Vec<String> = parts.iter().take(TOLD_MAX).map(told).collect();
+        // Entries without all of their attributes may be all of a tree: what is not there comes first.
+        let is_there = |part: &&Absent| part.reason.starts_with(THERE);
+        let lacking = parts.iter().filter(|part| !is_there(part));
+        let unset = parts.iter().filter(is_there);
+        let first: Vec<String> = lacking.chain(unset).take(TOLD_MAX).map(told).collect();
         let more = missed.saturating_sub(first.len() as u64);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         Err(format!("copied everything except {what}: {}{more}", first.join("; ")))
@@ -105,5 +111,18 @@ mod tests {
         let Absence { missed, parts, .. } = troubles.absence();
         assert_eq!((*missed, parts.len(), &*parts[6].path), (7, 7, &b"d/6"[..]));
         assert!(troubles.note(b"x", &Errno::NOSPC.into()).is_err());
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_before_what_lacks_its_mode() {
+        let mut troubles = Troubles::default();
+        for number in 0..7 {
+            let error = io::Error::other(format!("{THERE}its mode cannot be set"));
+            troubles.note(format!("{number}").as_bytes(), &error).unwrap();
+        }
+        troubles.note(b"readme", &io::Error::other("README exists there")).unwrap();
+        let said = troubles.none().unwrap_err();
+        let start = "copied everything except 8 entries: readme: README exists there; 0: it is ";
+        assert!(said.starts_with(start) && said.ends_with("; and 3 more"), "{said}");
     }
 }

@@ -20,6 +20,7 @@ use garland_sys::threads::{self, JoinHandle};
 use garland_sys::{clock, limits, storage};
 
 use super::directory::Directory;
+use super::exact_names;
 use super::placing::{Act, Step};
 use crate::tree::WrittenFile;
 
@@ -124,7 +125,7 @@ impl Waiting {
 
     fn hash(&self, directory: &Directory, name: &[u8]) -> u64 {
         // Where the file system ignores case, hidden names that differ in case are the same, too.
-        let name = name[..name.len().min(ALIKE)].to_ascii_lowercase();
+        let name = exact_names::lower(&name[..name.len().min(ALIKE)]);
         self.hashing.hash_one((directory.id, name))
     }
 
