@@ -195,8 +195,21 @@ fn devices_are_skipped_and_said() {
 #[test]
 fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
     let scratch = Scratch::new("tree-folds");
-    for (path, bytes) in [("t/README", "loud"), ("t/ReadMe", "quiet"), ("t/rest", "rest")] {
+    let mut names = vec!["t"];
+    for (path, bytes) in [
+        ("t/LOUD", "loud"),
+        ("t/README", "loud"),
+        ("t/ReadMe", "quiet"),
+        ("t/loud", "quiet"),
+        ("t/rest", "rest"),
+    ] {
         write(&scratch, path, bytes);
+        names.push(path);
+    }
+    // The modes that all files have there.
+    for name in names {
+        let mode = Permissions::from_mode(0o777);
+        fs::set_permissions(scratch.path(name), mode).expect("it is ours");
     }
     let (root, disk) = (scratch.root("local1"), scratch.path("disk"));
     fs::create_dir_all(&root).expect("it can be made");
@@ -220,11 +233,16 @@ fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
     command.env_clear().envs(set).current_dir(scratch.folder());
     let result = Running::start(command).end().with_code(1).json();
     let (word, reason) = verdict(&result, "local1");
-    let wanted = "copied everything except 1 entry: t/ReadMe: the file system ignores case, and \
-                  readme exists there";
+    // It lists all names in lower case.
+    let wanted = "copied everything except 2 entries: t/ReadMe: the file system ignores case, and \
+                  readme exists there; t/loud: the file system takes it for another name that \
+                  exists there";
     assert_eq!((word, reason), ("failed", wanted));
     assert_eq!(verdict(&result, "local2"), ("ok", ""));
-    assert_eq!(paths(&scratch.path("found")), ["readme", "rest"]);
-    assert_eq!(fs::read(scratch.path("found/readme")).expect("it is there"), b"loud");
+    assert_eq!(paths(&scratch.path("found")), ["loud", "readme", "rest"]);
+    for name in ["loud", "readme"] {
+        let bytes = fs::read(scratch.path("found").join(name)).expect("it is there");
+        assert_eq!(bytes, b"loud", "{name}");
+    }
     scratch.assert_nothing_left();
 }
