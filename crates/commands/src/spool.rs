@@ -540,7 +540,8 @@ impl Spool<'_> {
         for (node, agent) in order.into_iter().zip(back) {
             self.members.take_back(node, agent);
         }
-        let (result, _) = made?;
+        let (outcome, _) = made?;
+        let result = CopyResult::new(&run, outcome);
         run.keep("result.json", &result)?;
         Ok(result)
     }

@@ -8,6 +8,7 @@ use garland_core::plan::{NodeId, Plan, Stripes};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::join_listener::JoinListener;
 use garland_protocol::{Encoding, Injection};
+use garland_results::copied::UnreadPart;
 use garland_results::head::Phases;
 use garland_results::run::Run;
 use garland_sys::mptcp::Transport;
@@ -48,7 +49,7 @@ pub struct Made {
     pub unchanged: u64,
     /// Those of [`Before`].
     pub unusable: Vec<String>,
-    pub unread: Vec<(String, String)>,
+    pub unread: Vec<UnreadPart>,
     /// Nodes that join read the result, so it must live until that is saved.
     pub listener: Option<JoinListener>,
 }

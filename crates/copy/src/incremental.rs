@@ -15,6 +15,7 @@ use crate::changes::Changes;
 use crate::place::Place;
 use crate::source::CopySource;
 use crate::spec::{Comparison, CopySpec};
+use garland_results::copied::UnreadPart;
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -35,7 +36,7 @@ pub struct Before {
     /// The names of the nodes on which the remains of an interrupted copy cannot be used.
     pub unusable: Vec<String>,
     /// The names of the nodes that could not read their part of a shared source, with the reasons.
-    pub unread: Vec<(String, String)>,
+    pub unread: Vec<UnreadPart>,
 }
 
 /// A copy, without the entries of a tree that all nodes are known to have.
@@ -142,7 +143,8 @@ pub fn compare_first(
         phases.end_at("set-up", began_ns);
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
-    let unread = unread.into_iter().map(|(place, reason)| (name(place), reason)).collect();
+    let part = |(place, reason)| UnreadPart { node: name(place), reason };
+    let unread = unread.into_iter().map(part).collect();
     let unusable = unusable.into_iter().map(name).collect();
     // A tree is read in order, file by file. Over several lanes, if different blocks are missing on
     // different nodes, two lanes could wait for each other.

@@ -9,8 +9,7 @@ use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::join_listener::JoinListener;
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_protocol::ClockFault;
-use garland_results::copied::Copied;
-use garland_results::copy::{CopyResult, Direction};
+use garland_results::copied::{Copied, CopyOutcome, Direction, Unchanged};
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_results::run::Run;
@@ -156,7 +155,7 @@ impl<'a> PlannedCopy<'a> {
         fleet: Fleet,
         observer: &mut dyn Observer,
         close: impl FnOnce(Fleet, &Outcome),
-    ) -> Result<(CopyResult, Option<JoinListener>), Failure> {
+    ) -> Result<(CopyOutcome, Option<JoinListener>), Failure> {
         let Self { spec, place, mut phases, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let lab = place.lab.as_ref();
@@ -184,16 +183,22 @@ impl<'a> PlannedCopy<'a> {
         let plan = given.ended(plan, &outcome);
         keep(run, &place.places, &given, &plan, &outcome)?;
         close(fleet, &outcome);
-        let result = CopyResult::new(run, Direction::Out, &[Copied { plan, outcome }], phases)
-            .with_congestion(spec.tuning.congestion_in_force())
-            .with_unchanged(unchanged, given.is_bare())
-            .with_limit(limit)
-            .with_before(unusable, unread)
-            .with_path(&path)
-            .with_source_off_disk(given.content().device().is_none())
-            .with_read_back(spec.checks.read_back)
-            .with_tree(given.tree());
-        Ok((result, listener))
+        let outcome = CopyOutcome {
+            direction: Direction::Out,
+            copies: vec![Copied { plan, outcome }],
+            phases,
+            limit,
+            congestion: spec.tuning.congestion_in_force(),
+            unchanged: Unchanged { bytes: unchanged, is_all: given.is_bare() },
+            unusable,
+            unread,
+            path,
+            is_off_disk: given.content().device().is_none(),
+            read_back: spec.checks.read_back,
+            tree: given.tree(),
+            holders: Vec::new(),
+        };
+        Ok((outcome, listener))
     }
 
     /// Asks the agents in `fleet` what a copy of a tree would change on their nodes, and ends the fleet.

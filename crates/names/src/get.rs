@@ -21,6 +21,7 @@ use garland_lab::Lab;
 use garland_protocol::{
     HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, Verdict, check_name,
 };
+use garland_results::copy::CopyResult;
 use garland_results::head::Phases;
 use garland_results::names::HolderShare;
 use garland_results::places::Places;
@@ -62,8 +63,9 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
         end(fleet, outcome, &overtime);
     };
     let mut bars = CopyBars::new(context, &spec.run);
-    let (result, _listener) = copy.make(&run, fleet, &mut bars, close)?;
-    let shares = shares(&source);
+    let (mut outcome, _listener) = copy.make(&run, fleet, &mut bars, close)?;
+    outcome.holders = shares(&source);
+    let result = CopyResult::new(&run, outcome);
     drop(fetching);
     let remembered = remember(&entry, (&source, &manifest, found), &access, &interrupts);
     if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
@@ -73,7 +75,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
             failure.message()
         );
     }
-    end_with(context, &spec, &path, &run, &result.with_holders(shares))
+    end_with(context, &spec, &path, &run, &result)
 }
 
 /// Returns an error if what is copied would not be a file or directory.

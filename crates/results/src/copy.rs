@@ -7,12 +7,14 @@ use garland_control::Moments;
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_protocol::{Absence, ReadBack, Slow, Stage, StageDepth, Verdict};
+use garland_protocol::{Absence, Slow, Stage, StageDepth, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::checksums::ChecksumResult;
-use crate::copied::Copied;
-use crate::head::{Head, NodeEnd, NodeVerdict, Phases};
+use crate::copied::{Copied, CopyOutcome, Unchanged, UnreadPart};
+
+pub use crate::copied::Direction;
+use crate::head::{Head, NodeEnd, NodeVerdict};
 use crate::left_out::{LeftOutResult, SHOWN_MAX};
 use crate::limit::Limit;
 use crate::names::HolderShare;
@@ -84,26 +86,8 @@ pub struct CopyResult {
     interrupted: bool,
 }
 
-/// A node that should have read a part of the source itself, and why it did not.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct UnreadPart {
-    node: String,
-    reason: String,
-}
-
 /// The length in bytes below which the table shows no rates: the time is that of the set-up.
 const TINY: u64 = 1 << 20;
-
-/// The direction of a copy, as seen from this machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From this machine to nodes.
-    #[default]
-    Out,
-    /// From nodes to this machine.
-    In,
-}
 
 /// The mean and the maximum number of blocks in one stage of the pipeline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -174,9 +158,10 @@ struct FaultResult {
 }
 
 impl CopyResult {
-    /// Creates the result of a command that ends now. All `copies` ran at the same time; `phases`
-    /// has the phases before the copies.
-    pub fn new(run: &Run, direction: Direction, copies: &[Copied], mut phases: Phases) -> Self {
+    /// Creates the result of a command that ends now. Its copies ran at the same time; its phases are those before
+    /// the copies.
+    pub fn new(run: &Run, copy: CopyOutcome) -> Self {
+        let CopyOutcome { direction, copies, mut phases, tree, holders, .. } = copy;
         let all = |moment: fn(&Moments) -> u64| {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
@@ -199,70 +184,48 @@ impl CopyResult {
         phases.end_at("drain", held);
         phases.end_at("fsync", all(|moments| moments.committed));
         phases.end("teardown");
-        let head = Head::new(SCHEMA, Some(run), phases);
+        let mut head = Head::new(SCHEMA, Some(run), phases);
         let bytes: u64 = copies.iter().map(Copied::bytes).sum();
         // A copy that reached no node, or of no bytes, has no rate.
         let arrived = bytes > 0;
         let over =
             |ns| Rate::from_bytes_over(bytes, Nanos(ns)).filter(|_| arrived).map(whole_bytes);
-        let nodes: Vec<NodeResult> =
+        let mut nodes: Vec<NodeResult> =
             copies.iter().flat_map(|copied| nodes(copied, direction)).collect();
+        nodes.iter_mut().for_each(|node| node.add_unchanged(&copy.unchanged));
+        nodes.iter_mut().for_each(|node| node.verified = copy.read_back.verify && node.end.is_ok());
+        let rate = over(head.elapsed_ns);
+        let already = nodes.iter().map(|node| node.already).sum();
+        // What nodes had already came over no wire, so the limit says nothing of the rate.
+        let own = rate.filter(|_| nodes.iter().all(|node| node.already == 0));
+        head.limit = copy.limit.map(|limit| {
+            let achieved = own.map(|own| own as f64 / limit.rate as f64);
+            Limit { achieved, ..limit }
+        });
         Self {
             direction,
-            already: nodes.iter().map(|node| node.already).sum(),
-            unusable: Vec::new(),
+            already,
+            unusable: copy.unusable,
             shared: copies.iter().any(|copied| copied.plan.is_shared),
-            unread: Vec::new(),
-            bytes: copies.iter().map(|copied| copied.plan.layout.length).sum(),
-            in_place: false,
-            off_disk: false,
+            unread: copy.unread,
+            bytes: copies.iter().map(|copied| copied.plan.layout.length).sum::<u64>()
+                + copy.unchanged.bytes,
+            in_place: is_in_place(&copy.path),
+            off_disk: copy.is_off_disk,
             sent_bytes: (direction == Direction::Out)
                 .then(|| copies.iter().map(|copied| copied.outcome.sent_bytes).sum()),
-            rate: over(head.elapsed_ns),
+            rate,
             stream_rate: over(held.saturating_sub(ready)),
-            congestion: None,
+            congestion: copy.congestion,
             nodes,
             stages: copies.iter().flat_map(stages).collect(),
             faults: copies.iter().flat_map(faults).collect(),
             faults_cut_short: copies.iter().flat_map(faults_cut_short).collect(),
-            holders: Vec::new(),
-            tree: None,
+            holders,
+            tree,
             interrupted: copies.iter().any(|copied| copied.outcome.interrupted),
             head,
         }
-    }
-
-    /// Sets the limit of the rate, if known, and the fraction of the limit that the copy reached.
-    pub fn with_limit(mut self, known: Option<Limit>) -> Self {
-        self.head.limit = known.map(|limit| {
-            let achieved =
-                self.rate.filter(|_| self.already == 0).map(|own| own as f64 / limit.rate as f64);
-            Limit { achieved, ..limit }
-        });
-        self
-    }
-
-    /// Sets the congestion control of this machine's data links.
-    pub fn with_congestion(mut self, name: Option<String>) -> Self {
-        self.congestion = name;
-        self
-    }
-
-    /// Sets what the comparison before the copy has found: nodes whose partial file could not be
-    /// used, and for each node that did not read its part of the source, the node and the reason.
-    pub fn with_before(mut self, unusable: Vec<String>, unread: Vec<(String, String)>) -> Self {
-        self.unusable = unusable;
-        let unread = unread.into_iter().map(|(node, reason)| UnreadPart { node, reason });
-        self.unread = unread.collect();
-        self
-    }
-
-    /// Marks the nodes with the verdict ok as verified if `wanted` includes the verification.
-    pub fn with_read_back(mut self, wanted: ReadBack) -> Self {
-        for node in &mut self.nodes {
-            node.verified = wanted.verify && node.end.is_ok();
-        }
-        self
     }
 
     /// Returns the digests of the nodes' files in the format of sha256sum; equal lines appear once.
@@ -270,47 +233,6 @@ impl CopyResult {
         let mut seen = HashSet::new();
         let lines = self.nodes.iter().filter_map(|node| Some(node.checksum.as_ref()?.line()));
         lines.filter(|line| seen.insert(line.clone())).flatten().collect()
-    }
-
-    /// Sets `in_place` if the destination `path` is a device, standard output or a command.
-    pub fn with_path(mut self, path: &[u8]) -> Self {
-        let device = path.starts_with(b"/dev/") && path != b"/dev/null";
-        let memory = path.starts_with(b"/dev/shm/");
-        self.in_place = path.starts_with(b"|") || path == b"-" || device && !memory;
-        self
-    }
-
-    /// Sets whether the source was on no disk of this machine.
-    pub fn with_source_off_disk(mut self, off_disk: bool) -> Self {
-        self.off_disk = off_disk;
-        self
-    }
-
-    /// Adds the bytes of a tree that all nodes had and that were not part of the stream. Set
-    /// `is_bare` if nothing else was sent: then the records that end the stream do not count.
-    pub fn with_unchanged(mut self, bytes: u64, is_bare: bool) -> Self {
-        self.bytes += bytes;
-        for node in &mut self.nodes {
-            node.already += bytes;
-            node.bytes += bytes;
-            if is_bare {
-                node.already = node.bytes;
-            }
-        }
-        self.already = self.nodes.iter().map(|node| node.already).sum();
-        self
-    }
-
-    /// Sets the result of the tree; `None` if no tree was copied.
-    pub fn with_tree(mut self, tree: Option<TreeResult>) -> Self {
-        self.tree = tree;
-        self
-    }
-
-    /// Sets what the holders of a name gave, and why others were left alone.
-    pub fn with_holders(mut self, holders: Vec<HolderShare>) -> Self {
-        self.holders = holders;
-        self
     }
 
     /// Returns the exit code of the command. The command succeeds if at least `min_ok` nodes (by
@@ -324,6 +246,25 @@ impl CopyResult {
     /// Returns whether all of the source could be read.
     pub fn is_whole(&self) -> bool {
         self.tree.as_ref().is_none_or(TreeResult::is_whole)
+    }
+}
+
+/// Returns whether the destination `path` is a device, standard output or a command.
+fn is_in_place(path: &[u8]) -> bool {
+    let device = path.starts_with(b"/dev/") && path != b"/dev/null";
+    let memory = path.starts_with(b"/dev/shm/");
+    path.starts_with(b"|") || path == b"-" || device && !memory
+}
+
+impl NodeResult {
+    /// Adds what was not part of the stream, since all nodes had it.
+    fn add_unchanged(&mut self, unchanged: &Unchanged) {
+        self.already += unchanged.bytes;
+        self.bytes += unchanged.bytes;
+        if unchanged.is_all {
+            // The records that end the stream do not count.
+            self.already = self.bytes;
+        }
     }
 }
 

@@ -32,7 +32,6 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     let launch = &spec.run.launch;
     let (place, target) = Place::enter(context, &interrupts, launch, destination, needs_lab)?;
     spec.slow.refuse_unreachable(target.nodes.len())?;
-    let path = target.path.clone();
     let open = |disk| sources::open(spec, &interrupts, disk);
     let copy = PlannedCopy::opening(open, spec, &place, target, phases)?;
     save(spec, copy.plan())?;
@@ -47,8 +46,9 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     let overtime = Overtime::watch("copying", &interrupts)?;
     let close = |fleet: Fleet, outcome: &Outcome| end(fleet, outcome, &overtime);
     let mut bars = CopyBars::new(context, &spec.run);
-    let (result, _listener) = copy.make(&run, fleet, &mut bars, close)?;
-    end_with(context, spec, &path, &run, &result)
+    let (outcome, _listener) = copy.make(&run, fleet, &mut bars, close)?;
+    let path = outcome.path.clone();
+    end_with(context, spec, &path, &run, &CopyResult::new(&run, outcome))
 }
 
 /// Returns whether each entry that changes is named.

@@ -15,8 +15,8 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_protocol::{StatRequest, TreeStatRequest};
-use garland_results::copied::Copied;
-use garland_results::copy::{CopyResult, Direction};
+use garland_results::copied::{Copied, CopyOutcome, Direction, Unchanged};
+use garland_results::copy::CopyResult;
 use garland_results::head::Phases;
 use garland_results::run::Run;
 use garland_results::tree::TreeResult;
@@ -152,11 +152,24 @@ impl<'a> PlannedGather<'a> {
         let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
         let silent = |at: usize| is_silent(&copies, nodes.get(at));
         children.end(if interrupted { HURRY } else { FAREWELL }, silent);
-        let result = CopyResult::new(&run, Direction::In, &copies, phases)
-            .with_congestion(spec.tuning.congestion_in_force())
-            .with_limit(limit)
-            .with_read_back(spec.checks.read_back)
-            .with_tree(TreeResult::gathered(&tallies, &copies));
+        let tree = TreeResult::gathered(&tallies, &copies);
+        let outcome = CopyOutcome {
+            direction: Direction::In,
+            copies,
+            phases,
+            limit,
+            congestion: spec.tuning.congestion_in_force(),
+            unchanged: Unchanged::default(),
+            unusable: Vec::new(),
+            unread: Vec::new(),
+            path: Vec::new(),
+            // Only sources of this machine can be off its disks.
+            is_off_disk: false,
+            read_back: spec.checks.read_back,
+            tree,
+            holders: Vec::new(),
+        };
+        let result = CopyResult::new(&run, outcome);
         run.keep("result.json", &result)?;
         Ok(result)
     }
