@@ -171,7 +171,7 @@ mod tests {
     fn what_has_no_room_is_counted() {
         let room = 10 * part(0).bytes();
         let cut = Absence { parts: (0..10).map(part).collect(), ..thousand() };
-        assert_eq!(thousand().into_messages(room), [cut.clone()]);
+        assert_eq!(thousand().into_messages(room), std::slice::from_ref(&cut));
         let mut list = AbsenceList::default();
         thousand().into_messages(ABSENCE_MAX).into_iter().for_each(|part| list.add(part, room));
         assert_eq!(*list.absence(), cut);

@@ -47,7 +47,7 @@ fn all_entries_that_failed_are_in_the_result_and_a_command_shows_them() {
     for number in 1..=7 {
         write(&scratch, &format!("t/{number}"), b"new");
         // A directory there is never replaced by a file, nor one here by a file there.
-        fs::create_dir_all(scratch.path(&format!("roots/local1/t/{number}"))).expect("it can be");
+        fs::create_dir_all(scratch.path(format!("roots/local1/t/{number}"))).expect("it can be");
         write(&scratch, &format!("roots/local2/t/{number}"), b"ok");
     }
     let garland = garland(&scratch);

@@ -194,7 +194,7 @@ fn a_directory_in_place_of_the_spool_is_neither_read_nor_written() {
     fs::rename(&path, &away).unwrap();
     fs::create_dir_all(path.join(DONE)).unwrap();
     fs::write(path.join("a"), "foreign").unwrap();
-    assert_eq!(spool.0.entries().unwrap().entries, [entry.clone()]);
+    assert_eq!(spool.0.entries().unwrap().entries, std::slice::from_ref(&entry));
     let text = io::read_to_string(spool.0.open_file(&entry).unwrap()).unwrap();
     assert_eq!(text, "own");
     spool.0.keep_result(&entry, &"waits").unwrap();
