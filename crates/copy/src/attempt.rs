@@ -8,7 +8,7 @@ use garland_core::plan::{NodeId, Plan, Stripes};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::join_listener::JoinListener;
 use garland_protocol::{Encoding, Injection};
-use garland_results::copied::UnreadPart;
+use garland_results::copy_outcome::UnreadPart;
 use garland_results::head::Phases;
 use garland_results::run::Run;
 use garland_sys::mptcp::Transport;

@@ -15,7 +15,7 @@ use crate::changes::Changes;
 use crate::place::Place;
 use crate::source::CopySource;
 use crate::spec::{Comparison, CopySpec};
-use garland_results::copied::UnreadPart;
+use garland_results::copy_outcome::UnreadPart;
 use garland_results::head::Phases;
 use garland_results::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};

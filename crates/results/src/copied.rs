@@ -1,73 +1,8 @@
-//! Completed copies, from which their result is made.
+//! A completed copy.
 
 use garland_control::Outcome;
 use garland_core::plan::Plan;
-use garland_protocol::{ReadBack, Verdict};
-use serde::{Deserialize, Serialize};
-
-use crate::head::Phases;
-use crate::limit::Limit;
-use crate::names::HolderShare;
-use crate::tree::TreeResult;
-
-/// All that a command has learned of its copies. The result of the command is made of it, once.
-pub struct CopyOutcome {
-    /// From this machine to nodes, or from them.
-    pub direction: Direction,
-    /// The copies, which ran at the same time.
-    pub copies: Vec<Copied>,
-    /// The phases of the command before the copies.
-    pub phases: Phases,
-    /// The highest rate that wires and processors allow; `None` if it is unknown.
-    pub limit: Option<Limit>,
-    /// The congestion control of this machine's data links; `None` if unknown.
-    pub congestion: Option<String>,
-    /// What was left out, since all nodes had it.
-    pub unchanged: Unchanged,
-    /// The names of nodes whose partial file from an interrupted copy could not be used.
-    pub unusable: Vec<String>,
-    /// Nodes that should have read a part of the source themselves but did not.
-    pub unread: Vec<UnreadPart>,
-    /// The path on the nodes; empty for a copy from nodes.
-    pub path: Vec<u8>,
-    /// Whether the source was on no disk of this machine.
-    pub is_off_disk: bool,
-    /// What was read back at the end.
-    pub read_back: ReadBack,
-    /// What of a tree was read; `None` if no tree was copied.
-    pub tree: Option<TreeResult>,
-    /// What the holders of a name gave, and why others were left alone.
-    pub holders: Vec<HolderShare>,
-}
-
-/// What was not part of a copy's stream, since all nodes had it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unchanged {
-    /// Its length in bytes.
-    pub bytes: u64,
-    /// Whether it is all of the source.
-    pub is_all: bool,
-}
-
-/// A node that should have read a part of the source itself, and why it did not.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct UnreadPart {
-    /// The node's name.
-    pub node: String,
-    /// Why it did not.
-    pub reason: String,
-}
-
-/// The direction of a copy, as seen from this machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From this machine to nodes.
-    #[default]
-    Out,
-    /// From nodes to this machine.
-    In,
-}
+use garland_protocol::Verdict;
 
 /// A completed copy: its plan and its outcome.
 pub struct Copied {

@@ -11,9 +11,8 @@ use garland_protocol::{Absence, Slow, Stage, StageDepth, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::checksums::ChecksumResult;
-use crate::copied::{Copied, CopyOutcome, Unchanged, UnreadPart};
-
-pub use crate::copied::Direction;
+use crate::copied::Copied;
+use crate::copy_outcome::{CopyOutcome, Direction, Unchanged, UnreadPart};
 use crate::head::{Head, NodeEnd, NodeVerdict};
 use crate::left_out::{LeftOutResult, SHOWN_MAX};
 use crate::limit::Limit;

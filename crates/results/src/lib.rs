@@ -10,6 +10,7 @@ pub mod background;
 pub mod checksums;
 pub mod copied;
 pub mod copy;
+pub mod copy_outcome;
 pub mod explain;
 pub mod head;
 pub mod kept;
