@@ -242,6 +242,25 @@ fn a_downstream_that_never_resumes_costs_its_own_link() {
 }
 
 #[test]
+fn who_sends_frames_without_end_before_resume_costs_its_own_link() {
+    for (frames, told) in [
+        (vec![Event::Requested(2, Kind::Again, 0)], "a request before Resume"),
+        (
+            vec![Event::Have(2, 0, [0; 32]), Event::Have(2, 0, [0; 32])],
+            "more reports of blocks than there are blocks",
+        ),
+    ] {
+        let mut middle = Middle::new(false);
+        middle.after(route(Some(1), Some(2)));
+        middle.after(Event::Opened(Up, 1));
+        middle.after(Event::Opened(Down, 2));
+        let orders: Vec<_> = frames.into_iter().flat_map(|frame| middle.after(frame)).collect();
+        let reason = format!("protocol error: {told}");
+        assert_eq!(orders, [Order::Close(Down, 2), Order::ReportLost(Down, 2, reason)]);
+    }
+}
+
+#[test]
 fn side_links_never_share_a_key_however_often_they_repair() {
     let newest = |epoch: u32, repairs: u64| {
         let mut middle = Middle::new(true);

@@ -14,6 +14,8 @@ pub(super) struct Down {
     /// The ordinal of the next block that the downstream expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
+    /// The number of frames in which the downstream has reported blocks before its `Resume`.
+    pub(super) reports: u64,
     /// The blocks that the downstream has, if it has reported any.
     pub(super) has: Option<BlockSet>,
     pub(super) ended: bool,
@@ -27,6 +29,7 @@ impl Down {
             resumed: false,
             next: 0,
             again: VecDeque::new(),
+            reports: 0,
             has: None,
             ended: false,
         }

@@ -34,8 +34,17 @@ impl Relay {
     /// them (`Again`), it still gets the block.
     pub(super) fn note_have(&mut self, epoch: u32, first: u64, bits: &[u8; 32]) {
         let end = self.blocks.end;
-        let down = self.downs.iter_mut().find(|down| down.epoch == epoch);
-        let Some(down) = down.filter(|_| first < end) else { return };
+        let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
+        if !down.resumed {
+            // Frames without end would keep the link from becoming overdue.
+            down.reports += 1;
+            if down.reports > end / BLOCKS_PER_FRAME + 1 {
+                return self.refuse_down(epoch, "more reports of blocks than there are blocks");
+            }
+        }
+        if first >= end {
+            return;
+        }
         let has = down.has.get_or_insert_with(|| BlockSet::new(end));
         for at in (0..BLOCKS_PER_FRAME).filter(|at| bits[(at / 8) as usize] >> (at % 8) & 1 == 1) {
             has.insert(first.saturating_add(at));

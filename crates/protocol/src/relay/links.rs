@@ -102,15 +102,15 @@ impl Relay {
             // A repeated frame: the downstream would be fed the same blocks again under the same
             // keys.
             Kind::Resume if down.resumed => {
-                self.orders.push_back(RelayOrder::Close(LinkSide::Down, epoch));
-                let reason = "protocol error: second Resume on one link".to_owned();
-                self.lost(LinkSide::Down, epoch, reason);
+                self.refuse_down(epoch, "second Resume on one link");
             }
             Kind::Resume => {
                 down.resumed = true;
                 down.ended = false;
                 down.next = index.min(self.blocks.len());
             }
+            // Frames without end would keep the link from becoming overdue.
+            _ if down.is_awaited() => self.refuse_down(epoch, "a request before Resume"),
             Kind::Again => {
                 let room = down.again.len() < AGAIN_MAX && !down.again.contains(&index);
                 if room && self.blocks.ordinal(index).is_some() {
@@ -119,6 +119,12 @@ impl Relay {
             }
             _ => {}
         }
+    }
+
+    /// Closes a link downstream on which came what no honest node sends.
+    pub(super) fn refuse_down(&mut self, epoch: u32, what: &str) {
+        self.orders.push_back(RelayOrder::Close(LinkSide::Down, epoch));
+        self.lost(LinkSide::Down, epoch, format!("protocol error: {what}"));
     }
 
     pub(super) fn opened(&mut self, side: LinkSide, epoch: u32, sink: &mut Sink) {
