@@ -411,6 +411,9 @@ impl TreeSource {
     /// Returns whether a file with another stamp still has the bytes of the first reading: touch,
     /// chmod, mv and ln of a file change no byte of it. Reads it again.
     fn is_same_again(&self, open: &mut Opener, number: u32, stamp: Stamp) -> bool {
+        if stamp.length() > REREAD_MAX {
+            return false;
+        }
         let Some(wanted) = self.fingerprints.lock().get(number as usize).copied() else {
             return false;
         };
@@ -443,6 +446,10 @@ impl TreeSource {
 const CHANGED: &str = "it changed while it was copied";
 const OF_FAILED: &str = "it is a hard link to a file that could not be copied";
 const EMPTY: &str = "it has content although its length is 0, like files in /proc";
+
+/// The length in bytes up to which a file that was touched is read again in the middle of a copy.
+/// All other readers wait meanwhile, and a wait that lasts for a minute would end the copy.
+const REREAD_MAX: u64 = 64 << 20;
 
 /// The number of readings after which a file counts as changed whose stamp changes all the time.
 const READINGS_MAX: u32 = 3;
@@ -679,6 +686,21 @@ mod tests {
             read_blocks(&tree, layout, 4..layout.blocks());
             assert_eq!(tree.left_out().len(), missed, "{:?}", tree.left_out());
         }
+    }
+
+    #[test]
+    fn a_large_file_that_is_touched_holds_up_no_reader() {
+        const BLOCK: u32 = 1 << 20;
+        let dir = Scratch::new("tree-touched-large");
+        let path = dir.join("from/f");
+        fs::create_dir(dir.join("from")).unwrap();
+        File::create_new(&path).unwrap().set_len(REREAD_MAX + 1).unwrap();
+        let tree = tree_of(dir.join("from/"));
+        let layout = Layout { length: tree.length(), block_size: BLOCK, open: false };
+        read_blocks(&tree, layout, 0..4);
+        change_stamp(&path, &HARMLESS[0]);
+        read_blocks(&tree, layout, 4..layout.blocks());
+        assert_eq!(tree.left_out().len(), 1, "it is not read again");
     }
 
     #[test]
