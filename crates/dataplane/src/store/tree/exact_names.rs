@@ -21,6 +21,10 @@ use rustix::io::Errno;
 /// again for each name that is in doubt.
 const LISTED_MAX: usize = 1 << 20;
 
+/// The maximum number of names that the copy has put in a directory that are remembered. Of more, only the
+/// listing tells whether one takes the place of another.
+const NOTED_MAX: usize = 1 << 20;
+
 /// The number of names that the copy puts in a directory before it looks whether the file system
 /// tells case apart there, so that it need not remember all of them.
 const UNPROVEN: usize = 64;
@@ -85,12 +89,12 @@ impl ExactNames {
         let key = self.key(name);
         let mut known = self.known.lock();
         let rivals = known.rivals(&key);
-        if rivals.is_empty() {
-            let is_exact = key.is_plain
-                && (has_no_letters(name) || known.looks_whether_case_is_apart(folder, name));
-            if is_exact || known.listed.contains(&key.exact) {
-                return Ok(None);
-            }
+        let is_exact = rivals.is_empty()
+            && key.is_plain
+            && (has_no_letters(name) || known.looks_whether_case_is_apart(folder, name));
+        // Names that were listed side by side are two files, also if the listing is an old one.
+        if is_exact || known.listed.contains(&key.exact) && known.lists_all(&rivals) {
+            return Ok(None);
         }
         let mut folded = None;
         for _ in 0..LISTINGS {
@@ -117,6 +121,9 @@ impl ExactNames {
             if known.tells_case_apart || is_due && known.looks_whether_case_is_apart(folder, name) {
                 return;
             }
+        }
+        if known.plain.len() + known.other.len() >= NOTED_MAX {
+            return;
         }
         let key = self.key(name);
         let names = if key.is_plain { &mut known.plain } else { &mut known.other };
@@ -190,6 +197,10 @@ impl Known {
             self.tells_case_apart = true;
             self.plain = HashMap::new();
         }
+    }
+
+    fn lists_all(&self, names: &[u64]) -> bool {
+        names.iter().all(|name| self.listed.contains(name))
     }
 
     /// Returns the names that the copy has put here and that a file system may take for this one.
@@ -280,6 +291,14 @@ mod tests {
             fs::write(dir.join(name), b"").unwrap();
             assert_eq!(names.folded(&folder, name.as_bytes()).unwrap(), None, "{name}");
         }
+        for name in ["0~a", "0~A", "1~a", "1~A"] {
+            fs::write(dir.join(name), b"").unwrap();
+            names.note(&folder, name.as_bytes());
+        }
+        assert_eq!(names.folded(&folder, b"0~A").unwrap(), None);
+        fs::remove_file(dir.join("1~A")).unwrap();
+        let listed_before = names.folded(&folder, b"1~A").unwrap();
+        assert_eq!(listed_before, None, "one listing does for all pairs");
         let is_missing = names.folded(&folder, b"missing.").unwrap_err().kind();
         assert_eq!(is_missing, io::ErrorKind::NotFound);
     }
