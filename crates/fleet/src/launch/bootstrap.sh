@@ -41,12 +41,13 @@ become() {
 };
 mine() { [ -d "$1" ] && [ -O "$1" ]; };
 # A directory that this user has just created has the mode of the umask below. What is checked and changed
-# is the directory that was entered: the name $1 may mean a link by now. It does not if it has the inode
-# of that directory at last, and then no other user can give the name away, as in /tmp.
+# is the directory that was entered: the name $1 may mean a link, before or by now. It does not if it has
+# the inode of that directory, and if so at last, no other user can give the name away, as in /tmp.
+entered() { [ "$(stat -c %d:%i . 2>/dev/null)" = "$(stat -c %d:%i "$1" 2>/dev/null)" ]; };
 private() {
   o=; if [ -d "$1" ]; then o=old; else mkdir -p "$1" 2>/dev/null; fi;
-  ( cd "$1" 2>/dev/null && mine . && { [ -z "$o" ] || chmod 700 .; } && [ -w . ] &&
-    [ "$(stat -c %d:%i . 2>/dev/null)" = "$(stat -c %d:%i "$1" 2>/dev/null)" ] );
+  ( cd "$1" 2>/dev/null && mine . && entered "$1" && { [ -z "$o" ] || chmod 700 .; } && [ -w . ] &&
+    entered "$1" );
 };
 h=host; read -r h </proc/sys/kernel/hostname;
 i=boot; read -r i </proc/sys/kernel/random/boot_id; i=${i%%-*};

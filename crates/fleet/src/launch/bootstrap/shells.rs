@@ -222,6 +222,22 @@ fn a_link_that_takes_the_name_of_the_programs_directory_is_not_followed() {
 }
 
 #[test]
+fn a_link_that_has_the_name_of_the_programs_directory_changes_nothing() {
+    everywhere("linked", |node| {
+        let ours = program("ours");
+        let _ = node.put("victim/b", b"", 0o600);
+        let victim = node.home.join("victim");
+        set_mode(&victim, 0o755);
+        let _ = node.put(".cache/a", b"", 0o600);
+        std::os::unix::fs::symlink(&victim, node.home.join(".cache/garland")).expect("it is made");
+        let said = node.launch(&ours);
+        let mode = fs::metadata(&victim).expect("it is there").mode();
+        assert_eq!(mode & 0o777, 0o755, "{said}");
+        assert!(said.contains("ours agent\n"), "it is stored elsewhere: {said}");
+    });
+}
+
+#[test]
 fn wrong_bytes_never_run() {
     everywhere("sent", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
