@@ -17,6 +17,9 @@ use crate::left_out::{LeftOutResult, SHOWN_MAX};
 /// JSON object contains.
 const KEPT_MAX: usize = 1000;
 
+/// The maximum length in bytes of the paths and reasons of missed entries that are kept.
+const MISSED_BYTES_MAX: usize = 4 << 20;
+
 /// What was copied of a tree, and what was not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TreeResult {
@@ -31,7 +34,8 @@ pub struct TreeResult {
     missed: usize,
     /// The number of entries that were skipped by design, such as sockets.
     skipped: usize,
-    /// The entries that were not copied: first the missed, then at most [`KEPT_MAX`] skipped ones.
+    /// The entries that were not copied: first the missed, as far as [`MISSED_BYTES_MAX`] has room
+    /// for them, then at most [`KEPT_MAX`] skipped ones.
     left_out: Vec<LeftOutResult>,
     /// The number of directories in which nothing was removed because one of their entries could
     /// not be copied.
@@ -45,8 +49,14 @@ impl TreeResult {
     /// left out.
     pub fn new(tally: Tally, left_out: &[LeftOut]) -> Self {
         let missed = left_out.iter().filter(|left| left.failed).count();
-        // List first the entries that should have been copied: all, since each has to be mended.
-        let first = left_out.iter().filter(|left| left.failed);
+        // List first the entries that should have been copied, since each has to be mended.
+        let mut room = MISSED_BYTES_MAX;
+        let first = left_out.iter().filter(|left| left.failed).take_while(|left| {
+            let needed = left.path.as_os_str().len() + left.reason.len();
+            let fits = needed <= room;
+            room = room.saturating_sub(needed);
+            fits
+        });
         let all = first.chain(left_out.iter().filter(|left| !left.failed).take(KEPT_MAX));
         Self {
             files: tally.files,
