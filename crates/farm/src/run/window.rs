@@ -133,7 +133,9 @@ impl Guarded {
         let mut states = vec![places.base().to_owned()];
         states.extend(real(states.iter()));
         let searched = std::env::var_os("PATH").unwrap_or_default();
-        let searched = std::env::split_paths(&searched).filter(|folder| folder.is_absolute());
+        // A relative directory is searched below the current one, and an empty name stands for that.
+        let absolute = |folder: PathBuf| std::path::absolute(Path::new(".").join(folder)).ok();
+        let searched = std::env::split_paths(&searched).filter_map(absolute);
         let mut programs: Vec<PathBuf> = searched.collect();
         programs.extend(real(programs.iter()));
         Self { programs, homes, states }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use garland_core::printable;
+
 use super::query::Query;
 use crate::names::{
     MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameRecord,
@@ -147,7 +149,10 @@ impl Answering {
                 self.answer.key = Some(key);
                 Ok(false)
             }
-            NamesEvent::End(result) => result.map(|()| true),
+            // An agent's reason is shown among this program's own lines.
+            NamesEvent::End(result) => {
+                result.map(|()| true).map_err(|reason| printable::line(&reason))
+            }
             NamesEvent::Path(_)
             | NamesEvent::Piece(..)
             | NamesEvent::Kept(_)
