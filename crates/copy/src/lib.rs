@@ -18,7 +18,7 @@ mod handling;
 mod incremental;
 mod injections;
 pub mod known_wires;
-pub mod limit;
+mod limit;
 pub mod lists;
 pub mod observer;
 pub mod overtime;

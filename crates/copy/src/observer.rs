@@ -1,4 +1,4 @@
-//! Who is told of copies while they are made.
+//! Receives the progress of copies.
 
 use garland_control::Progress;
 use garland_core::plan::Plan;
@@ -6,7 +6,7 @@ use garland_terminal::failure::Failure;
 
 use super::changes::Changes;
 
-/// Is told of copies while they are made. It is called from the threads that make them, one at a time.
+/// Receives the progress of copies. It is called from the threads that make them, one at a time.
 pub trait Observer: Send {
     /// These entries change on the nodes.
     ///

@@ -7,13 +7,17 @@ use std::sync::Arc;
 
 use garland_core::cluster::Node;
 use garland_fleet::args::Launch;
+use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::destination;
 use garland_fleet::inventory::Inventory;
 use garland_lab::Lab;
 use garland_results::places::Places;
+use garland_results::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
+
+use super::spec::RunOptions;
 
 /// The place from which a command copies. A process enters it once, before it starts threads.
 pub struct Place {
@@ -84,6 +88,21 @@ impl Place {
             lab,
             here: None,
         })
+    }
+
+    /// Returns the builder of a fleet on `nodes` that ends with this place's interrupts.
+    pub fn builder<'a>(
+        &'a self,
+        options: &'a RunOptions,
+        nodes: &'a [Node],
+        run: &Run,
+    ) -> FleetBuilder<'a> {
+        let Self { context, interrupts, inventory, places, lab, .. } = self;
+        FleetBuilder {
+            interrupts: Some(Arc::clone(interrupts)),
+            quiet: options.is_quiet || context.json,
+            ..FleetBuilder::new(nodes, inventory, places, &options.launch, run, lab.as_ref())
+        }
     }
 
     /// Stays on this machine, for a copy to `path` here. In results this machine is the node `name`.

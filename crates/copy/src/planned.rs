@@ -1,7 +1,5 @@
 //! A copy to nodes: plan, fleet, comparison, copy, result.
 
-use std::sync::Arc;
-
 use garland_control::Outcome;
 use garland_core::cluster::Node;
 use garland_core::plan::Plan;
@@ -144,7 +142,7 @@ impl<'a> PlannedCopy<'a> {
         builder(self.spec, self.place, &self.planned.nodes, &self.injections.clocks, run).assemble()
     }
 
-    /// Makes the copy on `fleet`, the agents of the plan's nodes; `observer` is told of its progress. When all is
+    /// Makes the copy on `fleet`, the agents of the plan's nodes, and reports its progress to `observer`. When all is
     /// copied, `close` gets the agents, and why others cannot be used, in the order of the result's nodes; the time
     /// of the result includes it. Nodes that join read the result, so the listener must live until that is saved.
     ///
@@ -238,15 +236,11 @@ fn builder<'a>(
     clocks: &'a [(String, ClockFault)],
     run: &Run,
 ) -> FleetBuilder<'a> {
-    let Place { context, interrupts, inventory, places, lab, here } = place;
-    let launch = &spec.run.launch;
     FleetBuilder {
-        here: here.clone(),
-        inventory: Some(inventory),
-        interrupts: Some(Arc::clone(interrupts)),
-        quiet: spec.run.is_quiet || context.json,
+        here: place.here.clone(),
+        inventory: Some(&place.inventory),
         clocks,
-        ..FleetBuilder::new(nodes, inventory, places, launch, run, lab.as_ref())
+        ..place.builder(&spec.run, nodes, run)
     }
 }
 

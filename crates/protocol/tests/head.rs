@@ -685,7 +685,8 @@ fn who_claims_to_open_its_file_does_not_hold_up_its_feeder_for_ever() {
         head.handle(now, Event::From(NodeId(1), FromAgent::Heartbeat(Vec::new())));
         head.handle(now, Event::From(NodeId(2), FromAgent::Heartbeat(vec![(COPY, report)])));
         for (_, epoch) in links(&head, NodeId(2)).into_iter().filter(|it| it.0 == LinkSide::Up) {
-            let (side, reason) = (LinkSide::Down, "it asked for no blocks".to_owned());
+            let side = LinkSide::Down;
+            let reason = "it asked for no blocks".to_owned();
             let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side, reason };
             head.handle(now, Event::From(NodeId(1), lost));
         }

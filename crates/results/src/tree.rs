@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use garland_core::printable;
 use garland_dataplane::{LeftOut, Tally};
-use garland_protocol::Absent;
+use garland_protocol::{ABSENCE_MAX, Absent};
 use serde::{Deserialize, Serialize};
 
 use crate::copied::Copied;
@@ -16,9 +16,6 @@ use crate::left_out::{LeftOutResult, SHOWN_MAX};
 /// The maximum number of skipped entries, and of directories in which nothing was removed, that the
 /// JSON object contains.
 const KEPT_MAX: usize = 1000;
-
-/// The maximum length in bytes of the paths and reasons of missed entries that are kept.
-const MISSED_BYTES_MAX: usize = 4 << 20;
 
 /// What was copied of a tree, and what was not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,7 +31,7 @@ pub struct TreeResult {
     missed: usize,
     /// The number of entries that were skipped by design, such as sockets.
     skipped: usize,
-    /// The entries that were not copied: first the missed, as far as [`MISSED_BYTES_MAX`] has room
+    /// The entries that were not copied: first the missed, as far as [`ABSENCE_MAX`] has room
     /// for them, then at most [`KEPT_MAX`] skipped ones.
     left_out: Vec<LeftOutResult>,
     /// The number of directories in which nothing was removed because one of their entries could
@@ -50,7 +47,7 @@ impl TreeResult {
     pub fn new(tally: Tally, left_out: &[LeftOut]) -> Self {
         let missed = left_out.iter().filter(|left| left.failed).count();
         // List first the entries that should have been copied, since each has to be mended.
-        let mut room = MISSED_BYTES_MAX;
+        let mut room = ABSENCE_MAX;
         let first = left_out.iter().filter(|left| left.failed).take_while(|left| {
             let needed = left.path.as_os_str().len() + left.reason.len();
             let fits = needed <= room;

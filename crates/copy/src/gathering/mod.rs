@@ -10,7 +10,7 @@ use garland_control::stat;
 use garland_core::cluster::{Node, nodelist::fold};
 use garland_core::plan::Plan;
 use garland_dataplane::Tally;
-use garland_fleet::builder::{Children, Fleet, FleetBuilder};
+use garland_fleet::builder::{Children, Fleet};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
@@ -82,7 +82,7 @@ impl<'a> PlannedGather<'a> {
         let place = Place::among(context, &interrupts, inventory, launch, &nodes, true)?;
         let run = Run::begin_keeping(&place.places, "cp", spec.run.keep_traces)?;
         spec.run.command_line.iter().try_for_each(|line| line.keep(&run))?;
-        let Fleet { agents, children } = assemble(spec, &place, &nodes, &run)?;
+        let Fleet { agents, children } = place.builder(&spec.run, &nodes, &run).assemble()?;
         let overtime = Overtime::watch("copying", &place.interrupts)?;
         let replies = stat(agents, &here.stat_request(spec), Some(&place.interrupts));
         let seen = replies.or_nothing("asking the nodes for their files")?;
@@ -111,7 +111,7 @@ impl<'a> PlannedGather<'a> {
         self.children.end(FAREWELL, |_| false);
     }
 
-    /// Makes the copies; `observer` is told of their progress.
+    /// Makes the copies, and reports their progress to `observer`.
     ///
     /// # Errors
     /// When the plans or the result cannot be stored.
@@ -174,18 +174,6 @@ impl<'a> PlannedGather<'a> {
         run.keep("result.json", &result)?;
         Ok(result)
     }
-}
-
-/// Connects to the agents of `nodes`; starts those that are missing.
-fn assemble(spec: &CopySpec, place: &Place, nodes: &[Node], run: &Run) -> Result<Fleet, Failure> {
-    let Place { context, interrupts, inventory, places, lab, .. } = place;
-    let launch = &spec.run.launch;
-    let builder = FleetBuilder {
-        interrupts: Some(Arc::clone(interrupts)),
-        quiet: spec.run.is_quiet || context.json,
-        ..FleetBuilder::new(nodes, inventory, places, launch, run, lab.as_ref())
-    };
-    builder.assemble()
 }
 
 /// Whether a node has died or hangs in any of the copies; the command then does not wait for the

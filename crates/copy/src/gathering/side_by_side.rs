@@ -32,7 +32,7 @@ pub struct Common<'a> {
     pub interrupts: &'a Interrupts,
 }
 
-/// Runs all copies; `observer` is told of their progress.
+/// Runs all copies, and reports their progress to `observer`.
 pub fn run_all(
     tasks: Vec<GatherTask>,
     common: &Common<'_>,

@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_file_is_the_same_by_all_its_names_until_it_is_forgotten() {
-        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
+        let inodes = Inodes::default();
+        let root = Inode::root(16, 0);
         inodes.keep(Arc::clone(&root));
         let one = inodes.tell(&root, b"a", &attr(5));
         let two = inodes.tell(&root, b"b", &attr(5));
@@ -178,7 +179,8 @@ mod tests {
 
     #[test]
     fn a_file_that_gets_new_names_without_end_takes_no_more_room() {
-        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
+        let inodes = Inodes::default();
+        let root = Inode::root(16, 0);
         inodes.keep(Arc::clone(&root));
         let names = || inodes.lock().by_name.len();
         let mut told = 0;
@@ -225,7 +227,8 @@ mod tests {
 
     #[test]
     fn names_move_with_their_folders_and_are_lost_when_replaced() {
-        let (inodes, root) = (Inodes::default(), Inode::root(16, 0));
+        let inodes = Inodes::default();
+        let root = Inode::root(16, 0);
         let folder = inodes.tell(&root, b"d", &attr(1));
         let file = inodes.tell(&folder, b"f", &attr(2));
         let other = inodes.tell(&root, b"o", &attr(3));

@@ -468,7 +468,8 @@ impl<'a> FarmHead<'a> {
     fn give_up_answer(&mut self, job: usize, now_ns: u64) {
         // The loss of its node may have ended it meanwhile.
         let Some(live) = self.live.get(&job) else { return };
-        let (node, step) = (live.node, live.step);
+        let node = live.node;
+        let step = live.step;
         let number = self.farm.jobs()[job].number;
         let name = &self.names[node];
         match step {

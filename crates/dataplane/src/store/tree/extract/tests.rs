@@ -335,7 +335,8 @@ fn an_owner_that_a_file_system_refuses_is_named_if_root_copies() {
     let other = Meta { owner: (1234, 1234), ..meta(0o640) };
     let link = Record::Link { name: b"l".to_vec(), meta: other.clone(), target: b"x".to_vec() };
     let folder = Record::Enter { name: b"d".to_vec(), meta: other.clone() };
-    let (name, length) = (b"f".to_vec(), 0);
+    let name = b"f".to_vec();
+    let length = 0;
     let file = Record::File { name, meta: other, length, sparse: false, linked: false };
     extractor.apply(file).unwrap();
     extractor.finish(true).unwrap();
@@ -364,7 +365,8 @@ fn list() -> Vec<u8> {
 
 #[test]
 fn with_attributes_nobody_has_access_whom_the_source_does_not_let_in() {
-    let (access, default) = ("system.posix_acl_access", "system.posix_acl_default");
+    let access = "system.posix_acl_access";
+    let default = "system.posix_acl_default";
     for (lists, has) in [(OtherLists::Go, false), (OtherLists::Stay, true)] {
         let dir = Scratch::new("tree-lists");
         fs::create_dir(dir.join("d")).unwrap();
