@@ -70,7 +70,8 @@ fn is_own(process: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -82,8 +83,12 @@ mod tests {
         };
         assert!(found().is_empty());
         let mut command = Command::new("sh");
-        command.args(["-c", "read end", &word]);
-        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        command.args(["-c", "echo; read end", &word]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // `spawn` returns when its descriptors are closed on exec(2), which is before the kernel
+        // shows the new arguments. What it writes, it writes with those.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         assert_eq!(found(), [child.id()]);
         assert!(command_line(child.id()).unwrap().ends_with(&word));
         child.kill().unwrap();
