@@ -23,7 +23,7 @@ fn run(slurm: &Slurm, before: &[&str], arguments: &[&str]) -> Output {
         .args(["HOME=/mnt/home", "GARLAND_STATE=/mnt/head/state"])
         .arg(format!("SLURM_CONF={}", Slurm::CONF))
         .args(before)
-        .args(["timeout", "--signal=KILL", "20", GARLAND])
+        .args(["timeout", "--signal=KILL", "120", GARLAND])
         .args(arguments);
     command.output().expect("it starts")
 }

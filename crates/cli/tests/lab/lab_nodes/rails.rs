@@ -56,19 +56,32 @@ fn whole(scratch: &Scratch, lab: &Lab, copy: Running) -> f64 {
     result["elapsed_ns"].as_f64().expect("it took some time") / 1e9
 }
 
+/// Returns the bytes that a node has received over each of its two NICs.
+fn received(lab: &Lab, node: &str) -> [u64; 2] {
+    let mut command = lab.command(node, "cat").expect("it is a node of the lab");
+    let output = command.arg("/proc/net/dev").output().expect("it is there");
+    let table = String::from_utf8(output.stdout).expect("it is text");
+    ["eth0:", "eth1:"].map(|nic| {
+        let line = table.lines().find_map(|line| line.trim().strip_prefix(nic));
+        let bytes = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        bytes.unwrap_or_else(|| panic!("no bytes of {nic} {table}"))
+    })
+}
+
 #[test]
-fn two_rails_are_nearly_twice_as_fast_as_one() {
+fn each_of_two_rails_carries_half_and_one_alone_carries_all() {
     let scratch = Scratch::new("rails-two");
     let (stage, lab) = stage(&scratch);
-    let mut ratios = Vec::new();
-    // Other programs can only spoil it.
-    while ratios.last().is_none_or(|ratio| *ratio < 1.6) {
-        assert!(ratios.len() < 4, "two rails over one: {ratios:.2?}");
-        let [one, two] =
-            ["1", "2"].map(|rails| whole(&scratch, &lab, start(&stage, &["--rails", rails])));
-        ratios.push(one / two);
+    for (rails, shares) in [("1", [0.95..1.1, 0.0..0.05]), ("2", [0.45..0.6, 0.45..0.6])] {
+        let before = received(&lab, "n3");
+        let seconds = whole(&scratch, &lab, start(&stage, &["--rails", rails]));
+        let after = received(&lab, "n3");
+        println!("{rails} rails: {seconds:.2} s");
+        for (nic, share) in shares.iter().enumerate() {
+            let carried = (after[nic] - before[nic]) as f64 / LENGTH as f64;
+            assert!(share.contains(&carried), "eth{nic} carried {carried:.2} of it, not {share:?}");
+        }
     }
-    println!("two rails over one: {ratios:.2?}");
     drop(stage);
     scratch.assert_nothing_left();
 }

@@ -19,7 +19,7 @@ rate = \"50mbit\"
 
 /// Runs the experiment `text` once, ungraded; what it printed as JSON.
 fn run(scratch: &Scratch, text: &str) -> Value {
-    run_as(scratch, text, &["--quick"], 0)
+    run_as(scratch, text, &["--quick"]).with_code(0)
 }
 
 /// Returns the only repetition of a result.
@@ -30,16 +30,34 @@ fn only(result: &Value) -> &Value {
     &all[0]
 }
 
-/// Runs the experiment `text` with more arguments; what it printed as JSON, after it has ended with `code`.
-fn run_as(scratch: &Scratch, text: &str, more: &[&str], code: i32) -> Value {
+/// An experiment that has ended.
+struct Ended {
+    /// The command's exit code.
+    code: i32,
+    /// What it printed as JSON.
+    result: Value,
+}
+
+impl Ended {
+    /// Returns what was printed, if the exit code was this one.
+    #[track_caller]
+    fn with_code(self, code: i32) -> Value {
+        assert_eq!(self.code, code, "{}", self.result);
+        self.result
+    }
+}
+
+/// Runs the experiment `text` with more arguments.
+fn run_as(scratch: &Scratch, text: &str, more: &[&str]) -> Ended {
     std::fs::write(scratch.path("star.toml"), STAR).expect("it can be written");
     std::fs::write(scratch.path("try.toml"), text).expect("it can be written");
     let path = scratch.path("try.toml").display().to_string();
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
-    let words = [&["scenario", "run", &path, "--json"], more].concat();
-    let said = garland.run(&words).with_code(code);
+    let said = garland.run(&[&["scenario", "run", &path, "--json"], more].concat());
     scratch.assert_nothing_left();
-    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+    let result = serde_json::from_str(&said.out);
+    let result = result.unwrap_or_else(|error| panic!("{error}: {} {}", said.out, said.err));
+    Ended { code: said.code, result }
 }
 
 /// What was predicted of it, and what came of that, if both are told of this many things.
