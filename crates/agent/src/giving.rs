@@ -18,7 +18,6 @@ use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 
 use crate::session::Session;
-use garland_dataplane::carried;
 use garland_sys::clock::after;
 use garland_transport::TICKET_LEN;
 
@@ -27,6 +26,9 @@ const AT_ONCE: usize = 8;
 
 /// The number of tickets that are kept; the oldest are removed first.
 const TICKETS_MAX: usize = 1024;
+
+/// Opens the program as it travels to nodes.
+pub type OpenProgram = fn() -> io::Result<Box<dyn Read>>;
 
 /// Timeout for sending the whole program.
 const WHOLE: Duration = Duration::from_secs(120);
@@ -108,13 +110,13 @@ impl Ticket {
     }
 }
 
-/// Sends the running program, and waits until the peer has received it.
+/// Sends what `open` opens, the program for nodes, and waits until the peer has received it.
 ///
 /// # Errors
-/// When the peer is gone or too slow.
-pub fn give(stream: &mut TcpStream, _leave: &Leave<'_>) -> io::Result<()> {
+/// When the program cannot be opened, or the peer is gone or too slow.
+pub fn give(stream: &mut TcpStream, open: OpenProgram, _leave: &Leave<'_>) -> io::Result<()> {
     let deadline = after(WHOLE);
-    let mut image = carried::for_nodes()?;
+    let mut image = open()?;
     let mut buffer = vec![0; 64 << 10];
     loop {
         let read = image.read(&mut buffer)?;

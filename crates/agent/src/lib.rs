@@ -39,6 +39,7 @@ mod waiter;
 
 pub use agent::{AgentConfig, AgentError};
 pub use farm::{JobExecutor, Place, facts, guard};
+pub use giving::OpenProgram;
 pub use listening::ListenError;
 pub use names::NameStore;
 pub use run::{run_agent, serve};

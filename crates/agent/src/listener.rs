@@ -238,7 +238,7 @@ fn give(
     let leave = agent.tickets.redeem(ticket).ok_or(ChannelError::Refused)?;
     stream.set_read_timeout(Some(limits::GREETING))?;
     stream.set_write_timeout(Some(limits::GREETING))?;
-    log(&match giving::give(stream, &leave) {
+    log(&match giving::give(stream, agent.config.program, &leave) {
         Ok(()) => format!("sent the agent's program to {peer}"),
         Err(error) => format!("cannot send the agent's program to {peer}: {}", reason(&error)),
     });

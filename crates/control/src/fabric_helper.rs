@@ -6,7 +6,7 @@ use std::io::Read;
 use garland_protocol::ToAgent;
 
 use crate::copy::Agent;
-use garland_dataplane::image::Image;
+use crate::program::Image;
 use garland_fabric::find::find;
 
 /// The maximum number of bytes of the program in one message of the control channel.

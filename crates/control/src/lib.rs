@@ -16,6 +16,7 @@ mod farm;
 mod meeting;
 mod names;
 mod outcome;
+pub mod program;
 mod session;
 mod stat;
 mod survey;

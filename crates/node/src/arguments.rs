@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use garland_agent::AgentConfig;
+use garland_control::program;
 use garland_core::cluster::listen::Ports;
 use garland_core::cluster::peer_address;
 use garland_dataplane::Records;
@@ -53,6 +54,7 @@ impl Arguments {
             names: None,
             cluster_key: None,
             syslog: true,
+            program: program::for_nodes,
             transport: Transport::mptcp_if(false),
         };
         let mut arguments = Self { config, clock: None, detach: false, log: None };

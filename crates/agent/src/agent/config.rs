@@ -11,6 +11,7 @@ use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use thiserror::Error;
 
+use crate::giving::OpenProgram;
 use crate::listening::ListenError;
 use garland_dataplane::block_index::Records;
 
@@ -48,6 +49,8 @@ pub struct AgentConfig {
     pub cluster_key: Option<PathBuf>,
     /// Whether sessions and what they do are told to the log of the node's system.
     pub syslog: bool,
+    /// Opens the program that the agent sends to other nodes.
+    pub program: OpenProgram,
     /// The transport of the agent's port. Each copy chooses the transport of the links that it
     /// opens.
     pub transport: Transport,

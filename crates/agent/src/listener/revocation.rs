@@ -383,6 +383,7 @@ fn config() -> AgentConfig {
         names: None,
         cluster_key: None,
         syslog: false,
+        program: || Ok(Box::new(std::io::empty())),
         transport: Transport::Tcp,
     }
 }

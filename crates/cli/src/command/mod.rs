@@ -6,7 +6,7 @@ use garland_commands::{
     cp, down, exec, explain, forecast, key, lab_command, mount_command, net, plan, report, runs,
     status, trace, up,
 };
-use garland_dataplane::carried;
+use garland_control::program;
 use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
 use garland_measure::{balance, disk, doctor, ping, wires};
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Demo(demo) => demo::run(demo),
         Command::Carry { node, output } => {
             let what = format!("cannot write {} with {} in it", output.display(), node.display());
-            carried::carry(node, output).or_nothing(what).map(|()| Exit::Done)
+            program::carry(node, output).or_nothing(what).map(|()| Exit::Done)
         }
         Command::Completions { shell } => completion::script(*shell),
         Command::Man(man) => shell::manual(man),

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use garland_dataplane::Image;
-use garland_dataplane::carried::Carried;
+use garland_control::program::{Carried, Image};
 use garland_sys::process;
 
 use super::error::{LaunchError, cannot};

@@ -491,6 +491,7 @@ pub fn agent(folder: &Path, keys: &KeyPair, head: &KeyPair) -> Process {
         names: None,
         cluster_key: None,
         syslog: false,
+        program: || Ok(Box::new(std::io::empty())),
         transport: Transport::Tcp,
     };
     let serve = || garland_agent::serve(config, |_| Ok(())).expect("the agent serves");

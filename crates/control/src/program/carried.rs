@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::image::{Image, RUNNING};
+use super::image::{Image, RUNNING};
 
 const MAGIC: &[u8; 16] = b"garland-node 1\n\0";
 
