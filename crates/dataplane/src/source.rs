@@ -15,9 +15,9 @@ use std::sync::Arc;
 use garland_core::plan::{Layout, Stripe};
 use garland_protocol::{FileStamp, WINDOW_MAX};
 use garland_sys::confine::Root;
+use garland_sys::holes::data_after;
 use garland_sys::sync::Mutex;
 use rustix::fs::SeekFrom;
-use rustix::io::Errno;
 use thiserror::Error;
 
 pub use self::again::is_same_again;
@@ -246,21 +246,6 @@ impl Source {
                 FeedError::Read(self.name(), reason(&error))
             }
         })
-    }
-}
-
-/// Returns whether a file has no data from `offset` to before `end`.
-pub(crate) fn is_hole(file: &File, offset: u64, end: u64) -> bool {
-    data_after(file, offset) >= end
-}
-
-/// Returns the offset of the first data of a file from `offset` on: the largest number if there is
-/// none, and `offset` if the file system can't tell.
-pub(crate) fn data_after(file: &File, offset: u64) -> u64 {
-    match rustix::fs::seek(file, SeekFrom::Data(offset)) {
-        Ok(data) => data,
-        Err(Errno::NXIO) => u64::MAX,
-        Err(_) => offset,
     }
 }
 

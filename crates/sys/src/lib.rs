@@ -24,6 +24,7 @@ pub mod event;
 pub mod fifo;
 pub mod folder_events;
 pub mod fuse;
+pub mod holes;
 pub mod identity;
 pub mod inherited;
 pub mod init;

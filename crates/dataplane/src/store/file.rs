@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_core::trace::Stage;
 use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
+use garland_sys::holes::is_hole;
 use garland_sys::storage;
 use rustix::fs::{AtFlags, FallocateFlags, FileType, fallocate, fstat, fstatvfs, statat};
 use rustix::io::Errno;
@@ -24,7 +25,6 @@ use super::unset::Unset;
 use super::{Store, StoreError, access, freeing, times};
 use crate::page_cache::{DirectFile, WriteBack};
 use crate::recorder::Collector;
-use crate::source::is_hole;
 
 /// The bits of a mode that a single file may keep.
 const KEPT_BITS: u32 = 0o1777;

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
 use garland_core::trace::Stage;
+use garland_sys::holes::is_hole;
 use garland_sys::storage;
 use rustix::fs::{AtFlags, fstat, statat};
 
@@ -16,7 +17,6 @@ use super::{Store, StoreError};
 use crate::block_index::holding::Holding;
 use crate::block_index::{Existing, stamp};
 use crate::recorder::Collector;
-use crate::source::is_hole;
 
 /// A store for a file that is not written: the commit sets only mode and times, if they were asked
 /// for.

@@ -13,6 +13,7 @@ use garland_core::plan::Layout;
 use garland_core::printable;
 use garland_core::tree::{GOOD, Record, RecordSet, VOID};
 use garland_protocol::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
+use garland_sys::holes::data_after;
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
@@ -28,7 +29,7 @@ use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::{scan, scan_chosen, scan_entry};
 use crate::feed::FeedError;
 use crate::pace::{self, Pace};
-use crate::source::{Content, data_after};
+use crate::source::Content;
 use garland_sys::error::reason;
 
 /// The maximum number of bytes of blocks that are kept because a later block was requested before
