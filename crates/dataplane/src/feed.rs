@@ -4,14 +4,12 @@
 use std::sync::Arc;
 
 use garland_core::trace::Stage;
-use garland_protocol::{
-    Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, StreamEnd, TAG_LEN, content_digest,
-};
-use thiserror::Error;
+use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
 
 use crate::compress::{self, Packer};
 use crate::context::CopyContext;
 use crate::recorder::{At, Recorder};
+use crate::source::FeedError;
 use garland_sys::error::reason;
 
 /// A block as it is sent: its header, its bytes, and the authentication tag if the block is
@@ -25,34 +23,6 @@ pub struct Prepared {
     pub length: usize,
     /// The length of the block in bytes, before it was encoded.
     pub plain: u32,
-}
-
-/// Why a block cannot be sent.
-#[derive(Debug, Error)]
-pub enum FeedError {
-    /// The block cannot be read: the name of the source or store, and the reason.
-    #[error("cannot read {0}: {1}")]
-    Read(String, String),
-    /// The source, or the node's stored file, has changed; its name.
-    #[error("{0} changed while it was copied")]
-    Changed(String),
-    /// What the source has in the place of the block is another than what was sent before; the name
-    /// of the file that has changed. The rest of the source is as it was.
-    #[error("it lacks a block of {0}, which changed after it was sent")]
-    Outdated(String),
-    /// The block is no longer available: a stream has passed it, or files of a tree are missing.
-    /// The name of the source or store, and the index of the block.
-    #[error("cannot read block {1} of {0}: it is no longer available")]
-    Gone(String, u64),
-    /// A stream has ended early, or a remote source has failed; the message.
-    #[error("{0}")]
-    Broken(String),
-    /// The block has not arrived from a remote source yet; it may be requested again.
-    #[error("the block has not arrived yet")]
-    NotYet,
-    /// The block does not exist: the source has ended before.
-    #[error("cannot read the block: the source has only {} blocks", .0.blocks)]
-    Ended(StreamEnd),
 }
 
 /// Prepares the blocks that a lane sends.

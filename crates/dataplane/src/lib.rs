@@ -12,7 +12,7 @@ pub mod budget;
 pub mod calls;
 pub mod compress;
 pub mod context;
-pub mod feed;
+mod feed;
 mod forwarder;
 pub mod gauge;
 pub mod lane;
@@ -39,10 +39,9 @@ pub mod writing;
 
 pub use block_index::{Opened, Records};
 pub use compress::Packing;
-pub use feed::FeedError;
 pub use pace::Pace;
 pub use recorder::Tracing;
-pub use source::{Content, RemoteFile, Source, SourceError, StreamSource, join};
+pub use source::{Content, FeedError, RemoteFile, Source, SourceError, StreamSource, join};
 pub use tree::{
     LeftOut, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread, name_of,
 };

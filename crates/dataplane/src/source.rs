@@ -22,11 +22,10 @@ use thiserror::Error;
 
 pub use self::again::is_same_again;
 pub use self::ahead::{AHEAD, SourceFeeder};
-pub use self::content::{Content, RemoteFile};
+pub use self::content::{Content, FeedError, RemoteFile};
 pub use self::files::join;
 pub use self::stream::StreamSource;
 use crate::block_index::{Opened, Records, stamp};
-use crate::feed::FeedError;
 use crate::pace::{self, Pace};
 use crate::page_cache::ReadAhead;
 use crate::usage::Usage;

@@ -12,10 +12,10 @@ use garland_sys::socket::TcpStream;
 
 use super::Lane;
 use crate::context::{Awaited, LaneCommand, Notice};
-use crate::feed::FeedError;
 use crate::forwarder::{DownstreamWriter, SLICE_MAX};
 use crate::pool::Buffer;
 use crate::recorder::LaneTracer;
+use crate::source::FeedError;
 use crate::writer::Arrived;
 use garland_transport::break_reason;
 

@@ -14,10 +14,10 @@ use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, threads};
 
-use super::Content;
+use super::{Content, FeedError};
 use crate::compress::{self, Packer, are_zeros};
 use crate::context::CopyContext;
-use crate::feed::{FeedError, Feeder, Prepared, Wrapper};
+use crate::feed::{Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
 /// The maximum number of bytes that are prepared ahead of the sender of one lane: what a processor's cache still

@@ -1,9 +1,36 @@
 //! The interface of sources.
 
 use garland_core::plan::Layout;
-use garland_protocol::{Absence, FileStamp};
+use garland_protocol::{Absence, FileStamp, StreamEnd};
+use thiserror::Error;
 
-use crate::feed::FeedError;
+/// Why a block cannot be sent.
+#[derive(Debug, Error)]
+pub enum FeedError {
+    /// The block cannot be read: the name of the source or store, and the reason.
+    #[error("cannot read {0}: {1}")]
+    Read(String, String),
+    /// The source, or the node's stored file, has changed; its name.
+    #[error("{0} changed while it was copied")]
+    Changed(String),
+    /// What the source has in the place of the block is another than what was sent before; the name
+    /// of the file that has changed. The rest of the source is as it was.
+    #[error("it lacks a block of {0}, which changed after it was sent")]
+    Outdated(String),
+    /// The block is no longer available: a stream has passed it, or files of a tree are missing.
+    /// The name of the source or store, and the index of the block.
+    #[error("cannot read block {1} of {0}: it is no longer available")]
+    Gone(String, u64),
+    /// A stream has ended early, or a remote source has failed; the message.
+    #[error("{0}")]
+    Broken(String),
+    /// The block has not arrived from a remote source yet; it may be requested again.
+    #[error("the block has not arrived yet")]
+    NotYet,
+    /// The block does not exist: the source has ended before.
+    #[error("cannot read the block: the source has only {} blocks", .0.blocks)]
+    Ended(StreamEnd),
+}
 
 /// A source, which is read by blocks.
 pub trait Content: Send + Sync {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use garland_core::plan::Layout;
 use garland_protocol::FileStamp;
 
-use super::{Content, Source};
-use crate::feed::FeedError;
+use super::{Content, FeedError, Source};
 
 /// Returns a source that consists of the bytes of all `files`, one after another.
 pub fn join(mut files: Vec<Source>) -> Arc<dyn Content> {

@@ -14,8 +14,7 @@ use garland_sys::event;
 use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{Mode, OFlags};
 
-use super::Content;
-use crate::feed::FeedError;
+use super::{Content, FeedError};
 use crate::shell::Shell;
 use garland_sys::error::reason;
 

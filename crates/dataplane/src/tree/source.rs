@@ -27,9 +27,8 @@ use super::place::{Opener, Place, names_to, path_of, record_of};
 use super::remainder::Remainder;
 use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::{scan, scan_chosen, scan_entry};
-use crate::feed::FeedError;
 use crate::pace::{self, Pace};
-use crate::source::Content;
+use crate::source::{Content, FeedError};
 use garland_sys::error::reason;
 
 /// The maximum number of bytes of blocks that are kept because a later block was requested before
