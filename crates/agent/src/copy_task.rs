@@ -24,13 +24,13 @@ use crate::expected::{Expectation, Expected};
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::context::{CopyConfig, CopyContext, LaneCommand, Notice};
+use garland_dataplane::faults::Faults;
 use garland_dataplane::lanes;
 use garland_dataplane::leaving;
 use garland_dataplane::log::log;
 use garland_dataplane::read_back::read_back;
 use garland_dataplane::recorder::{At, Budget, Collector};
 use garland_dataplane::source::{Content, is_same_again};
-use garland_dataplane::stall::Faults;
 use garland_sys::error::reason;
 
 /// A copy on this agent.

@@ -153,9 +153,7 @@ impl Feeder for StoreFeeder {
         if !is_same {
             return Err(FeedError::Changed(store.name()));
         }
-        if let Some(byte) = member.config.faults.flip(layout.offset(index), length) {
-            buffer[byte] ^= 1;
-        }
+        member.config.faults.flip(layout.offset(index), &mut buffer[..length]);
         let written = match are_zeros {
             true => (Encoding::Zeros, length, 0),
             false => self.pack(&mut buffer, length),

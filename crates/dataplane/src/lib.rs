@@ -12,6 +12,7 @@ pub mod budget;
 pub mod calls;
 pub mod compress;
 pub mod context;
+pub mod faults;
 mod feed;
 mod forwarder;
 pub mod gauge;
@@ -27,7 +28,6 @@ pub mod read_back;
 pub mod recorder;
 pub mod shell;
 pub mod source;
-pub mod stall;
 pub mod store;
 pub mod test_file;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use garland_protocol::{Checksum, ReadBack, Summed, Summing};
 
 use crate::context::CopyContext;
 use crate::recorder::At;
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 
 /// The number of bytes that are read at a time.
 const PIECE: usize = 256 << 10;
@@ -20,7 +20,7 @@ const PIECE: usize = 256 << 10;
 pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let store = &*member.config.store;
     if wanted.verify {
-        member.config.faults.rot().into_iter().for_each(|place| spoil(store, place));
+        member.config.faults.rot(store);
         let over = || member.is_closing();
         store.prove(&member.config.trace, &over)?;
     }
@@ -71,13 +71,4 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
         let _ = member.summed.set(summed);
     }
     Ok(())
-}
-
-/// Inverts the byte at the offset `place` of the store, to emulate a medium that corrupts data.
-fn spoil(store: &dyn Store, place: u64) {
-    let mut byte = [0];
-    if store.read_at(place, &mut byte).is_ok() {
-        // An error leaves the byte unchanged.
-        let _ = store.write_at(place, &[!byte[0]]);
-    }
 }

@@ -14,8 +14,8 @@ use garland_transport::link;
 use super::*;
 use crate::compress::Packing;
 use crate::context::{CopyConfig, LaneCommand, Notice};
+use crate::faults::Faults;
 use crate::source::{FeedError, StreamSource};
-use crate::stall::Faults;
 use crate::store::NoStore;
 use crate::tests::untraced;
 

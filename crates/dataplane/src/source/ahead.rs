@@ -379,9 +379,7 @@ impl Shared {
         if hole {
             self.learn_holes(index, holes, content);
         }
-        if let Some(byte) = self.member.config.faults.flip(layout.offset(index), length) {
-            buffer[byte] ^= 1;
-        }
+        self.member.config.faults.flip(layout.offset(index), &mut buffer[..length]);
         let (form, packed) = match (hole, zeros) {
             (true, _) => (Encoding::Hole, 0),
             (false, true) => (Encoding::Zeros, 0),

@@ -5,6 +5,8 @@ use std::time::Duration;
 use garland_protocol::{Injection, Stall};
 use garland_sys::sync::Mutex;
 
+use crate::store::Store;
+
 /// The faults that are injected into this node; none by default.
 #[derive(Debug, Default)]
 pub struct Faults {
@@ -66,19 +68,25 @@ impl Faults {
         Some(self.fsync).filter(|longer| !longer.is_zero())
     }
 
-    /// Returns the offset in the file of the byte that is to be corrupted on the medium, if any.
-    pub fn rot(&self) -> Option<u64> {
-        self.rot
+    /// Inverts the byte of the store that is to rot, if any, to emulate a medium that corrupts data.
+    pub fn rot(&self, store: &dyn Store) {
+        let Some(place) = self.rot else { return };
+        let mut byte = [0];
+        if store.read_at(place, &mut byte).is_ok() {
+            // An error leaves the byte unchanged.
+            let _ = store.write_at(place, &[!byte[0]]);
+        }
     }
 
-    /// Returns the index, among the `length` bytes at `offset` of the source, of the byte to flip
-    /// in memory; none if it is not among them. Each byte is flipped only once.
-    pub fn flip(&self, offset: u64, length: usize) -> Option<usize> {
+    /// Flips a bit of the byte that is to change in memory, if it is among `bytes`, which are those
+    /// at `offset` of the source. It is flipped only once.
+    pub fn flip(&self, offset: u64, bytes: &mut [u8]) {
         let mut flip = self.flip.lock();
-        let byte = flip.and_then(|place| usize::try_from(place.checked_sub(offset)?).ok());
-        let byte = byte.filter(|byte| *byte < length)?;
-        *flip = None;
-        Some(byte)
+        let Some(at) = flip.and_then(|place| place.checked_sub(offset)) else { return };
+        if let Some(byte) = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at)) {
+            *byte ^= 1;
+            *flip = None;
+        }
     }
 
     /// Returns the injected delay of answers to the head's orders; 0 if there is none.
