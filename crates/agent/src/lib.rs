@@ -24,6 +24,7 @@ mod giving;
 mod known_members;
 mod listener;
 mod listening;
+mod log;
 mod names;
 mod orders;
 mod part_reader;

@@ -15,11 +15,11 @@ use crate::agent::{Agent, OpenSessions};
 use crate::audit::Caller;
 use crate::expected::Expected;
 use crate::giving;
+use crate::log::log;
 use crate::probe;
 use crate::retirement;
 use crate::session::{Session, SessionShare};
 use garland_dataplane::context::{CopyContext, LaneCommand};
-use garland_dataplane::log::log;
 use garland_sys::error::reason;
 use garland_transport::link::Hop;
 use garland_transport::{

@@ -6,13 +6,14 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use garland_core::cluster::listen::{ListenAt, Ports};
-use garland_dataplane::log::log;
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpListener;
 use garland_sys::{nic, ports, tcp};
 use rustix::io::Errno;
 use thiserror::Error;
+
+use crate::log::log;
 
 /// How often a port is asked for that is free at all addresses, if the kernel chooses it.
 const MAX_CHOICES: u32 = 32;

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::time::Duration;
 
-use garland_dataplane::log::log;
 use garland_protocol::{Channel, ChannelError, RetireReply, RetireRequest, spoken};
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, threads};
 use garland_transport::{LinkError, limits};
 
 use crate::agent::{Agent, serves_controller};
+use crate::log::log;
 
 /// How long sessions may take to end whose heads have just ended.
 const LEAVING: Duration = Duration::from_secs(1);

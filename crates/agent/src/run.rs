@@ -10,7 +10,7 @@ use garland_sys::{capabilities, dumpable, limits, threads};
 use crate::agent::{Agent, AgentConfig, AgentError};
 use crate::listener;
 use crate::listening::OpenPort;
-use garland_dataplane::log::log;
+use crate::log::log;
 use garland_sys::error::reason;
 
 /// Runs an agent until it has been idle for the configured time. Prints the ready line once the

@@ -24,8 +24,8 @@ use garland_sys::threads;
 use self::unacknowledged::{UNSETTLED_MAX, Unacknowledged};
 use crate::audit::Caller;
 use crate::conditions;
+use crate::log::log;
 use crate::threads_of_keys::KeyShare;
-use garland_dataplane::log::log;
 use garland_dataplane::tree::TreeSource;
 use garland_transport::limits;
 

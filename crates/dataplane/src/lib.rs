@@ -19,7 +19,6 @@ pub mod gauge;
 pub mod lane;
 pub mod lanes;
 pub mod leaving;
-pub mod log;
 pub mod manifest;
 pub mod pace;
 pub mod page_cache;
@@ -29,7 +28,6 @@ pub mod recorder;
 pub mod shell;
 pub mod source;
 pub mod store;
-pub mod test_file;
 #[cfg(test)]
 mod tests;
 pub mod tree;

@@ -17,10 +17,10 @@ use crate::comparison::Comparison;
 use crate::controller::Controller;
 use crate::copy_task::CopyTask;
 use crate::error::OrderError;
+use crate::log::log;
 use crate::orders::{Begun, Event};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::calls::Calls;
-use garland_dataplane::log::log;
 
 /// The copies in progress. Heartbeats report on them.
 #[derive(Default)]

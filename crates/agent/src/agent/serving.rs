@@ -20,6 +20,7 @@ use crate::exec;
 use crate::expected::Expectation;
 use crate::farm;
 use crate::files;
+use crate::log::log;
 use crate::names::NamesService;
 use crate::orders::{self, Orders};
 use crate::probe;
@@ -27,7 +28,6 @@ use crate::session::Session;
 use crate::stat;
 use crate::survey::Surveyor;
 use crate::waiter::Waiter;
-use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 impl Agent {

@@ -14,7 +14,7 @@ use crate::agent::Agent;
 use crate::disk::place;
 use crate::error::{OrderError, cannot};
 use garland_dataplane::source::Source;
-use garland_dataplane::test_file::TestFile;
+use garland_dataplane::store::TestFile;
 
 /// The number of bytes that are written or read at a time.
 const PIECE: usize = 1 << 20;

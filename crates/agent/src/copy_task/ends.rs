@@ -11,10 +11,13 @@ use garland_protocol::{Begin, Destination, End, Origin, Sink};
 use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::error::OrderError;
+use crate::log::log;
 use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
 use garland_dataplane::context::CopyContext;
 use garland_dataplane::source::{Content, Source, join};
-use garland_dataplane::store::{self, KeptStore, Metadata, NoStore, Present, Store, StoreError};
+use garland_dataplane::store::{
+    self, KeptStore, Metadata, NoStore, Present, Store, StoreError, StorePlace,
+};
 
 /// This agent's endpoint of a copy.
 pub struct Ends {
@@ -59,11 +62,10 @@ impl Ends {
         tag: &str,
         reuse: Option<Reuse>,
     ) -> Result<Self, StoreError> {
-        let (root, layout, disk) = (&agent.root, begin.layout, agent.disk.as_ref());
-        let create = |present| {
-            let parts = (layout, begin.stripe);
-            store::open(destination, root, parts, present, tag, disk, &agent.usage)
-        };
+        let layout = begin.layout;
+        let disk = agent.disk.as_ref();
+        let place = StorePlace { root: &agent.root, tag, disk, usage: &agent.usage, log };
+        let create = |present| store::open(destination, layout, begin.stripe, present, &place);
         let window = || {
             let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
             CopyContext::buffer_count(layout, begin.own_lanes().count(), buffers)

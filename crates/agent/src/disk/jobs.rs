@@ -18,7 +18,7 @@ use super::drive::{Drive, Moved};
 use super::place;
 use super::walk::Walk;
 use crate::error::{OrderError, cannot};
-use garland_dataplane::test_file::TestFile;
+use garland_dataplane::store::TestFile;
 
 /// Bytes of a sequential operation.
 const LONG: u32 = 1 << 20;

@@ -14,7 +14,7 @@ use garland_sys::uring::Ring;
 
 use crate::conditions;
 use crate::error::OrderError;
-use garland_dataplane::test_file::TestFile;
+use garland_dataplane::store::TestFile;
 use garland_sys::error::reason;
 
 /// The reported settings: files in the device's `queue` directory.

@@ -17,7 +17,7 @@ use super::window::Window;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::farm::executor::JobExecutor;
-use garland_dataplane::log::log;
+use crate::log::log;
 use garland_sys::error::reason;
 use garland_sys::removal;
 

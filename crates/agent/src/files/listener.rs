@@ -12,8 +12,8 @@ use garland_sys::tcp::{self, PREFERRED};
 
 use super::link::{Link, Threads};
 use super::service::FileService;
+use crate::log::log;
 use crate::session::Session;
-use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// How long a mount may leave an answer unread before it is considered dead.

@@ -13,8 +13,8 @@ use garland_sys::threads;
 
 use super::siblings;
 use crate::farm::JobsSnapshot;
+use crate::log::log;
 use garland_dataplane::context::CopyContext;
-use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// How long another agent may leave the answer unread. Also the pause when no file descriptor is

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use garland_protocol::{FromAgent, NodeView};
 use garland_sys::{clock, threads};
 
+use crate::log::log;
 use crate::session::Session;
 pub use crate::view::activity::Activity;
-use garland_dataplane::log::log;
 use garland_sys::error::reason;
 
 /// Collects the node's activity in a separate thread, and sends it to the head.

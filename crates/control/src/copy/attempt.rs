@@ -20,7 +20,7 @@ use garland_dataplane::faults::Faults;
 use garland_dataplane::read_back::read_back;
 use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
 use garland_dataplane::source::{Content, is_same_again};
-use garland_dataplane::store::{self, NoStore, Present, Store};
+use garland_dataplane::store::{self, NoStore, Present, Store, StorePlace};
 use garland_dataplane::{lanes, leaving};
 
 /// The result of committing the file on this machine.
@@ -198,9 +198,11 @@ fn near_end(
         }
         Ends::In { destination, .. } => {
             let tag: String = copy.0[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-            let (parts, usage) = ((layout, None), Arc::default());
-            let store =
-                store::open(destination, &Root::Free, parts, Present::Nothing, &tag, None, &usage);
+            let usage = Arc::default();
+            // The head writes no stripes, and only their stores use the log.
+            let log = |_: &str| ();
+            let place = StorePlace { root: &Root::Free, tag: &tag, disk: None, usage: &usage, log };
+            let store = store::open(destination, layout, None, Present::Nothing, &place);
             let store = store.map_err(std::io::Error::other)?;
             let sink = if store.is_ordered() {
                 let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);

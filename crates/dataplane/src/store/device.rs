@@ -32,7 +32,8 @@ impl DeviceStore {
         found: &OwnedFd,
         path: &Path,
         length: Option<u64>,
-        (force, fsync): (bool, bool),
+        force: bool,
+        fsync: bool,
     ) -> Result<Self, StoreError> {
         let failed = |error: &io::Error| StoreError::path("open the device", path.display(), error);
         // O_EXCL: the kernel refuses a device in use, and keeps it from being mounted meanwhile.

@@ -166,7 +166,8 @@ impl FileStore {
     /// directories are created if missing; symbolic links in `below` are not followed.
     pub fn create_below(
         root: &Root,
-        (path, below): (&[u8], &[u8]),
+        path: &[u8],
+        below: &[u8],
         name: &[u8],
         size: Size,
         tag: &str,

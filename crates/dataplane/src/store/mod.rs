@@ -21,6 +21,7 @@ mod scratch;
 mod special;
 mod stripe;
 mod stripe_files;
+mod test_file;
 mod times;
 mod tree;
 mod unset;
@@ -35,6 +36,7 @@ use garland_protocol::{Destination, FileTarget};
 use garland_sys::confine::Root;
 
 use self::file::{FileStore, Size};
+use self::scratch::ScratchStore;
 use self::stripe_files::StripeFiles;
 use crate::pace::Pace;
 use crate::usage::Usage;
@@ -48,6 +50,7 @@ pub use left::{Left, is_partial_name, partial_name, remove_stale};
 /// The store of a head that reads the source; such a head receives no blocks.
 pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;
+pub use test_file::TestFile;
 pub use tree::{Checked, PreviousTree, StatusCheck, Surplus};
 
 /// Files that were found at a destination before the copy, and that the copy uses.
@@ -60,21 +63,33 @@ pub enum Present {
     Tree(PreviousTree),
 }
 
-/// Opens the destination of a copy of `layout`, or of one `stripe` of the copy, below `root`.
-/// `present` is what the destination already has. Hidden names contain `tag`; `disk` is the node's
-/// emulated disk. The time during which a scratch file is in use is added to `usage`.
+/// Where a destination is opened, and what its store may use there.
+pub struct StorePlace<'a> {
+    /// The directory below which paths are resolved.
+    pub root: &'a Root,
+    /// A part of the hidden names that belong to the copy.
+    pub tag: &'a str,
+    /// The node's emulated disk, if it has one.
+    pub disk: Option<&'a Arc<Pace>>,
+    /// Adds up the time during which a scratch file is in use.
+    pub usage: &'a Arc<Usage>,
+    /// Takes a line on what failed when it was too late to fail the copy.
+    pub log: fn(&str),
+}
+
+/// Opens the destination of a copy of `layout`, or of one `stripe` of the copy. `present` is what
+/// the destination already has.
 ///
 /// # Errors
 /// When the destination cannot be created, is not allowed, or has not enough space.
 pub fn open(
     destination: &Destination,
-    root: &Root,
-    (layout, stripe): (Layout, Option<Stripe>),
+    layout: Layout,
+    stripe: Option<Stripe>,
     present: Present,
-    tag: &str,
-    disk: Option<&Arc<Pace>>,
-    usage: &Arc<Usage>,
+    place: &StorePlace<'_>,
 ) -> Result<Box<dyn Store>, StoreError> {
+    let &StorePlace { root, tag, disk, usage, .. } = place;
     match destination {
         Destination::File { path, below, name, mode, times, fsync, room, force_device } => {
             let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
@@ -86,7 +101,7 @@ pub fn open(
             let known = (!layout.open).then_some(layout.length);
             if stripe.is_none()
                 && below.is_none()
-                && let Some(store) = special::open(root, given, known, (*force_device, *fsync))?
+                && let Some(store) = special::open(root, given, known, *force_device, *fsync)?
             {
                 return Ok(store);
             }
@@ -96,12 +111,12 @@ pub fn open(
             let length = stripe.map_or(whole, |stripe| stripe.length(whole));
             let size = Size { length, room: length.min(*room) };
             let file = match below.as_deref().filter(|_| stripe.is_none()) {
-                Some(below) => FileStore::create_below(root, (path, below), name, size, tag)?,
+                Some(below) => FileStore::create_below(root, path, below, name, size, tag)?,
                 None => FileStore::create(root, path, name, &suffix, size, tag)?,
             };
             let file = file.with(metadata);
             let Some(stripe) = stripe else { return Ok(on_disk(disk, file)) };
-            let files = StripeFiles::of(&file, &suffix, tag)?;
+            let files = StripeFiles::new(&file, &suffix, tag, place.log)?;
             Ok(Box::new(stripe::StripeStore::new(stripe, files, on_disk(disk, file))))
         }
         Destination::Files { files, fsync } => match &files[..] {
@@ -111,7 +126,7 @@ pub fn open(
                 let (below, name, times, force_device) = (None, Vec::new(), None, false);
                 let file =
                     Destination::File { path, below, name, mode, times, fsync, room, force_device };
-                open(&file, root, (layout, None), present, tag, disk, usage)
+                open(&file, layout, None, present, place)
             }
             files => Ok(on_disk(disk, files::FilesStore::create(root, files, *fsync, tag)?)),
         },
@@ -132,10 +147,9 @@ pub fn open(
             Ok(Box::new(command::CommandStore::start(line, folder)?))
         }
         Destination::Scratch { path, fsync } => {
+            let file = TestFile::create(root, path, layout.length)?;
             let (disk, usage) = (disk.cloned(), Arc::clone(usage));
-            let place = (path.as_slice(), *fsync);
-            let store = scratch::ScratchStore::create(root, place, layout.length, disk, usage)?;
-            Ok(Box::new(store))
+            Ok(Box::new(ScratchStore::new(file, path, *fsync, disk, usage)))
         }
     }
 }

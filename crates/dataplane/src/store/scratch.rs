@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use garland_core::printable;
 use garland_core::trace::Stage;
-use garland_sys::confine::Root;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, TestFile};
 use crate::pace::{self, Pace};
 use crate::recorder::Collector;
-use crate::test_file::TestFile;
 use crate::usage::Usage;
 
 /// A store that writes to a file without a name.
@@ -25,19 +23,17 @@ pub struct ScratchStore {
 }
 
 impl ScratchStore {
-    /// Creates a file of `length` bytes in the directory `path` below `root`. Fails if too little
-    /// of the file system would stay free. `disk` is the node's emulated disk; the time of disk
-    /// calls is added to `usage`. `fsync` tells whether the commit makes the file stable.
-    pub fn create(
-        root: &Root,
-        (path, fsync): (&[u8], bool),
-        length: u64,
+    /// Returns a store that writes to `file`, which is in the directory `path`. `disk` is the
+    /// node's emulated disk; the time of disk calls is added to `usage`. `fsync` tells whether the
+    /// commit makes the file stable.
+    pub fn new(
+        file: TestFile,
+        path: &[u8],
+        fsync: bool,
         disk: Option<Arc<Pace>>,
         usage: Arc<Usage>,
-    ) -> Result<Self, StoreError> {
-        let file = TestFile::create(root, path, length)?;
-        let path = printable::name(path);
-        Ok(Self { file, path, fsync, disk, usage })
+    ) -> Self {
+        Self { file, path: printable::name(path), fsync, disk, usage }
     }
 
     fn pass<T>(&self, bytes: usize, work: impl FnOnce() -> T) -> T {

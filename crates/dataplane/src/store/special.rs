@@ -28,7 +28,8 @@ pub fn open(
     root: &Root,
     path: &Path,
     length: Option<u64>,
-    (force, fsync): (bool, bool),
+    force: bool,
+    fsync: bool,
 ) -> Result<Option<Box<dyn Store>>, StoreError> {
     let refused = |reason: &str| Err(StoreError::refused("write to", path.display(), reason));
     if matches!(root, Root::Free) && OWN.iter().any(|own| path.starts_with(own)) {
@@ -40,7 +41,7 @@ pub fn open(
     Ok(match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => {
             let found = find(root, path)?;
-            Some(on_disk(None, DeviceStore::open(&found, path, length, (force, fsync))?))
+            Some(on_disk(None, DeviceStore::open(&found, path, length, force, fsync)?))
         }
         FileType::Fifo => Some(Box::new(FifoStore::new(find(root, path)?, path))),
         FileType::CharacterDevice => {
@@ -86,7 +87,7 @@ mod tests {
     fn pipes_and_links_to_devices_of_others_are_refused() {
         let dir = Scratch::new("special-others");
         let opened = |name: &str| {
-            let store = open(&Root::Free, &dir.join(name), None, (false, false));
+            let store = open(&Root::Free, &dir.join(name), None, false, false);
             store.map(|store| store.is_some()).map_err(|error| error.to_string())
         };
         let pipe = dir.join("pipe");

@@ -13,7 +13,6 @@ use rustix::io::Errno;
 
 use super::file::{FileStore, Metadata, Size};
 use super::{Store, StoreError, remove_stale};
-use crate::log::log;
 use crate::recorder::Collector;
 
 /// The suffix that is appended to the name of a stripe to name its manifest.
@@ -33,6 +32,8 @@ pub struct StripeFiles {
     tag: String,
     /// The metadata of the manifest.
     metadata: Metadata,
+    /// Takes a line on each older file that cannot be restored or removed.
+    log: fn(&str),
 }
 
 /// Tells which files of the older pair were set aside, that is, linked to further names.
@@ -43,8 +44,14 @@ pub struct Aside {
 }
 
 impl StripeFiles {
-    /// Returns the files of the stripe `file`, whose name ends in `suffix`.
-    pub fn of(file: &FileStore, suffix: &str, tag: &str) -> Result<Self, StoreError> {
+    /// Returns the files of the stripe `file`, whose name ends in `suffix`. `log` takes a line on
+    /// each older file that cannot be restored or removed.
+    pub fn new(
+        file: &FileStore,
+        suffix: &str,
+        tag: &str,
+        log: fn(&str),
+    ) -> Result<Self, StoreError> {
         let opened = file.directory();
         let (folder, folder_path) = opened
             .map_err(|error| StoreError::path("open the directory of", file.name(), &error))?;
@@ -52,7 +59,7 @@ impl StripeFiles {
         let manifest = joined(&[stripe.as_bytes(), MANIFEST.as_bytes()]);
         let metadata = Metadata { times: None, ..file.metadata() };
         let (suffix, tag) = (OsString::from(suffix), tag.to_owned());
-        Ok(Self { folder, folder_path, suffix, stripe, manifest, tag, metadata })
+        Ok(Self { folder, folder_path, suffix, stripe, manifest, tag, metadata, log })
     }
 
     /// Writes `bytes` as the manifest under a hidden name, and makes it stable if the stripe is
@@ -114,7 +121,7 @@ impl StripeFiles {
         if let Err(error) = back() {
             let stripe = self.folder_path.join(&self.stripe);
             let error = garland_sys::error::reason(&error);
-            log(&format!("cannot restore the old {}: {error}", stripe.display()));
+            (self.log)(&format!("cannot restore the old {}: {error}", stripe.display()));
         }
     }
 
@@ -129,7 +136,7 @@ impl StripeFiles {
             if let Err(error) = self.unlink(OsStr::from_bytes(&name)) {
                 let path = self.folder_path.join(OsStr::from_bytes(&name));
                 let error = garland_sys::error::reason(&error.into());
-                log(&format!("cannot remove the old {}: {error}", path.display()));
+                (self.log)(&format!("cannot remove the old {}: {error}", path.display()));
             }
         }
     }

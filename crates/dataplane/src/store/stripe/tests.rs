@@ -7,7 +7,7 @@ use garland_protocol::Destination;
 use garland_sys::confine::Root;
 
 use super::*;
-use crate::store::Present;
+use crate::store::{Present, StorePlace};
 use crate::tests::{Scratch, untraced};
 use crate::usage::Usage;
 
@@ -52,12 +52,10 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
     let stripe = Some(stripes.stripe(0));
     let store = super::super::open(
         &destination,
-        &root,
-        (layout, stripe),
+        layout,
+        stripe,
         Present::Nothing,
-        tag,
-        None,
-        &usage,
+        &StorePlace { root: &root, tag, disk: None, usage: &usage, log: |_| () },
     )
     .unwrap();
     store.write_at(0, text.as_bytes()).unwrap();

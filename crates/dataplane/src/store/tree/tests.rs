@@ -144,7 +144,8 @@ fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
         assert!(said.to_string().ends_with(reason), "{said}");
         let file = FileStore::create_below(
             &Root::Free,
-            (&own(name).path, name),
+            &own(name).path,
+            name,
             b"x",
             Size { length: 3, room: 3 },
             "tag",

@@ -4,10 +4,10 @@
 use std::io;
 use std::sync::Arc;
 
+use garland_sys::error::reason;
 use garland_sys::program::Program;
 
-use garland_dataplane::log::log;
-use garland_sys::error::reason;
+use crate::log::log;
 
 /// The maximum size of a helper program that an agent accepts, in bytes.
 const MOST: usize = 32 << 20;

@@ -18,7 +18,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::store::{StoreError, lack_of_room, partial_name, remove_stale};
+use super::{StoreError, lack_of_room, partial_name, remove_stale};
 
 /// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";
