@@ -25,9 +25,8 @@ use crate::log::log;
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::context::{CopyConfig, CopyContext, LaneCommand, Notice};
+use garland_dataplane::copy_threads;
 use garland_dataplane::faults::Faults;
-use garland_dataplane::lanes;
-use garland_dataplane::leaving;
 use garland_dataplane::read_back::read_back;
 use garland_dataplane::recorder::{At, Budget, Collector};
 use garland_dataplane::source::{Content, is_same_again};
@@ -110,7 +109,7 @@ impl CopyTask {
         });
         member.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
-        let mut threads = lanes::start(&member, &begin.lanes, on, source.as_ref())
+        let mut threads = copy_threads::start(&member, &begin.lanes, on, source.as_ref())
             .map_err(cannot("start the copy's lanes"))?;
         threads.extend(bringing.and_then(|bringing| begin_to_bring(&member, bringing)));
         let expected = Expected::CopyContext(Arc::clone(&member));
@@ -276,7 +275,7 @@ impl CopyTask {
             log(&format!("cannot end the copy of {name}: cannot start a thread"));
             return Vec::new();
         };
-        leaving::join(&member, ending).unwrap_or_else(|| {
+        copy_threads::join(&member, ending).unwrap_or_else(|| {
             log(&format!("ended the copy of {name} while its disk hangs"));
             Vec::new()
         })

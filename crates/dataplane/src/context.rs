@@ -37,7 +37,7 @@ use crate::gauge::Stages;
 use crate::pool::Pool;
 use crate::recorder::Collector;
 use crate::store::Store;
-use crate::writing::Writing;
+use crate::write_waits::WriteWaits;
 use garland_transport::link_pool::LinkPool;
 
 /// A disk call that is overdue by this many nanoseconds counts as hanging; a copy then ends without
@@ -67,7 +67,7 @@ pub struct CopyContext {
     /// All lanes of the copy, by their numbers; set once, when the threads start.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
     /// Measures how long the writer sleeps in its writes.
-    pub writing: Writing,
+    pub write_waits: WriteWaits,
     /// The disk calls in progress on the source; a store has its own.
     pub calls: Calls,
     /// CPU time in nanoseconds spent on decrypting, decompressing and verifying received blocks.
@@ -188,7 +188,7 @@ impl CopyContext {
             layout,
             pool: Pool::new(room, count),
             lanes: OnceLock::new(),
-            writing: Writing::default(),
+            write_waits: WriteWaits::default(),
             calls: Calls::default(),
             opening_ns: AtomicU64::new(0),
             sent: Mutex::new(BlockSet::new(layout.blocks())),
@@ -478,7 +478,7 @@ impl CopyContext {
                 || self.config.store.is_holder() && !self.config.store.is_ordered(),
             depths: self.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
-            blocked_ns: self.writing.blocked_ns(),
+            blocked_ns: self.write_waits.blocked_ns(),
             starved_ns: schedule::waited_ns(),
             memory: process::peak_memory(),
             cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),

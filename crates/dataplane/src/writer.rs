@@ -22,7 +22,8 @@ use self::several::SeveralWrites;
 use crate::compress::{Unpacker, Zeros};
 use crate::context::{CopyContext, Notice};
 use crate::recorder::{At, Recorder};
-use crate::writing::{self, WriterId};
+use crate::write_waits::WriterId;
+use crate::writer_count::writer_count;
 
 /// Starts the threads that write the blocks of a copy. They end when all senders are gone, or the
 /// store fails.
@@ -34,7 +35,7 @@ pub fn start(
     arrivals: Receiver<Arrived>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let ordered = member.config.store.is_ordered();
-    let count = if ordered { 1 } else { writing::count(member.layout.length) };
+    let count = if ordered { 1 } else { writer_count(member.layout.length) };
     let (arrivals, several) = (Arc::new(Mutex::new(arrivals)), SeveralWrites::start(member));
     let several = Arc::new(several);
     let start = || {
@@ -84,7 +85,7 @@ fn write_blocks(
             order.enter(member, arrived);
         } else if let Some(several) = several.filter(|_| arrived.frame.form == Encoding::Plain) {
             let (frame, length) = (arrived.frame.clone(), arrived.frame.length as usize);
-            if !member.writing.measure(tools.own, || several.enter(arrived)) {
+            if !member.write_waits.measure(tools.own, || several.enter(arrived)) {
                 return;
             }
             began = tools.recorder.took(Stage::Write, at(&frame), began, length);
@@ -106,7 +107,7 @@ struct Tools {
 impl Tools {
     fn new(member: &CopyContext) -> Self {
         let recorder = Recorder::new(&member.config.trace, Stage::Write);
-        Self { own: member.writing.begin(), unwrapping: Unwrapping::default(), recorder }
+        Self { own: member.write_waits.begin(), unwrapping: Unwrapping::default(), recorder }
     }
 }
 
@@ -175,7 +176,7 @@ fn bring(
 ) -> Option<usize> {
     let length = member.block_length(index) as usize;
     let began = tools.recorder.now();
-    let done = member.writing.measure(tools.own, || bring_bytes(member, buffer, index, length));
+    let done = member.write_waits.measure(tools.own, || bring_bytes(member, buffer, index, length));
     tools.recorder.took(Stage::Write, At::HERE.of(index), began, length);
     let done = done.inspect_err(|error| member.fail_to_write(error)).ok()?;
     let landing = if done == length { Landing::Written } else { Landing::Changed };
@@ -279,7 +280,7 @@ fn write(member: &CopyContext, tools: &mut Tools, (arrived, done): (Arrived, usi
         return false;
     };
     let began = tools.recorder.now();
-    let written = member.writing.measure(tools.own, || {
+    let written = member.write_waits.measure(tools.own, || {
         member.config.faults.before_writing(length);
         match frame.form {
             Encoding::Zeros => member.config.store.write_zeros(from, rest),

@@ -14,8 +14,7 @@ use crate::error::{OrderError, cannot};
 use crate::probe::stream::tx_stats;
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
-use garland_dataplane::lanes;
-use garland_dataplane::leaving;
+use garland_dataplane::copy_threads;
 use garland_dataplane::recorder::{Budget, Collector};
 use garland_dataplane::source::{AHEAD, Content, Source};
 use garland_dataplane::store::NoStore;
@@ -61,7 +60,7 @@ impl Feeding {
         let config =
             CopyConfig::of(&begin, true, Box::new(NoStore), trace, &agent.awake, Box::new(tell));
         let member = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
-        let threads = lanes::start(&member, &begin.lanes, |_| true, Some(&source))
+        let threads = copy_threads::start(&member, &begin.lanes, |_| true, Some(&source))
             .map_err(cannot("start the copy's lanes"))?;
         agent.activity.add_copy(&member, source.name());
         begin.routes.into_iter().for_each(|route| member.route(route));
@@ -89,7 +88,8 @@ impl Feeding {
     pub fn end(self) {
         self.member.close();
         let threads = self.threads.into_iter().chain(self.member.take_side_threads());
-        let _all = leaving::join_all(&self.member, threads, garland_sys::clock::after(FAREWELL));
+        let _all =
+            copy_threads::join_all(&self.member, threads, garland_sys::clock::after(FAREWELL));
     }
 }
 

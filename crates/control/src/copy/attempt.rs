@@ -16,12 +16,12 @@ use garland_sys::{random, threads};
 
 use super::{CopyJob, Ends};
 use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
+use garland_dataplane::copy_threads;
 use garland_dataplane::faults::Faults;
 use garland_dataplane::read_back::read_back;
 use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
 use garland_dataplane::source::{Content, is_same_again};
 use garland_dataplane::store::{self, NoStore, Present, Store, StorePlace};
-use garland_dataplane::{lanes, leaving};
 
 /// The result of committing the file on this machine.
 type Stored = Result<(), String>;
@@ -93,7 +93,7 @@ impl Attempt {
             Ends::Out { source, .. } => Some(source),
             Ends::In { .. } => None,
         };
-        self.threads = lanes::start(&self.context, &blocks, |_| true, source)?;
+        self.threads = copy_threads::start(&self.context, &blocks, |_| true, source)?;
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl Attempt {
     /// they have. Threads that hang on a disk are not waited for.
     pub(super) fn join_threads(&mut self, patience: Duration) -> bool {
         let threads = self.threads.drain(..).chain(self.context.take_side_threads());
-        leaving::join_all(&self.context, threads, garland_sys::clock::after(patience))
+        copy_threads::join_all(&self.context, threads, garland_sys::clock::after(patience))
     }
 
     /// Returns the next notice of the head's own lanes.

@@ -1,4 +1,7 @@
-//! Starts the threads of a node's lanes in one copy, and their writers.
+//! Starts and joins the threads of a copy on a node: those of its lanes, their side-feeds and
+//! writers.
+
+mod joining;
 
 use std::io;
 use std::sync::Arc;
@@ -9,6 +12,7 @@ use garland_sys::channel::channel;
 use garland_sys::threads::JoinHandle;
 use garland_sys::threads::{self, Joined};
 
+pub use self::joining::{join, join_all};
 use crate::context::{CopyContext, LaneHandle, Starter};
 use crate::feed::{Feeder, StoreFeeder};
 use crate::lane::Lane;

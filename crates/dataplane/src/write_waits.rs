@@ -1,36 +1,14 @@
-//! How many writers a copy has, and how long they sleep in their writes, waiting for the disk or for
-//! the reader of a pipe. Time spent waiting for a CPU does not count.
+//! How long the writers of a copy sleep in their writes, waiting for the disk or for the reader of a
+//! pipe. Time spent waiting for a CPU does not count.
 
 use garland_sys::sync::Mutex;
 
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 
-/// The length in bytes from which a copy may have several writers.
-const LONG: u64 = 64 << 20;
-
-/// The largest number of writers of a copy. Each further one takes a block more where blocks are compressed.
-const MOST: usize = 4;
-
-/// The environment variable with the number of processors that this machine is taken to have, for tests.
-const PROCESSORS: &str = "GARLAND_PROCESSORS";
-
-/// Returns the number of writers of a copy of `length` bytes on this machine. One of them opens, hashes
-/// and writes 2 GB/s, which is 18 Gbit/s, and keeps a processor busy with that.
-pub fn count(length: u64) -> usize {
-    // Counting processors takes longer than a copy of few bytes can spare.
-    if length < LONG {
-        return 1;
-    }
-    let wanted = std::env::var(PROCESSORS).ok().and_then(|number| number.parse().ok());
-    let processors =
-        wanted.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    (processors / 4).clamp(1, MOST)
-}
-
 /// The time that a copy's writers slept in their writes.
 #[derive(Debug, Default)]
-pub struct Writing(Mutex<State>);
+pub struct WriteWaits(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -53,7 +31,7 @@ struct Writer {
 #[derive(Clone, Copy, Debug)]
 pub struct WriterId(usize);
 
-impl Writing {
+impl WriteWaits {
     /// Adds the calling thread to the writers.
     pub fn begin(&self) -> WriterId {
         let writer = Writer { account: Account::of_this_thread(), present: None };
@@ -106,32 +84,32 @@ mod tests {
 
     #[test]
     fn a_write_that_sleeps_counts_and_one_that_works_does_not() {
-        let writing = Writing::default();
-        let own = writing.begin();
-        writing.measure(own, || std::thread::sleep(Duration::from_millis(300)));
-        let slept = writing.blocked_ns();
+        let waits = WriteWaits::default();
+        let own = waits.begin();
+        waits.measure(own, || std::thread::sleep(Duration::from_millis(300)));
+        let slept = waits.blocked_ns();
         assert!(slept > 100_000_000, "{slept} ns");
         let start = clock::now_ns();
-        writing.measure(own, || {
+        waits.measure(own, || {
             while clock::now_ns() < start + 300_000_000 {
                 std::hint::spin_loop();
             }
         });
-        let worked = writing.blocked_ns() - slept;
+        let worked = waits.blocked_ns() - slept;
         assert!(worked < 150_000_000, "{worked} ns");
     }
 
     #[test]
     fn a_write_that_hangs_counts_while_it_hangs() {
-        let writing = Writing::default();
+        let waits = WriteWaits::default();
         let (free, hang) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            let writer = &writing;
+            let writer = &waits;
             scope.spawn(move || {
                 let own = writer.begin();
                 writer.measure(own, || hang.recv())
             });
-            while writing.blocked_ns() < 50_000_000 {
+            while waits.blocked_ns() < 50_000_000 {
                 std::thread::sleep(Duration::from_millis(10));
             }
             drop(free);
@@ -139,10 +117,10 @@ mod tests {
     }
     #[test]
     fn the_copy_is_blocked_only_as_far_as_all_writers_are() {
-        let writing = Writing::default();
-        let [one, _] = [writing.begin(), writing.begin()];
-        writing.measure(one, || std::thread::sleep(Duration::from_millis(400)));
-        let slept = writing.blocked_ns();
+        let waits = WriteWaits::default();
+        let [one, _] = [waits.begin(), waits.begin()];
+        waits.measure(one, || std::thread::sleep(Duration::from_millis(400)));
+        let slept = waits.blocked_ns();
         assert!((100_000_000..350_000_000).contains(&slept), "half of it, not {slept} ns");
     }
 }
