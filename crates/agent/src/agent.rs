@@ -32,10 +32,10 @@ use crate::names::{Fetchers, Holdings, NameStore};
 use crate::session::Session;
 use crate::threads_of_keys::KeyShares;
 use crate::view::Activity;
-use garland_dataplane::awake::Awake;
+use garland_dataplane::Awake;
+use garland_dataplane::Usage;
 use garland_dataplane::budget::Budget;
 use garland_dataplane::pace::Pace;
-use garland_dataplane::usage::Usage;
 use garland_transport::Greeters;
 use garland_transport::link_pool::LinkPool;
 

@@ -1,45 +1,65 @@
 //! The data plane of a node in a copy, on head and agents: lanes move encrypted blocks, writers and
 //! stores put them on disk, sources read them.
 //!
-//! It uses plain threads and blocking calls: one thread per lane moves blocks, one writes them.
+//! It uses plain threads and blocking calls: one thread per lane moves blocks, one or a few write
+//! them. [`copy_threads`] starts and joins them; all of them share the [`context`] of the copy.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `lane` | the thread of one lane: obeys the lane's relay machine with sockets |
+//! | `feed`, `forwarder` | what a lane sends: its own blocks, and blocks that still arrive |
+//! | `writer` | the threads that open, verify and write the blocks that have arrived |
+//! | `writer_count`, `write_waits` | how many writers a copy has; how long they sleep in writes |
+//! | [`source`], [`tree`] | what is read: files, streams, directory trees |
+//! | [`store`], `read_back` | what is written: files, stripes, trees, pipes; and its check |
+//! | [`block_index`], [`manifest`] | digests of blocks that are kept for later copies, and names |
+//! | [`recorder`], `gauge`, `usage`, `awake` | traces and measurements |
+//! | [`budget`], `pool`, `calls`, [`pace`] | memory, buffers, disk calls in progress, emulated disks |
+//! | `page_cache`, `shell`, `attributes` | read-ahead and write-back; commands; ACLs and attributes |
+//! | [`compress`], `faults` | the encodings of blocks; the faults that tests inject (`--inject`) |
 
 #![forbid(unsafe_code)]
 
-pub mod attributes;
-pub mod awake;
+mod attributes;
+mod awake;
 pub mod block_index;
 pub mod budget;
-pub mod calls;
+mod calls;
 pub mod compress;
 pub mod context;
 pub mod copy_threads;
-pub mod faults;
+mod faults;
 mod feed;
 mod forwarder;
-pub mod gauge;
-pub mod lane;
+mod gauge;
+mod lane;
 pub mod manifest;
 pub mod pace;
-pub mod page_cache;
-pub mod pool;
-pub mod read_back;
+mod page_cache;
+mod pool;
+mod read_back;
 pub mod recorder;
-pub mod shell;
+mod shell;
 pub mod source;
 pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod tree;
-pub mod usage;
+mod usage;
 mod write_waits;
 mod writer;
 mod writer_count;
 
+pub use awake::Awake;
 pub use block_index::{Opened, Records};
+pub use calls::Calls;
 pub use compress::Packing;
+pub use faults::Faults;
 pub use pace::Pace;
+pub use read_back::read_back;
 pub use recorder::Tracing;
 pub use source::{Content, FeedError, RemoteFile, Source, SourceError, StreamSource, join};
 pub use tree::{
     LeftOut, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread, name_of,
 };
+pub use usage::Usage;

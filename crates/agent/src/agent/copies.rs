@@ -19,8 +19,8 @@ use crate::copy_task::CopyTask;
 use crate::error::OrderError;
 use crate::log::log;
 use crate::orders::{Begun, Event};
+use garland_dataplane::Calls;
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::calls::Calls;
 
 /// The copies in progress. Heartbeats report on them.
 #[derive(Default)]

@@ -15,10 +15,10 @@ use garland_sys::threads::JoinHandle;
 use garland_sys::{random, threads};
 
 use super::{CopyJob, Ends};
+use garland_dataplane::Faults;
 use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
 use garland_dataplane::copy_threads;
-use garland_dataplane::faults::Faults;
-use garland_dataplane::read_back::read_back;
+use garland_dataplane::read_back;
 use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
 use garland_dataplane::source::{Content, is_same_again};
 use garland_dataplane::store::{self, NoStore, Present, Store, StorePlace};
