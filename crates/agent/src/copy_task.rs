@@ -36,7 +36,7 @@ use garland_sys::error::reason;
 pub struct CopyTask {
     controller: Controller,
     /// The state that the copy's threads share.
-    pub member: Arc<CopyContext>,
+    pub copy: Arc<CopyContext>,
     /// The source, if this agent feeds the copy.
     source: Option<Arc<dyn Content>>,
     /// How the file is read back before it is renamed.
@@ -77,8 +77,8 @@ impl CopyTask {
         let invalid = |reason| format!("protocol error: invalid plan from the head: {reason}");
         begin.check().map_err(invalid)?;
         // Nodes that share a file system have hidden files of their own there.
-        let copy: String = begin.copy.0[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-        let tag = format!("{copy}{:04x}", begin.me.0);
+        let id: String = begin.copy.0[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        let tag = format!("{id}{:04x}", begin.me.0);
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
         let memory = CopyContext::memory(begin.layout, lanes, buffers);
@@ -89,15 +89,16 @@ impl CopyTask {
         };
         let (reuse, found) = found(agent, &begin, compared, lasting);
         let Ends { store, source, sink, bringing } = Ends::open(controller, &begin, &tag, reuse)?;
-        let (copy, teller) = (begin.copy, Arc::clone(session));
+        let id = begin.copy;
+        let teller = Arc::clone(session);
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
-        let trace = Collector::new(Budget::of(&begin), copy, begin.me.0, began, device);
+        let trace = Collector::new(Budget::of(&begin), id, begin.me.0, began, device);
         let late = Faults::new(&begin.injections).control();
-        let member = Arc::new_cyclic(|member: &std::sync::Weak<CopyContext>| {
-            let member = member.clone();
-            let report = move || member.upgrade().map(|m| m.report()).unwrap_or_default();
+        let copy = Arc::new_cyclic(|own: &std::sync::Weak<CopyContext>| {
+            let own = own.clone();
+            let report = move || own.upgrade().map(|m| m.report()).unwrap_or_default();
             let notices = move |notice| {
-                let message = to_message(copy, notice, &report);
+                let message = to_message(id, notice, &report);
                 let answer = matches!(message, FromAgent::Complete(..) | FromAgent::Written(..));
                 teller.send_after(if answer { late } else { Duration::ZERO }, message);
             };
@@ -107,20 +108,20 @@ impl CopyTask {
             let config = CopyConfig { link_pool: agent.link_pool.clone(), ..config };
             CopyContext::new(config, sink)
         });
-        member.watch_store();
+        copy.watch_store();
         let on = |number| begin.own_lanes().any(|own| own == number);
-        let mut threads = copy_threads::start(&member, &begin.lanes, on, source.as_ref())
+        let mut threads = copy_threads::start(&copy, &begin.lanes, on, source.as_ref())
             .map_err(cannot("start the copy's lanes"))?;
-        threads.extend(bringing.and_then(|bringing| begin_to_bring(&member, bringing)));
-        let expected = Expected::CopyContext(Arc::clone(&member));
-        let expectation = agent.expected.add(copy, expected).inspect_err(|_| member.close())?;
-        agent.activity.add_copy(&member, name(&member, source.as_ref()));
-        begin.routes.into_iter().for_each(|route| member.route(route));
+        threads.extend(bringing.and_then(|bringing| begin_to_bring(&copy, bringing)));
+        let expected = Expected::CopyContext(Arc::clone(&copy));
+        let expectation = agent.expected.add(id, expected).inspect_err(|_| copy.close())?;
+        agent.activity.add_copy(&copy, name(&copy, source.as_ref()));
+        begin.routes.into_iter().for_each(|route| copy.route(route));
         trace.took(Stage::SetUp, At::HERE, began);
-        member.sample_now();
+        copy.sample_now();
         Ok(Self {
             controller: controller.clone(),
-            member,
+            copy,
             source,
             read_back: begin.read_back,
             absence_max: begin.absence_max as usize,
@@ -133,18 +134,18 @@ impl CopyTask {
 
     /// Returns the name of the copy's destination or source, for messages.
     pub fn name(&self) -> String {
-        name(&self.member, self.source.as_ref())
+        name(&self.copy, self.source.as_ref())
     }
 
     /// Sets the text of the manifest, which is committed together with the copy.
     pub fn attach(&self, text: Vec<u8>) {
-        self.member.config.store.attach(text);
+        self.copy.config.store.attach(text);
     }
 
     /// Lets all lanes forward blocks that the disk is too slow to accept, without writing them
     /// here.
     pub fn detach(&self) {
-        for lane in self.member.lanes.get().into_iter().flatten() {
+        for lane in self.copy.lanes.get().into_iter().flatten() {
             lane.post(LaneCommand::Event(RelayEvent::Detached));
         }
     }
@@ -153,23 +154,23 @@ impl CopyTask {
     /// is the root of their digests. Uses a separate thread, since a slow disk must not delay the
     /// head's orders.
     pub fn prepare(&self, root: [u8; 32]) {
-        let (member, session) = (Arc::clone(&self.member), Arc::clone(&self.controller.session));
+        let (copy, session) = (Arc::clone(&self.copy), Arc::clone(&self.controller.session));
         let (wanted, verdict) = (self.read_back, Arc::clone(&self.finishing.verdict));
         self.finishing.is_prepared.store(true, Ordering::Release);
         self.finish(move || {
-            let CopyConfig { copy, store, trace, faults, .. } = &member.config;
+            let CopyConfig { id, store, trace, faults, .. } = &copy.config;
             let began = trace.now();
-            let result = is_same(&member, root)
-                .and_then(|()| make_stable(&member, wanted))
+            let result = is_same(&copy, root)
+                .and_then(|()| make_stable(&copy, wanted))
                 .and_then(|()| Ok(store.prepare(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             let answer = match result {
-                Ok(()) => FromAgent::Prepared(*copy),
-                Err(_) if member.is_closing() => return,
+                Ok(()) => FromAgent::Prepared(*id),
+                Err(_) if copy.is_closing() => return,
                 Err(error) => {
                     let _ = verdict.set(error.to_string());
                     store.abandon();
-                    FromAgent::Failed(*copy, error.to_string())
+                    FromAgent::Failed(*id, error.to_string())
                 }
             };
             session.send_after(faults.control(), answer);
@@ -180,40 +181,40 @@ impl CopyTask {
     /// thread, since a slow disk must not delay the head's orders. The node continues to feed
     /// others.
     pub fn commit(&self, root: [u8; 32]) {
-        let (member, controller) = (Arc::clone(&self.member), self.controller.clone());
+        let (copy, controller) = (Arc::clone(&self.copy), self.controller.clone());
         let (source, wanted) = (self.source.clone(), self.read_back);
         let absence_max = self.absence_max;
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
         let verdict = Arc::clone(&self.finishing.verdict);
         self.finish(move || {
-            let CopyConfig { copy, store, trace, faults, .. } = &member.config;
+            let CopyConfig { id, store, trace, faults, .. } = &copy.config;
             let began = trace.now();
-            let same = is_same(&member, root);
+            let same = is_same(&copy, root);
             let absence = source.as_ref().and_then(|source| source.absence());
-            let is_over = || member.is_closing();
-            let digest = |index| member.sink().content(index);
+            let is_over = || copy.is_closing();
+            let digest = |index| copy.sink().content(index);
             let changed = source.filter(|source| {
                 !source.is_unchanged()
-                    && !is_same_again(source.as_ref(), member.layout, digest, is_over)
+                    && !is_same_again(source.as_ref(), copy.layout, digest, is_over)
             });
             let stable = same.and_then(|()| match changed {
                 Some(source) => {
                     Err(format!("{} changed while it was copied", source.name()).into())
                 }
                 None if prepared => Ok(()),
-                None => make_stable(&member, wanted),
+                None => make_stable(&copy, wanted),
             });
             let result = stable.and_then(|()| Ok(store.commit(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             let absence = absence.or_else(|| store.absence());
             for report in absence.into_iter().flat_map(|all| all.into_messages(absence_max)) {
-                controller.session.send(&FromAgent::Absent(*copy, report));
+                controller.session.send(&FromAgent::Absent(*id, report));
             }
             let answer = match &result {
-                Ok(()) => FromAgent::Committed(*copy, Box::new(member.report())),
+                Ok(()) => FromAgent::Committed(*id, Box::new(copy.report())),
                 // Ignore errors after the copy was ended.
-                Err(_) if member.is_closing() => return,
-                Err(error) => FromAgent::Failed(*copy, error.to_string()),
+                Err(_) if copy.is_closing() => return,
+                Err(error) => FromAgent::Failed(*id, error.to_string()),
             };
             let told =
                 result.as_ref().err().map_or_else(|| "committed".to_owned(), OrderError::to_string);
@@ -221,7 +222,7 @@ impl CopyTask {
             let _ = verdict.set(told);
             controller.session.send_after(faults.control(), answer);
             match result {
-                Ok(()) => remember(&member, &controller.agent),
+                Ok(()) => remember(&copy, &controller.agent),
                 // A later copy must not resume a file with wrong contents.
                 Err(_) => store.abandon(),
             }
@@ -230,19 +231,19 @@ impl CopyTask {
 
     /// Removes the files that the commit replaced; called when all nodes have committed.
     pub fn settle(&self) {
-        let member = Arc::clone(&self.member);
-        self.finish(move || member.config.store.settle());
+        let copy = Arc::clone(&self.copy);
+        self.finish(move || copy.config.store.settle());
     }
 
     /// Runs a final step in a thread, after the previous steps.
     fn finish(&self, step: impl FnOnce() + Send + 'static) {
         let mut last = self.finishing.last.lock();
         let before = last.take();
-        let member = Arc::clone(&self.member);
-        let teller = Arc::clone(&member);
+        let copy = Arc::clone(&self.copy);
+        let teller = Arc::clone(&copy);
         let thread = threads::spawn("commit", move || {
             drop(before.map(Joined::from));
-            member.finish();
+            copy.finish();
             step();
         });
         match thread {
@@ -254,7 +255,7 @@ impl CopyTask {
     /// Ends the copy by order of the head; undoes a commit that is not settled. Returns the trace
     /// in parcels.
     pub fn close(self) -> Vec<Vec<u8>> {
-        self.end_with(|member| member.config.store.withdraw())
+        self.end_with(|copy| copy.config.store.withdraw())
     }
 
     /// Ends the copy: joins its threads, and keeps an uncommitted file for the next copy or removes
@@ -267,35 +268,35 @@ impl CopyTask {
     /// Ends the copy. Calls `then` when its threads have ended, before the file is kept or removed.
     /// Returns the trace in parcels; none if the disk hangs.
     fn end_with(mut self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
-        let (member, name) = (Arc::clone(&self.member), self.name());
+        let (copy, name) = (Arc::clone(&self.copy), self.name());
         drop(self.expectation.take());
-        member.sample_now();
-        member.close();
+        copy.sample_now();
+        copy.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {
             log(&format!("cannot end the copy of {name}: cannot start a thread"));
             return Vec::new();
         };
-        copy_threads::join(&member, ending).unwrap_or_else(|| {
+        copy_threads::join(&copy, ending).unwrap_or_else(|| {
             log(&format!("ended the copy of {name} while its disk hangs"));
             Vec::new()
         })
     }
 
     fn clean_up(mut self, then: impl FnOnce(&CopyContext)) -> Vec<Vec<u8>> {
-        let member = Arc::clone(&self.member);
-        let CopyConfig { store, trace, .. } = &member.config;
+        let copy = Arc::clone(&self.copy);
+        let CopyConfig { store, trace, .. } = &copy.config;
         let began = trace.now();
         let finishing = self.finishing.last.lock().take();
         let threads = std::mem::take(&mut self.threads).into_iter().chain(finishing);
-        let threads = threads.chain(self.member.take_side_threads());
+        let threads = threads.chain(self.copy.take_side_threads());
         threads.for_each(|thread| drop(Joined::from(thread)));
-        then(&self.member);
-        let Layout { block_size, open, .. } = self.member.layout;
-        let held = self.member.sink().held() * u64::from(block_size);
+        then(&self.copy);
+        let Layout { block_size, open, .. } = self.copy.layout;
+        let held = self.copy.sink().held() * u64::from(block_size);
         self.tell_log(held);
         let worth = held >= LEFT && !open;
         if worth && store.leave() {
-            remember(&self.member, &self.controller.agent);
+            remember(&self.copy, &self.controller.agent);
         }
         store.abandon();
         trace.took(Stage::Control, At::exchange(Exchange::Close), began);
@@ -311,7 +312,7 @@ impl CopyTask {
     /// Tells the node's log how the copy ended, of which this node has `held` bytes in whole blocks.
     fn tell_log(&self, held: u64) {
         let Controller { agent, session } = &self.controller;
-        let Layout { length, open, .. } = self.member.layout;
+        let Layout { length, open, .. } = self.copy.layout;
         let bytes = if open { held } else { held.min(length) };
         let direction = if self.source.is_some() { Direction::Out } else { Direction::In };
         let verdict =
@@ -323,14 +324,14 @@ impl CopyTask {
 
 /// Starts to copy the blocks that exist in other files of this node. If no thread can be started,
 /// the copy fails.
-fn begin_to_bring(member: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHandle<()>> {
-    let told = |error| member.tell(Notice::Failed(reason(&error)));
-    bring(member, bringing).map_err(told).ok()
+fn begin_to_bring(copy: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHandle<()>> {
+    let told = |error| copy.tell(Notice::Failed(reason(&error)));
+    bring(copy, bringing).map_err(told).ok()
 }
 
 /// Returns the name of a copy's destination or source.
-fn name(member: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
-    source.map_or_else(|| member.config.store.name(), |source| source.name())
+fn name(copy: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
+    source.map_or_else(|| copy.config.store.name(), |source| source.name())
 }
 
 /// Returns the existing data that a copy can reuse, and a reservation of the `lasting` bytes that
@@ -348,8 +349,8 @@ fn found(
 
 /// Checks that all blocks are present, and that they equal those that the head has read: `root` is
 /// the root of the head's digests.
-fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
-    let sink = member.sink();
+fn is_same(copy: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
+    let sink = copy.sink();
     if sink.is_complete() && sink.root() == Some(root) {
         return Ok(());
     }
@@ -357,22 +358,22 @@ fn is_same(member: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
 }
 
 /// Sleeps for the injected delay of fsync, if any, and reads the file back as `wanted`.
-fn make_stable(member: &CopyContext, wanted: ReadBack) -> Result<(), OrderError> {
-    if let Some(longer) = member.config.faults.fsync() {
-        member.config.trace.time(Stage::Fsync, || threads::sleep(longer));
+fn make_stable(copy: &CopyContext, wanted: ReadBack) -> Result<(), OrderError> {
+    if let Some(longer) = copy.config.faults.fsync() {
+        copy.config.trace.time(Stage::Fsync, || threads::sleep(longer));
     }
-    Ok(read_back(member, wanted)?)
+    Ok(read_back(copy, wanted)?)
 }
 
 /// The size in bytes from which a partial file is kept for the next copy.
 const LEFT: u64 = 4 << 20;
 
 /// Stores the digests of the file's blocks for later comparisons.
-fn remember(member: &CopyContext, agent: &Agent) {
-    if let Some(file) = member.config.store.file().filter(|_| !member.layout.open) {
+fn remember(copy: &CopyContext, agent: &Agent) {
+    if let Some(file) = copy.config.store.file().filter(|_| !copy.layout.open) {
         // Locked for each block: heartbeats need it, too, and a disk may be slow.
-        let digests = (0..member.layout.blocks()).map(|index| member.sink().held_content(index));
-        agent.config.records.settle(file, member.layout, digests);
+        let digests = (0..copy.layout.blocks()).map(|index| copy.sink().held_content(index));
+        agent.config.records.settle(file, copy.layout, digests);
     }
 }
 

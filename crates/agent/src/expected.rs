@@ -31,7 +31,7 @@ impl Expected {
     /// Returns the purpose of the operation's connections, and the secret that peers must know.
     pub fn key(&self) -> (Purpose, Secret) {
         let (purpose, secret) = match self {
-            Self::CopyContext(member) => (Purpose::Link, &member.config.secret),
+            Self::CopyContext(copy) => (Purpose::Link, &copy.config.secret),
             Self::Link(secret) => (Purpose::Link, secret),
             Self::Guest(invitation) => (Purpose::Probe, &invitation.secret),
             Self::Mount(listener) => (Purpose::Files, &listener.secret),

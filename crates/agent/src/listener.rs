@@ -138,10 +138,10 @@ fn serve(
     };
     let number = || first[..].try_into().map(u16::from_le_bytes).map_err(|_| ChannelError::Garbage);
     match to {
-        Expected::CopyContext(member) => {
+        Expected::CopyContext(copy) => {
             let hop = Hop::parse(&first).ok_or(ChannelError::Garbage)?;
             tcp::keep_alive(&stream)?;
-            pass_on(&member, hop, stream);
+            pass_on(&copy, hop, stream);
         }
         Expected::Link(_) => {
             tcp::keep_alive(&stream)?;
@@ -246,13 +246,13 @@ fn give(
 }
 
 /// Passes the link of a neighbour on to its lane.
-fn pass_on(member: &CopyContext, hop: Hop, stream: TcpStream) {
-    let Some(lane) = member.lane(hop.lane) else { return };
-    let side = if member.config.is_source { LinkSide::Down } else { LinkSide::Up };
-    if member.config.is_source {
+fn pass_on(copy: &CopyContext, hop: Hop, stream: TcpStream) {
+    let Some(lane) = copy.lane(hop.lane) else { return };
+    let side = if copy.config.is_source { LinkSide::Down } else { LinkSide::Up };
+    if copy.config.is_source {
         // The node that opens a link sets the congestion control of its own side, but a source
         // sends from this side.
-        let names: Vec<&str> = member.config.congestion.iter().map(String::as_str).collect();
+        let names: Vec<&str> = copy.config.congestion.iter().map(String::as_str).collect();
         // Errors are ignored: the kernel's default works, too.
         let _ = tcp::choose_congestion(&stream, &names);
     }

@@ -101,7 +101,7 @@ pub struct CopyContext {
 /// The parameters of a [`CopyContext`].
 pub struct CopyConfig {
     /// The ID of the copy.
-    pub copy: CopyId,
+    pub id: CopyId,
     /// This node's index in the plan.
     pub me: NodeId,
     /// The secret of the copy, from which its keys are derived.
@@ -153,7 +153,7 @@ impl CopyConfig {
         notices: Box<dyn Fn(Notice) + Send + Sync>,
     ) -> Self {
         Self {
-            copy: begin.copy,
+            id: begin.copy,
             me: begin.me,
             secret: begin.secret.clone(),
             digest_key: begin.digest_key.clone(),
@@ -182,7 +182,7 @@ impl CopyContext {
         let layout = sink.layout();
         let (room, count) = Self::room(layout, config.lane_count, config.buffers);
         Self {
-            keys: Arc::new(Keys::new(&config.secret, config.copy)),
+            keys: Arc::new(Keys::new(&config.secret, config.id)),
             windows: Mutex::default(),
             stages: Stages::default(),
             layout,
@@ -217,8 +217,8 @@ impl CopyContext {
     /// Returns the signed digests of the blocks of a lane.
     pub fn windows(&self, lane: u16) -> Arc<Mutex<DigestWindows>> {
         let mut windows = self.windows.lock();
-        let CopyConfig { copy, digest_key, .. } = &self.config;
-        let new = || Arc::new(Mutex::new(DigestWindows::new(*copy, lane, digest_key)));
+        let CopyConfig { id, digest_key, .. } = &self.config;
+        let new = || Arc::new(Mutex::new(DigestWindows::new(*id, lane, digest_key)));
         Arc::clone(windows.entry(lane).or_insert_with(new))
     }
 
@@ -314,7 +314,7 @@ impl CopyContext {
         };
         let given = || lanes.clone().map(|(_, lane)| lane.received.load(Ordering::Relaxed)).sum();
         CopyView {
-            copy: self.config.copy,
+            copy: self.config.id,
             name: name.to_owned(),
             is_source: self.config.is_source,
             held: if self.config.is_source { given() } else { held },
@@ -361,8 +361,8 @@ impl CopyContext {
     pub fn watch_store(self: &Arc<Self>) {
         let watching = Arc::downgrade(self);
         self.config.store.watch(Box::new(move |reason| {
-            if let Some(member) = watching.upgrade() {
-                member.tell(Notice::Failed(reason));
+            if let Some(copy) = watching.upgrade() {
+                copy.tell(Notice::Failed(reason));
             }
         }));
     }

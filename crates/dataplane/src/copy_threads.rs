@@ -26,7 +26,7 @@ use crate::writer;
 /// # Errors
 /// When the system has no file descriptors or threads left. Then no thread remains.
 pub fn start(
-    member: &Arc<CopyContext>,
+    copy: &Arc<CopyContext>,
     all: &[LaneBlocks],
     on: impl Fn(u16) -> bool,
     source: Option<&Arc<dyn Content>>,
@@ -41,26 +41,26 @@ pub fn start(
         }
     }
     // Set before any thread runs, and only here.
-    let _ = member.lanes.set(handles);
-    member.side_feeds.start_by(side_starter(member, all, source));
+    let _ = copy.lanes.set(handles);
+    copy.side_feeds.start_by(side_starter(copy, all, source));
     let mut begun = Vec::new();
     let begin = || -> io::Result<()> {
         for (number, blocks, handle, commands) in lanes {
             let writer = source.is_none().then(|| arrived.clone());
             let relay = Relay::new(blocks, source.is_some());
-            let feeder = feeder(member, source, number, blocks)?;
+            let feeder = feeder(copy, source, number, blocks)?;
             let ends = (handle, commands);
-            let lane = Lane::new(Arc::clone(member), (number, blocks), relay, ends, feeder, writer);
+            let lane = Lane::new(Arc::clone(copy), (number, blocks), relay, ends, feeder, writer);
             begun.push(threads::spawn("lane", move || lane.run())?);
         }
         if source.is_none() {
-            begun.extend(writer::start(member, arrivals)?);
+            begun.extend(writer::start(copy, arrivals)?);
         }
         Ok(())
     };
     if let Err(error) = begin() {
         // End the threads that were started; nothing of the copy stays.
-        member.close();
+        copy.close();
         drop(arrived);
         begun.into_iter().for_each(|thread| drop(Joined::from(thread)));
         return Err(error);
@@ -70,41 +70,41 @@ pub fn start(
 
 /// Returns the function that starts a thread which feeds a downstream on the side of a lane.
 fn side_starter(
-    member: &Arc<CopyContext>,
+    copy: &Arc<CopyContext>,
     all: &[LaneBlocks],
     source: Option<&Arc<dyn Content>>,
 ) -> Box<Starter> {
     // A strong reference would be a cycle.
-    let member = Arc::downgrade(member);
+    let copy = Arc::downgrade(copy);
     let (all, source) = (all.to_vec(), source.cloned());
     Box::new(move |route: &Route| {
         let gone = || io::Error::other("the copy is over");
-        let member = member.upgrade().ok_or_else(gone)?;
+        let copy = copy.upgrade().ok_or_else(gone)?;
         let number = route.lane;
         let blocks = all.get(usize::from(number)).copied().ok_or_else(gone)?;
         let epoch = route.epochs_down().next().ok_or_else(gone)?;
         let (handle, commands) = LaneHandle::new(true)?;
         let outside = Arc::clone(&handle);
         let relay = Relay::side_feed(blocks, epoch);
-        let feeder = feeder(&member, source.as_ref(), number, blocks)?;
-        let lane = Lane::new(member, (number, blocks), relay, (handle, commands), feeder, None);
+        let feeder = feeder(&copy, source.as_ref(), number, blocks)?;
+        let lane = Lane::new(copy, (number, blocks), relay, (handle, commands), feeder, None);
         let thread = threads::spawn("side-feed", move || lane.run())?;
         Ok((outside, thread))
     })
 }
 
 fn feeder(
-    member: &Arc<CopyContext>,
+    copy: &Arc<CopyContext>,
     source: Option<&Arc<dyn Content>>,
     lane: u16,
     blocks: LaneBlocks,
 ) -> io::Result<Box<dyn Feeder>> {
     Ok(match source {
         Some(source) => {
-            let (member, source) = (Arc::clone(member), Arc::clone(source));
-            Box::new(SourceFeeder::start(member, source, lane, blocks)?)
+            let (copy, source) = (Arc::clone(copy), Arc::clone(source));
+            Box::new(SourceFeeder::start(copy, source, lane, blocks)?)
         }
-        None => Box::new(StoreFeeder::new(Arc::clone(member), lane)),
+        None => Box::new(StoreFeeder::new(Arc::clone(copy), lane)),
     })
 }
 

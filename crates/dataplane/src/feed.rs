@@ -48,11 +48,11 @@ pub struct Wrapper {
 }
 
 impl Wrapper {
-    /// Returns a wrapper for the blocks of `lane` in the copy `member`.
-    pub fn new(member: &CopyContext, lane: u16) -> Self {
-        let mut frame = Frame::bare(Kind::Block, member.config.copy, lane, 0);
-        frame.sealed = member.config.sealed;
-        frame.sealer = member.config.me;
+    /// Returns a wrapper for the blocks of `lane` in `copy`.
+    pub fn new(copy: &CopyContext, lane: u16) -> Self {
+        let mut frame = Frame::bare(Kind::Block, copy.config.id, lane, 0);
+        frame.sealed = copy.config.sealed;
+        frame.sealer = copy.config.me;
         Self { frame, sealer: None }
     }
 
@@ -88,7 +88,7 @@ impl Wrapper {
 /// Prepares blocks by reading them from a node's store. A block that no longer has its digest is
 /// not sent.
 pub struct StoreFeeder {
-    member: Arc<CopyContext>,
+    copy: Arc<CopyContext>,
     wrapper: Wrapper,
     spare: Option<Vec<u8>>,
     packer: Packer,
@@ -97,18 +97,18 @@ pub struct StoreFeeder {
 }
 
 impl StoreFeeder {
-    /// Returns a feeder for `lane` in the copy `member`.
-    pub fn new(member: Arc<CopyContext>, lane: u16) -> Self {
-        let wrapper = Wrapper::new(&member, lane);
-        Self { member, wrapper, spare: None, packer: Packer::default(), room: Vec::new() }
+    /// Returns a feeder for `lane` in `copy`.
+    pub fn new(copy: Arc<CopyContext>, lane: u16) -> Self {
+        let wrapper = Wrapper::new(&copy, lane);
+        Self { copy, wrapper, spare: None, packer: Packer::default(), room: Vec::new() }
     }
 
     /// Compresses the first `length` bytes of `buffer` in place, as blocks are that arrive here, if that
     /// makes them fewer. Returns the encoding, the length of the block, and that of the result.
     fn pack(&mut self, buffer: &mut [u8], length: usize) -> (Encoding, usize, usize) {
-        let form = self.member.packing.as_received();
+        let form = self.copy.packing.as_received();
         if form != Encoding::Plain {
-            self.room.resize(compress::room(self.member.layout.block_size as usize), 0);
+            self.room.resize(compress::room(self.copy.layout.block_size as usize), 0);
             if let Some(packed) = self.packer.pack(form, &buffer[..length], &mut self.room) {
                 buffer[..packed].copy_from_slice(&self.room[..packed]);
                 return (form, length, packed);
@@ -126,18 +126,18 @@ impl Feeder for StoreFeeder {
         _again: bool,
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError> {
-        let member = &self.member;
+        let copy = &self.copy;
         let (at, began) = (At::block(self.wrapper.frame.lane, index), recorder.now());
-        let layout = member.layout;
-        let length = member.block_length(index) as usize;
+        let layout = copy.layout;
+        let length = copy.block_length(index) as usize;
         let room = layout.block_size as usize + TAG_LEN;
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
-        let store = &member.config.store;
-        let known = member.sink().content(index);
-        let are_zeros = known == Some(member.zeros.digest(length));
+        let store = &copy.config.store;
+        let known = copy.sink().content(index);
+        let are_zeros = known == Some(copy.zeros.digest(length));
         if are_zeros && store.has_hole(layout.offset(index), length) {
             let hole = (Encoding::Hole, length, 0);
-            return Ok(self.wrapper.wrap(&member.keys, index, incarnation, buffer, hole));
+            return Ok(self.wrapper.wrap(&copy.keys, index, incarnation, buffer, hole));
         }
         let read = store.read_at(layout.offset(index), &mut buffer[..length]);
         let began = recorder.took(Stage::Read, at, began, length);
@@ -145,7 +145,7 @@ impl Feeder for StoreFeeder {
         let is_same = read.is_ok() && known == Some(content);
         if !is_same && store.is_ordered() {
             // Some files of a tree may be missing.
-            member.sink().mark_unreadable(index);
+            copy.sink().mark_unreadable(index);
             self.spare = Some(buffer);
             return Err(FeedError::Gone(store.name(), index));
         }
@@ -153,12 +153,12 @@ impl Feeder for StoreFeeder {
         if !is_same {
             return Err(FeedError::Changed(store.name()));
         }
-        member.config.faults.flip(layout.offset(index), &mut buffer[..length]);
+        copy.config.faults.flip(layout.offset(index), &mut buffer[..length]);
         let written = match are_zeros {
             true => (Encoding::Zeros, length, 0),
             false => self.pack(&mut buffer, length),
         };
-        let prepared = self.wrapper.wrap(&self.member.keys, index, incarnation, buffer, written);
+        let prepared = self.wrapper.wrap(&self.copy.keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }

@@ -48,7 +48,7 @@ pub struct Lane {
     number: u16,
     blocks: LaneBlocks,
     relay: Relay,
-    member: Arc<CopyContext>,
+    copy: Arc<CopyContext>,
     handle: Arc<LaneHandle>,
     feeder: Box<dyn Feeder>,
     writer: Option<Sender<Arrived>>,
@@ -72,20 +72,20 @@ impl Lane {
     /// `commands` receives the commands that are sent to the handle. A source or a side-feed has no
     /// `writer`.
     pub fn new(
-        member: Arc<CopyContext>,
+        copy: Arc<CopyContext>,
         (number, blocks): (u16, LaneBlocks),
         relay: Relay,
         (handle, commands): (Arc<LaneHandle>, Receiver<LaneCommand>),
         feeder: Box<dyn Feeder>,
         writer: Option<Sender<Arrived>>,
     ) -> Self {
-        let slice = member.layout.block_size as usize / SLICES;
-        let windows = member.windows(number);
+        let slice = copy.layout.block_size as usize / SLICES;
+        let windows = copy.windows(number);
         Self {
             number,
             blocks,
             relay,
-            member,
+            copy,
             handle,
             feeder,
             writer,
@@ -104,19 +104,19 @@ impl Lane {
     /// Runs the lane until the copy is over on this node. Then puts idle links into the pool, if
     /// there is one.
     pub fn run(mut self) {
-        let what = if self.member.config.is_source { Stage::Send } else { Stage::Relay };
-        let recorder = Recorder::new(&self.member.config.trace, what);
+        let what = if self.copy.config.is_source { Stage::Send } else { Stage::Relay };
+        let recorder = Recorder::new(&self.copy.config.trace, what);
         self.tracer = LaneTracer::new(recorder, self.number, Arc::clone(&self.handle.flow));
-        let _watch = self.member.config.awake.watch();
+        let _watch = self.copy.config.awake.watch();
         self.work();
-        if let Some(link_pool) = self.member.config.link_pool.clone() {
+        if let Some(link_pool) = self.copy.config.link_pool.clone() {
             self.park(&link_pool);
         }
     }
 
     fn work(&mut self) {
-        self.member.tell_if_complete();
-        while !self.member.is_closing() {
+        self.copy.tell_if_complete();
+        while !self.copy.is_closing() {
             self.handle.wake.lower();
             // All orders of an event are executed before the next event: a block whose header was
             // read belongs to its link, which a command may replace.
@@ -125,12 +125,12 @@ impl Lane {
                 self.apply_command(command);
                 fed = self.obey_all();
             }
-            if self.member.is_closing() || self.is_over {
+            if self.copy.is_closing() || self.is_over {
                 return;
             }
             if let Err(error) = self.wait(fed) {
                 let reason = format!("cannot wait for data on its links: {error}");
-                self.member.tell(Notice::Failed(reason));
+                self.copy.tell(Notice::Failed(reason));
                 return;
             }
         }
@@ -151,7 +151,7 @@ impl Lane {
                 _ => Fed::Nothing,
             };
             self.obey(order);
-            if self.member.is_closing() || fed != Fed::Nothing {
+            if self.copy.is_closing() || fed != Fed::Nothing {
                 return fed;
             }
         }
@@ -159,19 +159,19 @@ impl Lane {
     }
 
     fn poll(&mut self) -> Option<RelayOrder> {
-        let sink = self.member.sink();
+        let sink = self.copy.sink();
         self.relay.poll(&sink)
     }
 
     fn handle(&mut self, event: RelayEvent) {
         let front_moved = {
-            let mut sink = self.member.sink();
+            let mut sink = self.copy.sink();
             let before = sink.front();
             self.relay.handle(event, &mut sink);
             before != sink.front()
         };
         if front_moved {
-            self.member.wake_others(self.number);
+            self.copy.wake_others(self.number);
         }
     }
 
@@ -185,11 +185,11 @@ impl Lane {
                 };
                 self.handle(event);
                 if let Some((index, landing)) = landed {
-                    if landing == Landing::Written && self.member.config.acknowledge {
-                        self.member.tell(Notice::Written(index));
+                    if landing == Landing::Written && self.copy.config.acknowledge {
+                        self.copy.tell(Notice::Written(index));
                     }
-                    self.member.side_feeds.wake();
-                    self.member.tell_if_complete();
+                    self.copy.side_feeds.wake();
+                    self.copy.tell_if_complete();
                 }
             }
             LaneCommand::Link(side, epoch, stream) => {
@@ -246,11 +246,11 @@ impl Lane {
             RelayOrder::Feed { index, incarnation, again, to } => {
                 self.feed(index, incarnation, again, &to);
             }
-            RelayOrder::ReportBad(index) => self.member.tell(Notice::Bad(index)),
+            RelayOrder::ReportBad(index) => self.copy.tell(Notice::Bad(index)),
             RelayOrder::ReportLost(side, epoch, reason) => {
-                self.member.tell(Notice::LinkLost(self.number, epoch, side, reason));
+                self.copy.tell(Notice::LinkLost(self.number, epoch, side, reason));
             }
-            RelayOrder::Fail(error) => self.member.tell(Notice::Failed(error.to_string())),
+            RelayOrder::Fail(error) => self.copy.tell(Notice::Failed(error.to_string())),
         }
     }
 }

@@ -11,40 +11,40 @@ use crate::store::StoreError;
 /// The number of bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Compares the blocks of the copy `member` on the medium with those that were received, computes
+/// Compares the blocks of `copy` on the medium with those that were received, computes
 /// the digest of the file, or does both, as `wanted` says. The digest becomes part of the node's
 /// report.
 ///
 /// # Errors
 /// When a block differs from the received one or cannot be read, or when the copy ends meanwhile.
-pub fn read_back(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
-    let store = &*member.config.store;
+pub fn read_back(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
+    let store = &*copy.config.store;
     if wanted.verify {
-        member.config.faults.rot(store);
-        let over = || member.is_closing();
-        store.prove(&member.config.trace, &over)?;
+        copy.config.faults.rot(store);
+        let over = || copy.is_closing();
+        store.prove(&copy.config.trace, &over)?;
     }
     // `prove` has compared an ordered store file by file.
     if wanted == ReadBack::default() || !store.is_holder() || store.is_ordered() {
         return Ok(());
     }
-    let began = member.config.trace.now();
-    let read = read(member, wanted);
-    member.config.trace.took(Stage::Read, At::HERE, began);
+    let began = copy.config.trace.now();
+    let read = read(copy, wanted);
+    copy.config.trace.took(Stage::Read, At::HERE, began);
     read
 }
 
-fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
-    let (store, layout) = (&member.config.store, member.layout);
+fn read(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
+    let (store, layout) = (&copy.config.store, copy.layout);
     let mut whole = wanted.checksum.map(Summing::new);
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
-    let blocks = member.sink().own_blocks();
+    let blocks = copy.sink().own_blocks();
     for index in blocks {
-        let (begin, length) = (layout.offset(index), u64::from(member.block_length(index)));
+        let (begin, length) = (layout.offset(index), u64::from(copy.block_length(index)));
         let mut block = Summing::new(Checksum::B3);
         let mut done = 0;
         while done < length {
-            if member.is_closing() {
+            if copy.is_closing() {
                 let reason = "the copy ended while the file was being read back".to_owned();
                 return Err(StoreError::Failed(reason));
             }
@@ -57,7 +57,7 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
             whole.iter_mut().for_each(|whole| whole.update(bytes));
             done += part as u64;
         }
-        if wanted.verify && member.sink().content(index) != Some(block.finish()) {
+        if wanted.verify && copy.sink().content(index) != Some(block.finish()) {
             return Err(StoreError::Failed(format!(
                 "block {index} of {} ({length} bytes from offset {begin} of the source) differs on \
                  the disk from what was written; check the disk",
@@ -68,7 +68,7 @@ fn read(member: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     if let (Some(checksum), Some(whole)) = (wanted.checksum, whole) {
         let summed = Summed { checksum, digest: whole.finish(), path: store.path() };
         // Set once: the file is read once.
-        let _ = member.summed.set(summed);
+        let _ = copy.summed.set(summed);
     }
     Ok(())
 }

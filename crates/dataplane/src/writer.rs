@@ -31,17 +31,17 @@ use crate::writer_count::writer_count;
 /// # Errors
 /// When not even one thread can be started.
 pub fn start(
-    member: &Arc<CopyContext>,
+    copy: &Arc<CopyContext>,
     arrivals: Receiver<Arrived>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
-    let ordered = member.config.store.is_ordered();
-    let count = if ordered { 1 } else { writer_count(member.layout.length) };
-    let (arrivals, several) = (Arc::new(Mutex::new(arrivals)), SeveralWrites::start(member));
+    let ordered = copy.config.store.is_ordered();
+    let count = if ordered { 1 } else { writer_count(copy.layout.length) };
+    let (arrivals, several) = (Arc::new(Mutex::new(arrivals)), SeveralWrites::start(copy));
     let several = Arc::new(several);
     let start = || {
-        let member = Arc::clone(member);
+        let copy = Arc::clone(copy);
         let (arrivals, several) = (Arc::clone(&arrivals), Arc::clone(&several));
-        let write = move || write_blocks(&member, &arrivals, several.as_ref().as_ref());
+        let write = move || write_blocks(&copy, &arrivals, several.as_ref().as_ref());
         threads::spawn("writer", write)
     };
     let first = start()?;
@@ -50,18 +50,18 @@ pub fn start(
 
 /// Writes blocks until all senders are gone, or the store fails.
 fn write_blocks(
-    member: &Arc<CopyContext>,
+    copy: &Arc<CopyContext>,
     arrivals: &Mutex<Receiver<Arrived>>,
     several: Option<&SeveralWrites>,
 ) {
-    let _watch = member.config.awake.watch();
-    let mut keys = Keys::new(&member.config.secret, member.config.copy);
-    let mut order = member.config.store.is_ordered().then(OrderedWrites::default);
-    let mut tools = Tools::new(member);
+    let _watch = copy.config.awake.watch();
+    let mut keys = Keys::new(&copy.config.secret, copy.config.id);
+    let mut order = copy.config.store.is_ordered().then(OrderedWrites::default);
+    let mut tools = Tools::new(copy);
     let mut began = tools.recorder.now();
     loop {
         if let Some(order) = &mut order
-            && !order.write_ready(member, &mut tools)
+            && !order.write_ready(copy, &mut tools)
         {
             return;
         }
@@ -70,7 +70,7 @@ fn write_blocks(
         let Ok(mut arrived) = arrived else { return };
         let now = tools.recorder.now();
         tools.recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
-        let sound = verify(member, &mut keys, &mut tools.unwrapping, &mut arrived);
+        let sound = verify(copy, &mut keys, &mut tools.unwrapping, &mut arrived);
         began = tools.recorder.took(
             Stage::Open,
             at(&arrived.frame),
@@ -78,18 +78,18 @@ fn write_blocks(
             arrived.frame.length as usize,
         );
         if !sound {
-            member.pool.give(arrived.buffer);
-            member.stages.write.leave();
-            member.land(&arrived.frame, Landing::Changed);
+            copy.pool.give(arrived.buffer);
+            copy.stages.write.leave();
+            copy.land(&arrived.frame, Landing::Changed);
         } else if let Some(order) = &mut order {
-            order.enter(member, arrived);
+            order.enter(copy, arrived);
         } else if let Some(several) = several.filter(|_| arrived.frame.form == Encoding::Plain) {
             let (frame, length) = (arrived.frame.clone(), arrived.frame.length as usize);
-            if !member.write_waits.measure(tools.own, || several.enter(arrived)) {
+            if !copy.write_waits.measure(tools.own, || several.enter(arrived)) {
                 return;
             }
             began = tools.recorder.took(Stage::Write, at(&frame), began, length);
-        } else if !write(member, &mut tools, (arrived, 0)) {
+        } else if !write(copy, &mut tools, (arrived, 0)) {
             return;
         } else {
             began = tools.recorder.now();
@@ -105,9 +105,9 @@ struct Tools {
 }
 
 impl Tools {
-    fn new(member: &CopyContext) -> Self {
-        let recorder = Recorder::new(&member.config.trace, Stage::Write);
-        Self { own: member.write_waits.begin(), unwrapping: Unwrapping::default(), recorder }
+    fn new(copy: &CopyContext) -> Self {
+        let recorder = Recorder::new(&copy.config.trace, Stage::Write);
+        Self { own: copy.write_waits.begin(), unwrapping: Unwrapping::default(), recorder }
     }
 }
 
@@ -129,31 +129,31 @@ struct OrderedWrites {
 }
 
 impl OrderedWrites {
-    fn enter(&mut self, member: &CopyContext, arrived: Arrived) {
+    fn enter(&mut self, copy: &CopyContext, arrived: Arrived) {
         if arrived.frame.index != self.next {
-            member.land(&arrived.frame, Landing::Opened);
+            copy.land(&arrived.frame, Landing::Opened);
         }
         self.early.insert(arrived.frame.index, arrived);
     }
 
     /// Writes the next blocks in order, as far as they have arrived or were present before. Returns
     /// whether the store accepted them.
-    fn write_ready(&mut self, member: &Arc<CopyContext>, tools: &mut Tools) -> bool {
+    fn write_ready(&mut self, copy: &Arc<CopyContext>, tools: &mut Tools) -> bool {
         loop {
-            if member.sink().is_brought(self.next) {
-                if member.is_closing() {
+            if copy.sink().is_brought(self.next) {
+                if copy.is_closing() {
                     return false;
                 }
-                let Some(done) = bring(member, &mut self.buffer, self.next, tools) else {
+                let Some(done) = bring(copy, &mut self.buffer, self.next, tools) else {
                     return false;
                 };
-                if done < member.block_length(self.next) as usize {
+                if done < copy.block_length(self.next) as usize {
                     self.done = done;
                     continue;
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
                 let done = std::mem::take(&mut self.done);
-                if !write(member, tools, (arrived, done)) {
+                if !write(copy, tools, (arrived, done)) {
                     return false;
                 }
             } else {
@@ -168,39 +168,34 @@ impl OrderedWrites {
 /// leaves to the caller are read into `buffer`, verified and written. Returns the number of bytes
 /// at the beginning of the block that need not be written any more. If it is less than the length
 /// of the block, the block has changed and must be sent. Returns none if the store failed.
-fn bring(
-    member: &CopyContext,
-    buffer: &mut Vec<u8>,
-    index: u64,
-    tools: &mut Tools,
-) -> Option<usize> {
-    let length = member.block_length(index) as usize;
+fn bring(copy: &CopyContext, buffer: &mut Vec<u8>, index: u64, tools: &mut Tools) -> Option<usize> {
+    let length = copy.block_length(index) as usize;
     let began = tools.recorder.now();
-    let done = member.write_waits.measure(tools.own, || bring_bytes(member, buffer, index, length));
+    let done = copy.write_waits.measure(tools.own, || bring_bytes(copy, buffer, index, length));
     tools.recorder.took(Stage::Write, At::HERE.of(index), began, length);
-    let done = done.inspect_err(|error| member.fail_to_write(error)).ok()?;
+    let done = done.inspect_err(|error| copy.fail_to_write(error)).ok()?;
     let landing = if done == length { Landing::Written } else { Landing::Changed };
-    member.land_own(index, landing);
+    copy.land_own(index, landing);
     Some(done)
 }
 
 /// Does the part of [`bring`] that uses the store. Returns the number of bytes at the beginning of
 /// the block that have been written or need not be.
 fn bring_bytes(
-    member: &CopyContext,
+    copy: &CopyContext,
     buffer: &mut Vec<u8>,
     index: u64,
     length: usize,
 ) -> io::Result<usize> {
-    let (offset, store) = (member.layout.offset(index), &member.config.store);
+    let (offset, store) = (copy.layout.offset(index), &copy.config.store);
     let done = store.bring(offset, length)?;
     if done == length {
         return Ok(length);
     }
-    buffer.resize(member.layout.block_size as usize, 0);
+    buffer.resize(copy.layout.block_size as usize, 0);
     let bytes = &mut buffer[..length];
     let read = store.read_at(offset, bytes);
-    if read.is_err() || member.sink().content(index) != Some(content_digest(bytes)) {
+    if read.is_err() || copy.sink().content(index) != Some(content_digest(bytes)) {
         return Ok(done);
     }
     store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
@@ -210,7 +205,7 @@ fn bring_bytes(
 /// signed. Returns whether they match. This detects wrong bytes from any node that encrypted the
 /// block, and errors between hashing and encryption.
 fn verify(
-    member: &CopyContext,
+    copy: &CopyContext,
     keys: &mut Keys,
     unwrapping: &mut Unwrapping,
     arrived: &mut Arrived,
@@ -218,10 +213,10 @@ fn verify(
     let before = clock::thread_cpu_ns();
     let Arrived { frame, header, buffer, length } = arrived;
     let opened = keys.open(frame, header, &mut buffer[..*length]).is_ok();
-    let content = opened.then(|| unwrapping.digest(&member.zeros, frame, buffer)).flatten();
-    let sound = content.is_some() && content == member.sink().content(frame.index);
+    let content = opened.then(|| unwrapping.digest(&copy.zeros, frame, buffer)).flatten();
+    let sound = content.is_some() && content == copy.sink().content(frame.index);
     let spent = clock::thread_cpu_ns().saturating_sub(before);
-    member.opening_ns.fetch_add(spent, Ordering::Relaxed);
+    copy.opening_ns.fetch_add(spent, Ordering::Relaxed);
     sound
 }
 
@@ -269,27 +264,27 @@ impl Unwrapping {
 }
 
 /// Writes a decrypted block, except its first `done` bytes. Returns whether the store accepted it.
-fn write(member: &CopyContext, tools: &mut Tools, (arrived, done): (Arrived, usize)) -> bool {
+fn write(copy: &CopyContext, tools: &mut Tools, (arrived, done): (Arrived, usize)) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
     let length = frame.length as usize;
-    let (from, rest) = (member.layout.offset(frame.index) + done as u64, length - done);
+    let (from, rest) = (copy.layout.offset(frame.index) + done as u64, length - done);
     let Some(bytes) = tools.unwrapping.bytes(&frame, &buffer) else {
         // It was decompressed before, to compare its digest.
         let reason = format!("cannot decompress block {} again after it was verified", frame.index);
-        member.tell(Notice::Failed(reason));
+        copy.tell(Notice::Failed(reason));
         return false;
     };
     let began = tools.recorder.now();
-    let written = member.write_waits.measure(tools.own, || {
-        member.config.faults.before_writing(length);
+    let written = copy.write_waits.measure(tools.own, || {
+        copy.config.faults.before_writing(length);
         match frame.form {
-            Encoding::Zeros => member.config.store.write_zeros(from, rest),
-            Encoding::Hole => member.config.store.leave_hole(from, rest),
+            Encoding::Zeros => copy.config.store.write_zeros(from, rest),
+            Encoding::Hole => copy.config.store.leave_hole(from, rest),
             Encoding::Plain | Encoding::Lz4 | Encoding::Zstd => {
-                member.config.store.write_at(from, &bytes[done..])
+                copy.config.store.write_at(from, &bytes[done..])
             }
         }
     });
     tools.recorder.took(Stage::Write, at(&frame), began, length);
-    settle(member, &frame, buffer, written)
+    settle(copy, &frame, buffer, written)
 }

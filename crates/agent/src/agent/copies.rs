@@ -133,7 +133,7 @@ impl Copies {
         let mut late = Duration::ZERO;
         let answer = match result {
             Ok(part) => {
-                late = part.member.config.faults.control();
+                late = part.copy.config.faults.control();
                 self.in_progress.tasks.lock().push(part);
                 FromAgent::Ready(copy)
             }
@@ -156,12 +156,12 @@ impl Copies {
             return self.close(copy);
         }
         let parts = self.in_progress.tasks.lock();
-        let Some(part) = parts.iter().find(|part| part.member.config.copy == copy) else {
+        let Some(part) = parts.iter().find(|part| part.copy.config.id == copy) else {
             return;
         };
         match order {
             ToAgent::Attach(_, text) => part.attach(text),
-            ToAgent::Route(_, way) => part.member.route(way),
+            ToAgent::Route(_, way) => part.copy.route(way),
             ToAgent::Detach(_) => part.detach(),
             ToAgent::Prepare(_, all) => part.prepare(all),
             ToAgent::Commit(_, all) => part.commit(all),
@@ -175,7 +175,7 @@ impl Copies {
     fn close(&self, copy: CopyId) {
         let part = {
             let mut parts = self.in_progress.tasks.lock();
-            let at = parts.iter().position(|part| part.member.config.copy == copy);
+            let at = parts.iter().position(|part| part.copy.config.id == copy);
             at.map(|at| parts.swap_remove(at))
         };
         let parcels = part.map_or_else(Vec::new, CopyTask::close);

@@ -30,17 +30,17 @@ impl Heart {
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 // Lock the list only to clone the contexts: the end of a copy must not wait for a
                 // heartbeat.
-                let members: Vec<_> =
-                    in_progress.tasks.lock().iter().map(|part| Arc::clone(&part.member)).collect();
+                let copies: Vec<_> =
+                    in_progress.tasks.lock().iter().map(|part| Arc::clone(&part.copy)).collect();
                 let stood = pulse.beat();
                 session.look_at_connection();
                 let opening = in_progress.opening();
-                let begun = members.iter().map(|member| (member.config.copy, member.report()));
+                let begun = copies.iter().map(|copy| (copy.config.id, copy.report()));
                 session.beat(&FromAgent::Heartbeat(opening.into_iter().chain(begun).collect()));
-                for member in members {
-                    stood.iter().for_each(|stood| stood.note(&member.config.trace));
-                    member.sample();
-                    member.cut_silent_links();
+                for copy in copies {
+                    stood.iter().for_each(|stood| stood.note(&copy.config.trace));
+                    copy.sample();
+                    copy.cut_silent_links();
                 }
                 every = session.heartbeat();
                 pulse.rest(every);

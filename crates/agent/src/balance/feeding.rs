@@ -28,7 +28,7 @@ const LANE: usize = 1 << 20;
 
 /// A copy that this agent feeds.
 pub struct Feeding {
-    member: Arc<CopyContext>,
+    copy: Arc<CopyContext>,
     threads: Vec<JoinHandle<()>>,
     /// The memory of the copy, released when the copy is over.
     _share: Reservation,
@@ -49,47 +49,48 @@ impl Feeding {
         let memory = (ahead + 3 * room + LANE) * begin.lanes.len();
         let share = agent.budget.take(memory).map_err(OrderError::Busy)?;
         let source: Arc<dyn Content> = Arc::new(source);
-        let (copy, teller, read) = (begin.copy, Arc::clone(session), Arc::clone(&source));
+        let id = begin.copy;
+        let teller = Arc::clone(session);
+        let read = Arc::clone(&source);
         let tell = move |notice| {
             if let Some(event) = to_event(notice, &*read) {
-                teller.send(&FromAgent::Balance(BalanceEvent::Fed(copy, event)));
+                teller.send(&FromAgent::Balance(BalanceEvent::Fed(id, event)));
             }
         };
-        let trace = Collector::new(Budget::NOTHING, copy, HEAD.0, 0, None);
+        let trace = Collector::new(Budget::NOTHING, id, HEAD.0, 0, None);
         // Every round has connections of its own: their statistics start at zero.
         let config =
             CopyConfig::of(&begin, true, Box::new(NoStore), trace, &agent.awake, Box::new(tell));
-        let member = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
-        let threads = copy_threads::start(&member, &begin.lanes, |_| true, Some(&source))
+        let copy = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
+        let threads = copy_threads::start(&copy, &begin.lanes, |_| true, Some(&source))
             .map_err(cannot("start the copy's lanes"))?;
-        agent.activity.add_copy(&member, source.name());
-        begin.routes.into_iter().for_each(|route| member.route(route));
-        Ok(Self { member, threads, _share: share })
+        agent.activity.add_copy(&copy, source.name());
+        begin.routes.into_iter().for_each(|route| copy.route(route));
+        Ok(Self { copy, threads, _share: share })
     }
 
     /// Returns whether this is the copy `copy`.
     pub fn is_of(&self, copy: CopyId) -> bool {
-        self.member.config.copy == copy
+        self.copy.config.id == copy
     }
 
     /// Changes the route of a lane.
     pub fn route(&self, route: Route) {
-        self.member.route(route);
+        self.copy.route(route);
     }
 
     /// Returns the kernel's statistics of the lanes' connections. Lanes over MPTCP have none and
     /// are omitted.
     pub fn accounts(&self) -> Vec<TxStats> {
-        let lanes = (0..).zip(self.member.lanes.get().into_iter().flatten());
+        let lanes = (0..).zip(self.copy.lanes.get().into_iter().flatten());
         lanes.filter_map(|(number, lane)| Some(tx_stats(number, &lane.account()?))).collect()
     }
 
     /// Ends the copy, and waits up to 60 seconds for its threads.
     pub fn end(self) {
-        self.member.close();
-        let threads = self.threads.into_iter().chain(self.member.take_side_threads());
-        let _all =
-            copy_threads::join_all(&self.member, threads, garland_sys::clock::after(FAREWELL));
+        self.copy.close();
+        let threads = self.threads.into_iter().chain(self.copy.take_side_threads());
+        let _all = copy_threads::join_all(&self.copy, threads, garland_sys::clock::after(FAREWELL));
     }
 }
 

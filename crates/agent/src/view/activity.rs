@@ -62,10 +62,10 @@ impl Activity {
     }
 
     /// Adds a copy. `name` is its destination or source.
-    pub fn add_copy(self: &Arc<Self>, member: &Arc<CopyContext>, name: String) {
+    pub fn add_copy(self: &Arc<Self>, copy: &Arc<CopyContext>, name: String) {
         let mut busy = self.busy.lock();
-        busy.copies.retain(|(member, _)| member.strong_count() > 0);
-        busy.copies.push((Arc::downgrade(member), name));
+        busy.copies.retain(|(copy, _)| copy.strong_count() > 0);
+        busy.copies.push((Arc::downgrade(copy), name));
         drop(busy);
         self.open_socket();
     }
@@ -81,15 +81,17 @@ impl Activity {
 
     /// Returns the current activity.
     pub fn account(&self) -> Account {
-        let (members, executors): (Vec<_>, Vec<_>) = {
-            let busy = self.busy.lock();
-            let copies = busy.copies.iter();
-            let members =
-                copies.filter_map(|(member, name)| Some((member.upgrade()?, name.clone())));
-            (members.collect(), busy.executors.clone())
-        };
-        let present = members.iter().filter(|(member, _)| !member.is_closing());
-        let copies = present.map(|(member, name)| member.view(name)).collect();
+        let busy = self.busy.lock();
+        let copies: Vec<_> = busy
+            .copies
+            .iter()
+            .filter_map(|(copy, name)| Some((copy.upgrade()?, name.clone())))
+            .collect();
+        let executors = busy.executors.clone();
+        // A copy's view takes locks of the copy.
+        drop(busy);
+        let present = copies.iter().filter(|(copy, _)| !copy.is_closing());
+        let copies = present.map(|(copy, name)| copy.view(name)).collect();
         let mut account = Account { copies, ..Account::default() };
         executors.iter().for_each(|executor| executor.add_to(&mut account));
         account.bound();

@@ -220,7 +220,7 @@ fn near_end(
     let began = job.tracing.map_or(0, |tracing| tracing.started_ns);
     let trace = Collector::new(Budget::of_head(job.plan, job.tracing), copy, HEAD.0, began, device);
     let config = CopyConfig {
-        copy,
+        id: copy,
         me: HEAD,
         secret: secret.clone(),
         digest_key: match &job.ends {

@@ -112,13 +112,13 @@ pub fn sink_of_tree(
 ///
 /// # Errors
 /// When no thread can be started.
-pub fn bring(member: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHandle<()>> {
-    let member = Arc::clone(member);
+pub fn bring(copy: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHandle<()>> {
+    let copy = Arc::clone(copy);
     threads::spawn("bring", move || {
-        let mut buffer = vec![0; member.layout.block_size as usize];
+        let mut buffer = vec![0; copy.layout.block_size as usize];
         for block in &bringing.blocks {
-            let bytes = &mut buffer[..member.layout.block_length(block.0) as usize];
-            if member.is_closing() || !bringing.bring(&member, block, bytes) {
+            let bytes = &mut buffer[..copy.layout.block_length(block.0) as usize];
+            if copy.is_closing() || !bringing.bring(&copy, block, bytes) {
                 return;
             }
         }
@@ -130,7 +130,7 @@ impl Bringing {
     /// `bytes`. Returns false if the store failed.
     fn bring(
         &self,
-        member: &CopyContext,
+        copy: &CopyContext,
         (index, digest, file): &(u64, [u8; 32], usize),
         bytes: &mut [u8],
     ) -> bool {
@@ -138,13 +138,12 @@ impl Bringing {
         let is_same = pace::on(self.disk.as_deref(), bytes.len(), || {
             self.files[*file].read(index, bytes, digest)
         });
-        if is_same
-            && let Err(error) = member.config.store.write_at(member.layout.offset(index), bytes)
+        if is_same && let Err(error) = copy.config.store.write_at(copy.layout.offset(index), bytes)
         {
-            member.fail_to_write(&error);
+            copy.fail_to_write(&error);
             return false;
         }
-        member.land_own(index, if is_same { Landing::Written } else { Landing::Changed });
+        copy.land_own(index, if is_same { Landing::Written } else { Landing::Changed });
         true
     }
 }

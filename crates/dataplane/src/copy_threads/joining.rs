@@ -16,10 +16,10 @@ const NAP: Duration = Duration::from_millis(2);
 
 /// Joins a thread of a copy that is over, and returns its result. Returns none if the thread
 /// panicked, or if it hangs on the node's disk.
-pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
+pub fn join<T>(copy: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
     let cap_ns = clock::after(CAP);
-    let hangs = || match member.pending() {
-        Some(_) => member.hangs(),
+    let hangs = || match copy.pending() {
+        Some(_) => copy.hangs(),
         None => clock::now_ns() >= cap_ns,
     };
     until(&thread, hangs).then(|| thread.join().ok())?
@@ -28,11 +28,11 @@ pub fn join<T>(member: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
 /// Joins all of `threads`, except those that have not ended at `deadline_ns`, in monotonic
 /// nanoseconds, or that hang on the node's disk. Returns whether all have ended.
 pub fn join_all(
-    member: &CopyContext,
+    copy: &CopyContext,
     threads: impl Iterator<Item = JoinHandle<()>>,
     deadline_ns: u64,
 ) -> bool {
-    let late = || clock::now_ns() >= deadline_ns || member.hangs();
+    let late = || clock::now_ns() >= deadline_ns || copy.hangs();
     let mut all = true;
     for thread in threads {
         let ended = until(&thread, late);

@@ -33,7 +33,7 @@ fn blocks() -> [Vec<u8>; 3] {
 
 /// The last node of a chain, whose upstreams the test plays.
 struct Node {
-    member: Arc<CopyContext>,
+    copy: Arc<CopyContext>,
     threads: Vec<JoinHandle<()>>,
     notices: Receiver<Notice>,
 }
@@ -56,7 +56,7 @@ impl Node {
         let digest_key = DigestKey::Sign(SIGNING);
         let is_source = source.is_some();
         let config = CopyConfig {
-            copy: COPY,
+            id: COPY,
             me: NodeId(2),
             secret: SECRET,
             digest_key: if is_source { digest_key } else { digest_key.to_public() },
@@ -77,18 +77,18 @@ impl Node {
             notices: Box::new(move |notice| drop(tell.send(notice))),
         };
         let sink = if is_source { Sink::source(layout) } else { Sink::new(layout, false) };
-        let member = Arc::new(CopyContext::new(config, sink));
+        let copy = Arc::new(CopyContext::new(config, sink));
         let all = [LaneBlocks::all(layout.blocks())];
-        let threads = start(&member, &all, |_| true, source.as_ref()).unwrap();
-        Self { member, threads, notices }
+        let threads = start(&copy, &all, |_| true, source.as_ref()).unwrap();
+        Self { copy, threads, notices }
     }
 
     /// Links the node to an upstream with this number and epoch.
     fn link(&self, node: u32, epoch: u32) -> Upstream {
         let upstream = Some((NodeId(node), epoch, None));
-        self.member.route(Route { lane: 0, upstream, downstreams: Vec::new() });
+        self.copy.route(Route { lane: 0, upstream, downstreams: Vec::new() });
         let (near, far) = pair().unwrap();
-        let lane = self.member.lane(0).expect("it is on this lane");
+        let lane = self.copy.lane(0).expect("it is on this lane");
         lane.post(LaneCommand::Link(LinkSide::Up, epoch, near));
         Upstream { stream: far, keys: Keys::new(&SECRET, COPY) }
     }
@@ -103,13 +103,13 @@ impl Node {
             side_fed: false,
         };
         let downstreams = epochs.iter().map(down).collect();
-        self.member.route(Route { lane: 0, upstream: None, downstreams });
+        self.copy.route(Route { lane: 0, upstream: None, downstreams });
     }
 
     /// Links a downstream with this epoch, which requests all blocks.
     fn downstream(&self, epoch: u32) -> Downstream {
         let (near, far) = pair().unwrap();
-        let lane = self.member.lane(0).expect("it is on this lane");
+        let lane = self.copy.lane(0).expect("it is on this lane");
         lane.post(LaneCommand::Link(LinkSide::Down, epoch, near));
         let downstream = Downstream { stream: far, keys: Keys::new(&SECRET, COPY) };
         downstream.ask(Kind::Resume, 0);
@@ -137,7 +137,7 @@ impl Node {
     }
 
     fn end(self) {
-        self.member.close();
+        self.copy.close();
         self.threads.into_iter().for_each(|thread| drop(Joined::from(thread)));
     }
 }
@@ -288,7 +288,7 @@ fn a_block_that_has_changed_since_it_was_sent_ends_only_the_link_of_who_needs_it
 #[test]
 fn a_relay_cuts_no_stream_by_a_false_end_or_a_short_block() {
     let node = Node::start();
-    let layout = node.member.layout;
+    let layout = node.copy.layout;
     let mut source = Sink::source(layout);
     for (index, block) in (0..).zip(blocks()) {
         source.learn(index, content_digest(&block)).unwrap();

@@ -21,7 +21,7 @@ use garland_transport::break_reason;
 
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {
-        self.member.config.faults.before_sending(self.member.layout.block_length(index) as usize);
+        self.copy.config.faults.before_sending(self.copy.layout.block_length(index) as usize);
         self.tracer.awaits(Awaited::Disk);
         let asked = self.tracer.begin();
         let recorder = self.tracer.recorder();
@@ -29,8 +29,8 @@ impl Lane {
         self.tracer.prepared(asked);
         match prepared {
             Ok(prepared) => {
-                let is_short = prepared.plain < self.member.layout.block_size;
-                if self.member.config.is_source && self.member.layout.open && is_short {
+                let is_short = prepared.plain < self.copy.layout.block_size;
+                if self.copy.config.is_source && self.copy.layout.open && is_short {
                     self.sign_end(StreamEnd { blocks: index + 1, last_length: prepared.plain });
                 }
                 self.tracer.awaits(Awaited::Down);
@@ -43,17 +43,17 @@ impl Lane {
                 self.tracer.fed(began, index, prepared.length, &peers);
                 let sending = clock::now_ns().saturating_sub(since);
                 let bytes = prepared.length * peers.len();
-                self.member.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-                if self.member.packing.measures() && self.handle.account().is_none() {
-                    self.member.packing.sent(usize::from(self.number), bytes, sending);
+                self.copy.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                if self.copy.packing.measures() && self.handle.account().is_none() {
+                    self.copy.packing.sent(usize::from(self.number), bytes, sending);
                 }
                 self.feeder.recycle(prepared.buffer);
                 self.lose_all(errors);
                 self.handle(RelayEvent::Fed);
-                if self.member.config.is_source {
-                    self.member.note_sent(index);
+                if self.copy.config.is_source {
+                    self.copy.note_sent(index);
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
-                    self.member.tell_if_complete();
+                    self.copy.tell_if_complete();
                 }
             }
             Err(FeedError::NotYet) => self.handle(RelayEvent::NotYet),
@@ -61,15 +61,15 @@ impl Lane {
             Err(FeedError::Ended(end)) => {
                 self.sign_end(end);
                 self.handle(RelayEvent::Ended(end.blocks));
-                self.member.tell_if_complete();
+                self.copy.tell_if_complete();
             }
             Err(error @ FeedError::Outdated(_)) => {
                 let outdated = Notice::Outdated(self.number, to.to_vec(), error.to_string());
-                self.member.tell(outdated);
+                self.copy.tell(outdated);
                 self.handle(RelayEvent::Unreadable);
             }
             Err(error) => {
-                self.member.tell(Notice::Failed(error.to_string()));
+                self.copy.tell(Notice::Failed(error.to_string()));
                 self.handle(RelayEvent::Unreadable);
             }
         }
@@ -81,7 +81,7 @@ impl Lane {
         let waits = self.tracer.awaits(Awaited::Disk);
         let mut buffer = match store {
             Store::No => None,
-            Store::IfRoom => self.member.pool.try_take(),
+            Store::IfRoom => self.copy.pool.try_take(),
             Store::Yes => self.await_buffer(),
         };
         self.tracer.waited(Stage::WaitBuffer, waits);
@@ -98,18 +98,18 @@ impl Lane {
         self.tracer.passed(began, frame.index, length, &peers);
         self.lose_all(errors);
         if let Err(error) = moved {
-            buffer.into_iter().for_each(|buffer| self.member.pool.give(buffer));
+            buffer.into_iter().for_each(|buffer| self.copy.pool.give(buffer));
             self.handle(RelayEvent::CutOff);
             self.lose(LinkSide::Up, up.epoch, break_reason(&error));
             return;
         }
-        self.member.packing.received(frame.form);
+        self.copy.packing.received(frame.form);
         let stored = buffer.is_some();
         self.handle(RelayEvent::Received { stored });
-        self.member.tell_first();
+        self.copy.tell_first();
         self.handle.received.store(self.relay.received(), Ordering::Relaxed);
         if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
-            self.member.stages.write.enter();
+            self.copy.stages.write.enter();
             // A writer that has ended has reported the reason.
             let _ = writer.send(Arrived { frame, header, buffer, length });
         }
@@ -119,11 +119,11 @@ impl Lane {
     /// arrives that detaches this node or sets a new route. A block without a buffer is only
     /// forwarded; this node gets it again later.
     fn await_buffer(&mut self) -> Option<Buffer> {
-        let Self { member, commands, unread, .. } = self;
+        let Self { copy, commands, unread, .. } = self;
         let ends = |command: &LaneCommand| {
             matches!(command, LaneCommand::Event(RelayEvent::Detached | RelayEvent::Route(_)))
         };
-        member.pool.take_unless(|| {
+        copy.pool.take_unless(|| {
             unread.extend(commands.try_iter());
             unread.iter().any(ends)
         })
@@ -144,11 +144,11 @@ impl Lane {
     }
 
     pub(super) fn take_frame(&mut self, frame: Frame, header: [u8; FRAME_LEN]) {
-        let ours = frame.copy == self.member.config.copy && frame.lane == self.number;
+        let ours = frame.copy == self.copy.config.id && frame.lane == self.number;
         let index = frame.index;
         match frame.kind {
             Kind::Block if ours && self.fits(&frame) => {
-                let Some(content) = self.member.sink().content(index) else {
+                let Some(content) = self.copy.sink().content(index) else {
                     return self.lose_up(format!("block {index} arrived before its digest"));
                 };
                 self.header = Some((frame, header));
@@ -164,8 +164,8 @@ impl Lane {
                 self.handle(RelayEvent::End(index));
                 self.handle.ended.store(true, Ordering::Relaxed);
                 // Those who feed on the side of this lane tell it, too.
-                self.member.side_feeds.wake();
-                self.member.tell_if_complete();
+                self.copy.side_feeds.wake();
+                self.copy.tell_if_complete();
             }
             _ => self.lose_up("its upstream sent an unexpected frame".to_owned()),
         }
@@ -174,16 +174,16 @@ impl Lane {
     /// Returns whether the source has signed that a stream has this number of blocks. The end of
     /// another source is known from the start.
     fn may_end_at(&self, blocks: u64) -> bool {
-        let signed = self.member.signed_end();
-        !self.member.layout.open || signed.is_some_and(|signed| signed.end.blocks == blocks)
+        let signed = self.copy.signed_end();
+        !self.copy.layout.open || signed.is_some_and(|signed| signed.end.blocks == blocks)
     }
 
     /// Returns whether a block belongs to this lane, has the right length, and is encrypted if and
     /// only if the copy is.
     fn fits(&self, frame: &Frame) -> bool {
         let known = self.blocks.ordinal(frame.index).is_some();
-        let fits = frame.length > 0 && self.member.takes_length(frame.index, frame.length);
-        known && fits && frame.sealed == self.member.config.sealed
+        let fits = frame.length > 0 && self.copy.takes_length(frame.index, frame.length);
+        known && fits && frame.sealed == self.copy.config.sealed
     }
 }
 

@@ -25,7 +25,7 @@ impl Lane {
         let Some(place) = self.blocks.ordinal(index) else { return };
         to.iter().for_each(|&epoch| self.send_missing(epoch, place));
         // A short block is refused by who does not know that it is the last one.
-        if self.member.signed_end().is_some_and(|signed| signed.end.has_last(index)) {
+        if self.copy.signed_end().is_some_and(|signed| signed.end.has_last(index)) {
             to.iter().for_each(|&epoch| self.send_source_end(epoch));
         }
     }
@@ -59,7 +59,7 @@ impl Lane {
 
     fn next_window(&self, from: u64, place: u64) -> Option<SignedDigests> {
         let mut windows = self.windows.lock();
-        let sink = self.member.sink();
+        let sink = self.copy.sink();
         windows.next(&self.blocks, from, place, &sink)
     }
 
@@ -71,7 +71,7 @@ impl Lane {
     }
 
     fn send_source_end(&mut self, epoch: u32) {
-        let Some(signed) = self.member.signed_end().copied() else { return };
+        let Some(signed) = self.copy.signed_end().copied() else { return };
         let mut frame = self.frame(Kind::SourceEnd, signed.end.blocks);
         frame.length = SignedEnd::BYTES as u32;
         frame.packed = frame.length;
@@ -80,10 +80,10 @@ impl Lane {
 
     /// Signs the end of a stream, of which this node is the source.
     pub(super) fn sign_end(&self, end: StreamEnd) {
-        if self.member.signed_end().is_none()
+        if self.copy.signed_end().is_none()
             && let Some(signed) = self.windows.lock().sign_end(end)
         {
-            self.member.note_end(signed);
+            self.copy.note_end(signed);
         }
     }
 
@@ -91,14 +91,14 @@ impl Lane {
     /// source has signed it.
     pub(super) fn take_end(&mut self, frame: &Frame) {
         let length = frame.length as usize;
-        if length != SignedEnd::BYTES || !self.member.layout.open {
+        if length != SignedEnd::BYTES || !self.copy.layout.open {
             return self.refuse_digests(DigestError::Malformed);
         }
         let Some(bytes) = self.take_payload(length) else { return };
         let checked = self.windows.lock().check_end(frame.index, &bytes);
         match checked {
-            Ok(end) if self.member.note_end(end) => {}
-            Ok(_) => self.member.tell(Notice::Failed("the source has two ends".to_owned())),
+            Ok(end) if self.copy.note_end(end) => {}
+            Ok(_) => self.copy.tell(Notice::Failed("the source has two ends".to_owned())),
             Err(error) => self.refuse_digests(error),
         }
     }
@@ -126,19 +126,19 @@ impl Lane {
         let Some(bytes) = self.take_payload(length) else { return };
         let accepted = {
             let mut windows = self.windows.lock();
-            let mut sink = self.member.sink();
+            let mut sink = self.copy.sink();
             windows.accept(&self.blocks, frame.index, &bytes, &mut sink)
         };
         match accepted {
-            Ok(()) => self.member.side_feeds.wake(),
-            Err(DigestError::Changed(error)) => self.member.tell(Notice::Failed(error.to_string())),
+            Ok(()) => self.copy.side_feeds.wake(),
+            Err(DigestError::Changed(error)) => self.copy.tell(Notice::Failed(error.to_string())),
             Err(error) => self.refuse_digests(error),
         }
     }
 
     pub(super) fn refuse_digests(&mut self, error: DigestError) {
         if let Some(up) = self.up() {
-            self.member.tell(Notice::BadFrame(self.number, up.epoch, LinkSide::Up));
+            self.copy.tell(Notice::BadFrame(self.number, up.epoch, LinkSide::Up));
         }
         self.lose_up(format!("its upstream sent {error}"));
     }

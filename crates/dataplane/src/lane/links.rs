@@ -21,10 +21,10 @@ impl Lane {
     pub(super) fn open(&mut self, link: Link) {
         let Link { side, epoch, .. } = link;
         if side == LinkSide::Down
-            && let Err(error) = tcp::pace(&link.stream, self.member.config.pace)
+            && let Err(error) = tcp::pace(&link.stream, self.copy.config.pace)
         {
             let reason = format!("cannot limit the rate of its link: {}", reason(&error));
-            return self.member.tell(Notice::Failed(reason));
+            return self.copy.tell(Notice::Failed(reason));
         }
         if self.handle.add(link) {
             self.handle(RelayEvent::Opened(side, epoch));
@@ -38,14 +38,14 @@ impl Lane {
         let hop = Hop { lane: self.number, epoch };
         let at = self.tracer.neighbor(peer_index(node));
         let began = self.tracer.now();
-        let (member, handle) = (Arc::clone(&self.member), Arc::clone(&self.handle));
+        let (copy, handle) = (Arc::clone(&self.copy), Arc::clone(&self.handle));
         let lost = move |reason| LaneCommand::Event(RelayEvent::Lost(side, epoch, reason));
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
-            let CopyConfig { copy, secret, congestion, transport, link_pool, trace, .. } =
-                &member.config;
-            let (copy, transport) = (*copy, *transport);
-            let to = link::Dial { address, copy, hop, secret, congestion, transport };
+            let CopyConfig { id, secret, congestion, transport, link_pool, trace, .. } =
+                &copy.config;
+            let (id, transport) = (*id, *transport);
+            let to = link::Dial { address, copy: id, hop, secret, congestion, transport };
             let dialed = link::dial(&to, link_pool.as_deref());
             trace.took(Stage::Dial, at, began);
             let command = match dialed {
@@ -61,14 +61,14 @@ impl Lane {
 
     /// Returns a frame of this lane, with this kind and index, that is sent without a block.
     pub(super) fn frame(&self, kind: Kind, index: u64) -> Frame {
-        Frame::bare(kind, self.member.config.copy, self.number, index)
+        Frame::bare(kind, self.copy.config.id, self.number, index)
     }
 
     /// Sends a frame and its payload over the link of this side and epoch, if it is open. A link
     /// that breaks is closed.
     pub(super) fn send(&mut self, side: LinkSide, epoch: u32, frame: &Frame, payload: &[u8]) {
         let Some(link) = self.handle.link(side, epoch) else { return };
-        let bytes = [&frame.to_bytes(&self.member.keys)[..], payload].concat();
+        let bytes = [&frame.to_bytes(&self.copy.keys)[..], payload].concat();
         if let Err(error) = (&*link.stream).write_all(&bytes) {
             self.lose(side, epoch, break_reason(&error));
         }
@@ -84,7 +84,7 @@ impl Lane {
     /// Removes and returns a link; none if it is not open. Before that, samples the counters of all
     /// links on its side.
     pub(super) fn close(&self, side: LinkSide, epoch: u32) -> Option<Link> {
-        self.member.config.trace.sample_link(self.number, &self.handle, side);
+        self.copy.config.trace.sample_link(self.number, &self.handle, side);
         self.handle.remove(side, epoch)
     }
 
@@ -130,10 +130,10 @@ impl Lane {
     /// Puts the links that the copy no longer needs into the pool, and closes the others.
     pub(super) fn park(&self, link_pool: &LinkPool) {
         let route = self.relay.route();
-        let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.member.sink()));
+        let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.copy.sink()));
         up.into_iter().for_each(|epoch| self.park_link(link_pool, LinkSide::Up, epoch, None));
         // A link keeps its rate limit, so a limited link is not reused.
-        let downs = route.downstreams.iter().filter(|_| self.member.config.pace == 0);
+        let downs = route.downstreams.iter().filter(|_| self.copy.config.pace == 0);
         for down in downs.filter(|down| self.relay.is_down_over(down.epoch)) {
             if down.address.is_some() {
                 self.park_link(link_pool, LinkSide::Down, down.epoch, down.address);

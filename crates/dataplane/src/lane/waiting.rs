@@ -22,7 +22,7 @@ impl Lane {
         let more = fed != Fed::Nothing;
         let (up, downs) = (self.up(), self.handle.links(LinkSide::Down));
         let (may_read, held, up_over, awaited) = {
-            let sink = self.member.sink();
+            let sink = self.copy.sink();
             let may_read = fed != Fed::InOrder && self.relay.may_read(&sink);
             let held = !more && self.relay.is_held(&sink);
             let awaited = self.awaited((up.as_ref(), &downs), (may_read, held), &sink);
@@ -39,19 +39,19 @@ impl Lane {
         let began = self.tracer.awaits(stage.map_or(Awaited::Rest, Awaited::of));
         // A wait until this node may read the next block of a stream is a wait for its writer, like
         // one for a buffer.
-        let since = held.then(|| self.member.pool.begin_waiting());
+        let since = held.then(|| self.copy.pool.begin_waiting());
         let patience = if more { Some(Duration::ZERO) } else { self.until_overdue(&downs) };
         // What arrives while this thread stands still has come in time.
         let looked_ns = clock::now_ns();
         let ready = event::wait_readable(&fds, patience);
-        since.into_iter().for_each(|since| self.member.pool.end_waiting(since));
+        since.into_iter().for_each(|since| self.copy.pool.end_waiting(since));
         match stage {
             Some(stage) => self.tracer.waited(stage, began),
             None => self.tracer.rested(began),
         }
         self.handle.at_rest.store(false, Ordering::SeqCst);
         let ready = ready?;
-        if self.member.is_closing() {
+        if self.copy.is_closing() {
             return Ok(());
         }
         let asking = downs.iter().zip(&ready[1 + usize::from(up.is_some())..]);
@@ -65,7 +65,7 @@ impl Lane {
         if up.is_some() && ready[1] {
             // A connection goes to the pool only if nothing else uses it.
             drop(up);
-            match self.member.config.link_pool.clone() {
+            match self.copy.config.link_pool.clone() {
                 Some(link_pool) if up_over => self.hand_over_upstream(&link_pool),
                 _ => self.read_up(),
             }
@@ -113,7 +113,7 @@ impl Lane {
 
     fn read_down(&mut self, down: &Link) {
         let epoch = down.epoch;
-        match link::read_frame(&down.stream, &self.member.keys) {
+        match link::read_frame(&down.stream, &self.copy.keys) {
             Ok((frame, _)) => {
                 if frame.kind == Kind::Resume {
                     self.begin_digests(epoch, frame.index);
@@ -129,7 +129,7 @@ impl Lane {
 
     pub(super) fn read_up(&mut self) {
         let Some(up) = self.up() else { return };
-        match link::read_frame(&up.stream, &self.member.keys) {
+        match link::read_frame(&up.stream, &self.copy.keys) {
             Ok((frame, header)) => self.take_frame(frame, header),
             Err(error) => self.lose_unreadable(&up, &error),
         }
@@ -139,7 +139,7 @@ impl Lane {
     /// head; the head ignores reports on links that have been replaced.
     fn lose_unreadable(&mut self, Link { side, epoch, .. }: &Link, error: &LinkError) {
         if let LinkError::Frame(_) = error {
-            self.member.tell(Notice::BadFrame(self.number, *epoch, *side));
+            self.copy.tell(Notice::BadFrame(self.number, *epoch, *side));
         }
         self.lose(*side, *epoch, error.to_string());
     }

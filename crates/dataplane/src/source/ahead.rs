@@ -66,14 +66,14 @@ struct BlockMaker {
 }
 
 impl BlockMaker {
-    fn new(member: &CopyContext, lane: u16) -> Self {
-        let (wrapper, packer) = (Wrapper::new(member, lane), Packer::default());
+    fn new(copy: &CopyContext, lane: u16) -> Self {
+        let (wrapper, packer) = (Wrapper::new(copy, lane), Packer::default());
         Self { wrapper, packer, room: Vec::new() }
     }
 }
 
 struct Shared {
-    member: Arc<CopyContext>,
+    copy: Arc<CopyContext>,
     source: Arc<dyn Content>,
     /// The name of the source, for messages.
     name: Arc<str>,
@@ -112,26 +112,26 @@ impl SourceFeeder {
     /// # Errors
     /// When no thread can be started.
     pub fn start(
-        member: Arc<CopyContext>,
+        copy: Arc<CopyContext>,
         source: Arc<dyn Content>,
         lane: u16,
         blocks: LaneBlocks,
     ) -> io::Result<Self> {
-        let lanes = member.config.lane_count.max(1);
+        let lanes = copy.config.lane_count.max(1);
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
-        let fitting = (room / u64::from(member.layout.block_size)).max(3);
-        let ahead_most = member.config.buffers.map_or(fitting, u64::from);
+        let fitting = (room / u64::from(copy.layout.block_size)).max(3);
+        let ahead_most = copy.config.buffers.map_or(fitting, u64::from);
         // A block is compressed or not when it is prepared: as few as possible before the wire is known.
-        let first = if member.packing.measures() { 1 } else { AHEAD_FIRST };
+        let first = if copy.packing.measures() { 1 } else { AHEAD_FIRST };
         let ahead = ahead_most.min(first);
         let state = Ahead { incarnation: 1, ahead, ahead_most, ..Ahead::default() };
         let (state, claimable, filled) = (Mutex::new(state), Condvar::new(), Condvar::new());
-        member.calls.go_to(source.device());
+        copy.calls.go_to(source.device());
         let name = source.name().into();
         let shared =
-            Arc::new(Shared { member, source, name, lane, blocks, state, claimable, filled });
+            Arc::new(Shared { copy, source, name, lane, blocks, state, claimable, filled });
         let workers = if lanes == 1 { WORKERS } else { 1 };
-        let repairs = BlockMaker::new(&shared.member, lane);
+        let repairs = BlockMaker::new(&shared.copy, lane);
         let feeder = Self { shared, repairs };
         (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.state.lock()))?;
         Ok(feeder)
@@ -149,7 +149,7 @@ impl Feeder for SourceFeeder {
         if again {
             return self.repair(index, incarnation, recorder);
         }
-        if index >= self.shared.member.layout.blocks() {
+        if index >= self.shared.copy.layout.blocks() {
             return Err(self.look_for_end(index));
         }
         let (at, began) = (At::block(self.shared.lane, index), recorder.now());
@@ -174,17 +174,17 @@ impl SourceFeeder {
         let Self { shared, repairs } = self;
         let buffer = shared.state.lock().spare.pop();
         let buffer = buffer.unwrap_or_else(|| shared.new_buffer());
-        let is_over = || shared.member.is_closing();
+        let is_over = || shared.copy.is_closing();
         shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
     }
 
     /// Looks whether a stream ends before block `index`, the first one that it cannot have.
     fn look_for_end(&self, index: u64) -> FeedError {
-        let Shared { member, source, name, .. } = &*self.shared;
+        let Shared { copy, source, name, .. } = &*self.shared;
         let late_ns = clock::after(MOMENT);
-        let is_late = || member.is_closing() || clock::now_ns() >= late_ns;
-        let Layout { length, block_size, .. } = member.layout;
-        match source.await_block(member.layout, index, &is_late) {
+        let is_late = || copy.is_closing() || clock::now_ns() >= late_ns;
+        let Layout { length, block_size, .. } = copy.layout;
+        match source.await_block(copy.layout, index, &is_late) {
             Ok(_) => FeedError::Broken(format!(
                 "cannot copy more than {length} bytes of {name} in blocks of {block_size} bytes: \
                  use a greater --block-size"
@@ -211,28 +211,28 @@ impl SourceFeeder {
             let old = std::mem::take(&mut state.ready);
             let buffers = old.into_values().flatten().map(|prepared| prepared.buffer);
             state.spare.extend(buffers);
-            shared.member.stages.ready.clear();
+            shared.copy.stages.ready.clear();
             (state.wanted, state.unclaimed, state.incarnation) = (place, place, incarnation);
             shared.claimable.notify_all();
         }
         loop {
             if let Some(prepared) = state.ready.remove(&place) {
                 state.wanted = place + 1;
-                shared.member.stages.ready.leave();
+                shared.copy.stages.ready.leave();
                 shared.claimable.notify_one();
                 return prepared;
             }
             state.starved = true;
             // Every sender waits for its first block.
-            let is_early = place == 0 && shared.member.packing.measures();
+            let is_early = place == 0 && shared.copy.packing.measures();
             if state.ahead < state.ahead_most && !is_early {
                 state.ahead = (2 * state.ahead).min(state.ahead_most);
                 shared.claimable.notify_all();
             }
-            if !shared.member.layout.open {
+            if !shared.copy.layout.open {
                 // A remote source may never answer: the wait ends when the copy is over.
                 let _ = shared.filled.wait_for(&mut state, POLL);
-                if shared.member.is_closing() {
+                if shared.copy.is_closing() {
                     return Err(FeedError::NotYet);
                 }
                 continue;
@@ -267,11 +267,11 @@ impl Shared {
     }
 
     fn work(self: &Arc<Self>) {
-        let _watch = self.member.config.awake.watch();
-        let mut maker = BlockMaker::new(&self.member, self.lane);
-        let mut recorder = Recorder::new(&self.member.config.trace, Stage::Read);
+        let _watch = self.copy.config.awake.watch();
+        let mut maker = BlockMaker::new(&self.copy, self.lane);
+        let mut recorder = Recorder::new(&self.copy.config.trace, Stage::Read);
         let mut idle = recorder.now();
-        let stages = &self.member.stages;
+        let stages = &self.copy.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
             let index = self.blocks.index(place);
             recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
@@ -286,7 +286,7 @@ impl Shared {
             idle = recorder.now();
             let mut state = self.state.lock();
             // On a slow disk one more concurrent read may help.
-            let disk = !self.member.layout.open;
+            let disk = !self.copy.layout.open;
             let waits = disk && worked < took / 2 && state.starved && !state.over;
             if waits && state.workers.len() < WORKERS_MAX {
                 state.starved = false;
@@ -314,7 +314,7 @@ impl Shared {
             }
             let end = self.blocks.len().min(state.wanted + state.ahead);
             // Blocks that are withheld are not read yet; the sender requests them later.
-            let serves = |place| self.member.sink().serves(self.blocks.index(place));
+            let serves = |place| self.copy.sink().serves(self.blocks.index(place));
             let is_early = self.is_early();
             if state.unclaimed < end && serves(state.unclaimed) && !is_early {
                 let place = state.unclaimed;
@@ -333,7 +333,7 @@ impl Shared {
     /// Measures the wires, if the encoding depends on them. Returns whether to wait for that with the
     /// next block: nothing is known yet, and a socket still has enough to send.
     fn is_early(&self) -> bool {
-        let pace = &self.member.packing;
+        let pace = &self.copy.packing;
         if !pace.measures() {
             return false;
         }
@@ -343,7 +343,7 @@ impl Shared {
     }
 
     fn new_buffer(&self) -> Vec<u8> {
-        vec![0; self.member.layout.block_size as usize + TAG_LEN]
+        vec![0; self.copy.layout.block_size as usize + TAG_LEN]
     }
 
     /// Reads block `index` into `buffer`, records its digest, and encrypts it under `incarnation`.
@@ -356,36 +356,37 @@ impl Shared {
         mut buffer: Vec<u8>,
         stale: &dyn Fn() -> bool,
     ) -> Result<Prepared, FeedError> {
-        let layout = self.member.layout;
+        let layout = self.copy.layout;
         let (at, began) = (At::block(self.lane, index), recorder.now());
         let length = self.source.await_block(layout, index, stale)? as usize;
-        self.member.config.faults.before_reading(length);
-        let holes = self.member.calls.during(DiskCall::Read, &self.name, length as u64, || {
-            match self.source.holes(layout, index) {
-                0 => self.source.read(layout, index, &mut buffer[..length]).map(|()| 0),
-                holes => Ok(holes),
-            }
-        })?;
+        self.copy.config.faults.before_reading(length);
+        let holes =
+            self.copy.calls.during(DiskCall::Read, &self.name, length as u64, || {
+                match self.source.holes(layout, index) {
+                    0 => self.source.read(layout, index, &mut buffer[..length]).map(|()| 0),
+                    holes => Ok(holes),
+                }
+            })?;
         let began = recorder.took(Stage::Read, at, began, length);
         let hole = holes > 0;
         let zeros = hole || are_zeros(&buffer[..length]);
         let content = if zeros {
-            self.member.zeros.digest(length)
+            self.copy.zeros.digest(length)
         } else {
             let known = self.source.verified(layout, index);
             known.unwrap_or_else(|| content_digest(&buffer[..length]))
         };
-        self.member.sink().learn(index, content).map_err(|_| self.other_than_before(index))?;
+        self.copy.sink().learn(index, content).map_err(|_| self.other_than_before(index))?;
         if hole {
             self.learn_holes(index, holes, content);
         }
-        self.member.config.faults.flip(layout.offset(index), &mut buffer[..length]);
+        self.copy.config.faults.flip(layout.offset(index), &mut buffer[..length]);
         let (form, packed) = match (hole, zeros) {
             (true, _) => (Encoding::Hole, 0),
             (false, true) => (Encoding::Zeros, 0),
             (false, false) => self.compress(maker, &mut buffer, length),
         };
-        let (keys, written) = (&self.member.keys, (form, length, packed));
+        let (keys, written) = (&self.copy.keys, (form, length, packed));
         let prepared = maker.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
@@ -395,8 +396,8 @@ impl Shared {
     /// block needs no other one: if it was sent, only those fail that need it again. But a source
     /// that counts as changed as a whole is of use to nobody.
     fn other_than_before(&self, index: u64) -> FeedError {
-        let name = self.source.changed(self.member.layout, index);
-        match self.member.was_sent(index) && self.source.is_unchanged() {
+        let name = self.source.changed(self.copy.layout, index);
+        match self.copy.was_sent(index) && self.source.is_unchanged() {
             true => FeedError::Outdated(name),
             false => FeedError::Changed(name),
         }
@@ -406,11 +407,11 @@ impl Shared {
     /// has `holes` blocks from there on. So one signature covers all of them: a node checks and keeps
     /// one for each hole, and not one for each few blocks of it. `content` is the digest of block `index`.
     fn learn_holes(&self, index: u64, holes: u64, content: [u8; 32]) {
-        let (layout, place) = (self.member.layout, self.blocks.ordinal(index).unwrap_or(0));
+        let (layout, place) = (self.copy.layout, self.blocks.ordinal(index).unwrap_or(0));
         let after = (place + 1..self.blocks.len()).map(|place| self.blocks.index(place));
         let whole = |&other: &u64| layout.block_length(other) == layout.block_length(index);
         let near = after.take_while(|&other| other - index < holes).filter(whole);
-        let mut sink = self.member.sink();
+        let mut sink = self.copy.sink();
         if near.clone().next().is_some_and(|next| sink.content(next).is_some()) {
             return;
         }
@@ -428,12 +429,12 @@ impl Shared {
         buffer: &mut [u8],
         length: usize,
     ) -> (Encoding, usize) {
-        let pace = &self.member.packing;
+        let pace = &self.copy.packing;
         if !pace.is_on() {
             return (Encoding::Plain, length);
         }
-        let threads = WORKERS.max(self.member.config.lane_count);
-        maker.room.resize(compress::room(self.member.layout.block_size as usize), 0);
+        let threads = WORKERS.max(self.copy.config.lane_count);
+        maker.room.resize(compress::room(self.copy.layout.block_size as usize), 0);
         let BlockMaker { packer, room, .. } = maker;
         pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);
         let form = pace.choose();
@@ -452,7 +453,7 @@ impl Shared {
     /// Returns the open links downstream that have counters: the lane, the index in the plan of the
     /// node at the far end, and the counters.
     fn links(&self) -> Vec<(usize, u16, TcpInfo)> {
-        let lanes = self.member.lanes.get().into_iter().flatten().enumerate();
+        let lanes = self.copy.lanes.get().into_iter().flatten().enumerate();
         let links = lanes.flat_map(|(lane, handle)| {
             let links = handle.ask(LinkSide::Down, TcpInfo::of).into_iter();
             links.filter_map(move |(peer, info)| Some((lane, peer, info.ok()?)))
@@ -465,6 +466,6 @@ impl Shared {
         let place = self.blocks.ordinal(index).unwrap_or(0);
         let state = self.state.lock();
         let near = (state.wanted..state.wanted + state.ahead).contains(&place);
-        state.over || state.incarnation != incarnation || !near || self.member.is_closing()
+        state.over || state.incarnation != incarnation || !near || self.copy.is_closing()
     }
 }

@@ -20,19 +20,14 @@ pub struct Arrived {
 }
 
 /// Reports how the write of a block ended, and gives its buffer back. Returns whether the store accepted it.
-pub fn settle(
-    member: &CopyContext,
-    frame: &Frame,
-    buffer: Buffer,
-    written: io::Result<()>,
-) -> bool {
+pub fn settle(copy: &CopyContext, frame: &Frame, buffer: Buffer, written: io::Result<()>) -> bool {
     if let Err(error) = written {
         // The end of the copy interrupts writes; that is no failure.
-        member.fail_to_write(&error);
+        copy.fail_to_write(&error);
         return false;
     }
-    member.pool.give(buffer);
-    member.stages.write.leave();
-    member.land(frame, Landing::Written);
+    copy.pool.give(buffer);
+    copy.stages.write.leave();
+    copy.land(frame, Landing::Written);
     true
 }

@@ -21,15 +21,15 @@ pub struct SeveralWrites {
 
 impl SeveralWrites {
     /// Starts the threads if the store takes several writes at a time; none if the system has no threads left.
-    pub fn start(member: &Arc<CopyContext>) -> Option<Self> {
-        if !member.config.store.takes_several() {
+    pub fn start(copy: &Arc<CopyContext>) -> Option<Self> {
+        if !copy.config.store.takes_several() {
             return None;
         }
         let (queue, arrivals) = sync_channel(0);
         let arrivals = Arc::new(Mutex::new(arrivals));
         let start = || {
-            let (member, arrivals) = (Arc::clone(member), Arc::clone(&arrivals));
-            threads::spawn("write", move || write(&member, &arrivals)).map(Joined::from)
+            let (copy, arrivals) = (Arc::clone(copy), Arc::clone(&arrivals));
+            threads::spawn("write", move || write(&copy, &arrivals)).map(Joined::from)
         };
         let threads: Vec<_> = std::iter::repeat_with(start).take(WRITES).flatten().collect();
         (!threads.is_empty()).then_some(Self { queue, _threads: threads })
@@ -42,15 +42,15 @@ impl SeveralWrites {
     }
 }
 
-fn write(member: &CopyContext, arrivals: &Mutex<Receiver<Arrived>>) {
-    let _watch = member.config.awake.watch();
+fn write(copy: &CopyContext, arrivals: &Mutex<Receiver<Arrived>>) {
+    let _watch = copy.config.awake.watch();
     loop {
         let arrived = arrivals.lock().recv();
         let Ok(Arrived { frame, buffer, .. }) = arrived else { return };
-        let (offset, bytes) = (member.layout.offset(frame.index), &buffer[..frame.length as usize]);
-        member.config.faults.before_writing(bytes.len());
-        let written = member.config.store.write_at(offset, bytes);
-        if !settle(member, &frame, buffer, written) {
+        let (offset, bytes) = (copy.layout.offset(frame.index), &buffer[..frame.length as usize]);
+        copy.config.faults.before_writing(bytes.len());
+        let written = copy.config.store.write_at(offset, bytes);
+        if !settle(copy, &frame, buffer, written) {
             return;
         }
     }
