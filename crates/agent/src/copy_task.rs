@@ -103,8 +103,14 @@ impl CopyTask {
                 teller.send_after(if answer { late } else { Duration::ZERO }, message);
             };
             let (notices, traced) = (Box::new(notices), Arc::clone(&trace));
-            let config =
-                CopyConfig::of(&begin, source.is_some(), store, traced, &agent.awake, notices);
+            let config = CopyConfig::from_begin(
+                &begin,
+                source.is_some(),
+                store,
+                traced,
+                &agent.awake,
+                notices,
+            );
             let config = CopyConfig { link_pool: agent.link_pool.clone(), ..config };
             CopyContext::new(config, sink)
         });

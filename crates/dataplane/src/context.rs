@@ -1,44 +1,41 @@
 //! The state of one copy on one node, shared by its threads.
 
+mod codec;
+mod config;
 mod flow;
 mod lane_handle;
 mod memory;
 mod notice;
 mod side_feeds;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use garland_core::plan::{BlockSet, Layout, NodeId};
+use garland_core::plan::{BlockSet, Layout};
 use garland_protocol::{
-    Begin, CopyId, CopyView, DigestKey, DigestWindows, Frame, Keys, Landing, LaneReport, LaneView,
-    PendingCall, RelayEvent, Report, Route, Secret, SignedEnd, Sink, Summed,
+    CopyView, DigestWindows, Frame, Keys, Landing, LaneReport, LaneView, PendingCall, RelayEvent,
+    Report, Route, SignedEnd, Sink, Summed,
 };
 use garland_sys::error::reason;
-use garland_sys::mptcp::Transport;
 use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, process, schedule, threads};
 
+use self::codec::Codec;
+pub use self::config::CopyConfig;
 pub use self::flow::{Awaited, Flow};
 pub(crate) use self::lane_handle::is_at_end;
 pub use self::lane_handle::{LaneCommand, LaneHandle, Link};
 pub use self::notice::Notice;
 use self::side_feeds::SideFeeds;
 pub use self::side_feeds::Starter;
-use crate::awake::Awake;
-use crate::calls::Calls;
-use crate::compress::{Packing, PackingPace, Zeros};
-use crate::faults::Faults;
-use crate::gauge::Stages;
+use self::telemetry::Telemetry;
+use crate::compress::{PackingPace, Zeros};
 use crate::pool::Pool;
-use crate::recorder::Collector;
-use crate::store::Store;
-use crate::write_waits::WriteWaits;
-use garland_transport::link_pool::LinkPool;
 
 /// A disk call that is overdue by this many nanoseconds counts as hanging; a copy then ends without
 /// waiting for its threads.
@@ -54,31 +51,18 @@ const LOOK: Duration = Duration::from_micros(200);
 pub struct CopyContext {
     /// The parameters of the copy.
     pub config: CopyConfig,
+    /// What encrypts and compresses blocks, and undoes that.
+    pub codec: Codec,
+    /// What is measured.
+    pub telemetry: Telemetry,
     /// The signed digests of each lane's blocks, by lane number.
     windows: Mutex<BTreeMap<u16, Arc<Mutex<DigestWindows>>>>,
-    /// The keys to authenticate frames and to encrypt blocks.
-    pub keys: Arc<Keys>,
-    /// Measures how many blocks are in each stage of the pipeline.
-    pub stages: Stages,
     /// The division of the source into blocks.
     pub layout: Layout,
     /// Buffers for received blocks, which are kept until the blocks are written.
     pub pool: Pool,
     /// All lanes of the copy, by their numbers; set once, when the threads start.
     pub lanes: OnceLock<Vec<Arc<LaneHandle>>>,
-    /// Measures how long the writer sleeps in its writes.
-    pub write_waits: WriteWaits,
-    /// The disk calls in progress on the source; a store has its own.
-    pub calls: Calls,
-    /// CPU time in nanoseconds spent on decrypting, decompressing and verifying received blocks.
-    pub opening_ns: AtomicU64,
-    /// Chooses the compression of blocks that are read here.
-    pub packing: PackingPace,
-    /// Computes and caches the digests of blocks of zeros.
-    pub zeros: Zeros,
-    /// The number of bytes of blocks that this node has read itself and sent, after compression and
-    /// encryption. Forwarded blocks do not count.
-    pub sent_bytes: AtomicU64,
     /// The blocks that were sent, if this node is the source.
     sent: Mutex<BlockSet>,
     /// The end of a stream, as the source has signed it; set once.
@@ -87,8 +71,6 @@ pub struct CopyContext {
     pub summed: OnceLock<Summed>,
     /// The number of blocks that a receiver had before the copy; 0 for the source.
     had: u64,
-    /// The CPU time in nanoseconds that the agent had used before this copy.
-    cpu_before_ns: u64,
     sink: Mutex<Sink>,
     /// The threads that feed downstreams on the side, separately from the lanes.
     pub(crate) side_feeds: SideFeeds,
@@ -98,106 +80,25 @@ pub struct CopyContext {
     completed: AtomicBool,
 }
 
-/// The parameters of a [`CopyContext`].
-pub struct CopyConfig {
-    /// The ID of the copy.
-    pub id: CopyId,
-    /// This node's index in the plan.
-    pub me: NodeId,
-    /// The secret of the copy, from which its keys are derived.
-    pub secret: Secret,
-    /// The key with which the source signs the digests of blocks; on other nodes, the key to verify
-    /// them.
-    pub digest_key: DigestKey,
-    /// Whether blocks are encrypted.
-    pub sealed: bool,
-    /// Whether this node is the source.
-    pub is_source: bool,
-    /// The number of blocks that each lane may have in memory; none derives it from the block size.
-    pub buffers: Option<u16>,
-    /// Whether the node reports every block that it has written.
-    pub acknowledge: bool,
-    /// How the blocks that are read here are compressed.
-    pub packing: Packing,
-    /// The number of lanes that this node is on.
-    pub lane_count: usize,
-    /// The destination of the blocks on this node.
-    pub store: Box<dyn Store>,
-    /// The congestion control algorithms to use for links, best first.
-    pub congestion: Vec<String>,
-    /// The transport of the links that this node opens.
-    pub transport: Transport,
-    /// The rate limit of each link in bytes per second; 0 for no limit.
-    pub pace: u64,
-    /// The pool that idle links go to after the copy; none if links end with the copy.
-    pub link_pool: Option<Arc<LinkPool>>,
-    /// Collects the trace of the copy on this node.
-    pub trace: Arc<Collector>,
-    /// The faults that are injected into this node.
-    pub faults: Faults,
-    /// Measures how long the busiest thread of the agent's copies is awake.
-    pub awake: Arc<Awake>,
-    /// Called with each report of a thread of the copy, on that thread.
-    pub notices: Box<dyn Fn(Notice) + Send + Sync>,
-}
-
-impl CopyConfig {
-    /// Returns the parameters of an agent's copy, as the head describes it in `begin`. Links are
-    /// not kept after the copy.
-    pub fn of(
-        begin: &Begin,
-        is_source: bool,
-        store: Box<dyn Store>,
-        trace: Arc<Collector>,
-        awake: &Arc<Awake>,
-        notices: Box<dyn Fn(Notice) + Send + Sync>,
-    ) -> Self {
-        Self {
-            id: begin.copy,
-            me: begin.me,
-            secret: begin.secret.clone(),
-            digest_key: begin.digest_key.clone(),
-            sealed: begin.sealed,
-            is_source,
-            buffers: Some(begin.buffers).filter(|&buffers| buffers > 0),
-            acknowledge: begin.acknowledge,
-            packing: Packing::None,
-            lane_count: begin.own_lanes().count(),
-            store,
-            congestion: begin.congestion.clone(),
-            transport: Transport::mptcp_if(begin.mptcp),
-            pace: begin.pace,
-            link_pool: None,
-            trace,
-            faults: Faults::new(&begin.injections),
-            awake: Arc::clone(awake),
-            notices,
-        }
-    }
-}
-
 impl CopyContext {
     /// Returns a copy without lanes. `sink` holds the blocks that are present at the start.
     pub fn new(config: CopyConfig, sink: Sink) -> Self {
         let layout = sink.layout();
         let (room, count) = Self::room(layout, config.lane_count, config.buffers);
         Self {
-            keys: Arc::new(Keys::new(&config.secret, config.id)),
+            codec: Codec {
+                keys: Arc::new(Keys::new(&config.secret, config.id)),
+                packing: PackingPace::new(config.packing, config.lane_count),
+                zeros: Zeros::default(),
+            },
+            telemetry: Telemetry::new(),
             windows: Mutex::default(),
-            stages: Stages::default(),
             layout,
             pool: Pool::new(room, count),
             lanes: OnceLock::new(),
-            write_waits: WriteWaits::default(),
-            calls: Calls::default(),
-            opening_ns: AtomicU64::new(0),
             sent: Mutex::new(BlockSet::new(layout.blocks())),
             end: OnceLock::new(),
-            packing: PackingPace::new(config.packing, config.lane_count),
-            zeros: Zeros::default(),
-            sent_bytes: AtomicU64::new(0),
             summed: OnceLock::new(),
-            cpu_before_ns: clock::cpu_ns(),
             had: if config.is_source { 0 } else { sink.here() },
             sink: Mutex::new(if config.is_source { sink } else { sink.awaiting_signatures() }),
             side_feeds: SideFeeds::default(),
@@ -476,13 +377,13 @@ impl CopyContext {
             // An ordered store is compared file by file, not by blocks.
             holder: self.config.is_source
                 || self.config.store.is_holder() && !self.config.store.is_ordered(),
-            depths: self.stages.depths(),
+            depths: self.telemetry.stages.depths(),
             stalled_ns: self.pool.waited_ns(),
-            blocked_ns: self.write_waits.blocked_ns(),
+            blocked_ns: self.telemetry.write_waits.blocked_ns(),
             starved_ns: schedule::waited_ns(),
             memory: process::peak_memory(),
-            cpu_ns: clock::cpu_ns().saturating_sub(self.cpu_before_ns),
-            opening_ns: self.opening_ns.load(Ordering::Relaxed),
+            cpu_ns: self.telemetry.cpu_ns(),
+            opening_ns: self.telemetry.opening_ns.load(Ordering::Relaxed),
             removed: self.config.store.removed(),
             checksum: self.summed.get().cloned(),
             pending: self.pending(),
@@ -494,7 +395,7 @@ impl CopyContext {
     pub fn pending(&self) -> Option<PendingCall> {
         let stored =
             self.config.store.calls().and_then(|calls| calls.pending(self.config.store.steps()));
-        let given = self.calls.pending(0);
+        let given = self.telemetry.calls.pending(0);
         stored.into_iter().chain(given).max_by_key(PendingCall::weight)
     }
 

@@ -106,7 +106,7 @@ impl StoreFeeder {
     /// Compresses the first `length` bytes of `buffer` in place, as blocks are that arrive here, if that
     /// makes them fewer. Returns the encoding, the length of the block, and that of the result.
     fn pack(&mut self, buffer: &mut [u8], length: usize) -> (Encoding, usize, usize) {
-        let form = self.copy.packing.as_received();
+        let form = self.copy.codec.packing.as_received();
         if form != Encoding::Plain {
             self.room.resize(compress::room(self.copy.layout.block_size as usize), 0);
             if let Some(packed) = self.packer.pack(form, &buffer[..length], &mut self.room) {
@@ -134,10 +134,10 @@ impl Feeder for StoreFeeder {
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
         let store = &copy.config.store;
         let known = copy.sink().content(index);
-        let are_zeros = known == Some(copy.zeros.digest(length));
+        let are_zeros = known == Some(copy.codec.zeros.digest(length));
         if are_zeros && store.has_hole(layout.offset(index), length) {
             let hole = (Encoding::Hole, length, 0);
-            return Ok(self.wrapper.wrap(&copy.keys, index, incarnation, buffer, hole));
+            return Ok(self.wrapper.wrap(&copy.codec.keys, index, incarnation, buffer, hole));
         }
         let read = store.read_at(layout.offset(index), &mut buffer[..length]);
         let began = recorder.took(Stage::Read, at, began, length);
@@ -158,7 +158,8 @@ impl Feeder for StoreFeeder {
             true => (Encoding::Zeros, length, 0),
             false => self.pack(&mut buffer, length),
         };
-        let prepared = self.wrapper.wrap(&self.copy.keys, index, incarnation, buffer, written);
+        let prepared =
+            self.wrapper.wrap(&self.copy.codec.keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
     }

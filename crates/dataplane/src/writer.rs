@@ -79,13 +79,13 @@ fn write_blocks(
         );
         if !sound {
             copy.pool.give(arrived.buffer);
-            copy.stages.write.leave();
+            copy.telemetry.stages.write.leave();
             copy.land(&arrived.frame, Landing::Changed);
         } else if let Some(order) = &mut order {
             order.enter(copy, arrived);
         } else if let Some(several) = several.filter(|_| arrived.frame.form == Encoding::Plain) {
             let (frame, length) = (arrived.frame.clone(), arrived.frame.length as usize);
-            if !copy.write_waits.measure(tools.own, || several.enter(arrived)) {
+            if !copy.telemetry.write_waits.measure(tools.own, || several.enter(arrived)) {
                 return;
             }
             began = tools.recorder.took(Stage::Write, at(&frame), began, length);
@@ -107,7 +107,11 @@ struct Tools {
 impl Tools {
     fn new(copy: &CopyContext) -> Self {
         let recorder = Recorder::new(&copy.config.trace, Stage::Write);
-        Self { own: copy.write_waits.begin(), unwrapping: Unwrapping::default(), recorder }
+        Self {
+            own: copy.telemetry.write_waits.begin(),
+            unwrapping: Unwrapping::default(),
+            recorder,
+        }
     }
 }
 
@@ -171,7 +175,8 @@ impl OrderedWrites {
 fn bring(copy: &CopyContext, buffer: &mut Vec<u8>, index: u64, tools: &mut Tools) -> Option<usize> {
     let length = copy.block_length(index) as usize;
     let began = tools.recorder.now();
-    let done = copy.write_waits.measure(tools.own, || bring_bytes(copy, buffer, index, length));
+    let done =
+        copy.telemetry.write_waits.measure(tools.own, || bring_bytes(copy, buffer, index, length));
     tools.recorder.took(Stage::Write, At::HERE.of(index), began, length);
     let done = done.inspect_err(|error| copy.fail_to_write(error)).ok()?;
     let landing = if done == length { Landing::Written } else { Landing::Changed };
@@ -213,10 +218,10 @@ fn verify(
     let before = clock::thread_cpu_ns();
     let Arrived { frame, header, buffer, length } = arrived;
     let opened = keys.open(frame, header, &mut buffer[..*length]).is_ok();
-    let content = opened.then(|| unwrapping.digest(&copy.zeros, frame, buffer)).flatten();
+    let content = opened.then(|| unwrapping.digest(&copy.codec.zeros, frame, buffer)).flatten();
     let sound = content.is_some() && content == copy.sink().content(frame.index);
     let spent = clock::thread_cpu_ns().saturating_sub(before);
-    copy.opening_ns.fetch_add(spent, Ordering::Relaxed);
+    copy.telemetry.opening_ns.fetch_add(spent, Ordering::Relaxed);
     sound
 }
 
@@ -275,7 +280,7 @@ fn write(copy: &CopyContext, tools: &mut Tools, (arrived, done): (Arrived, usize
         return false;
     };
     let began = tools.recorder.now();
-    let written = copy.write_waits.measure(tools.own, || {
+    let written = copy.telemetry.write_waits.measure(tools.own, || {
         copy.config.faults.before_writing(length);
         match frame.form {
             Encoding::Zeros => copy.config.store.write_zeros(from, rest),

@@ -59,8 +59,14 @@ impl Feeding {
         };
         let trace = Collector::new(Budget::NOTHING, id, HEAD.0, 0, None);
         // Every round has connections of its own: their statistics start at zero.
-        let config =
-            CopyConfig::of(&begin, true, Box::new(NoStore), trace, &agent.awake, Box::new(tell));
+        let config = CopyConfig::from_begin(
+            &begin,
+            true,
+            Box::new(NoStore),
+            trace,
+            &agent.awake,
+            Box::new(tell),
+        );
         let copy = Arc::new(CopyContext::new(config, Sink::source(begin.layout)));
         let threads = copy_threads::start(&copy, &begin.lanes, |_| true, Some(&source))
             .map_err(cannot("start the copy's lanes"))?;

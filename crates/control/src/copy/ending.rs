@@ -59,9 +59,9 @@ impl Driver<'_> {
             faults_cut_short: self.head.faults_cut_short(),
             interrupted: self.head.is_interrupted(),
             traces,
-            depths: context.stages.depths(),
+            depths: context.telemetry.stages.depths(),
             digests: context.sink().contents().map(<[_]>::to_vec),
-            sent_bytes: context.sent_bytes.load(Ordering::Relaxed),
+            sent_bytes: context.telemetry.sent_bytes.load(Ordering::Relaxed),
             absence: absence.unwrap_or_default(),
             checksum: context.summed.get().cloned(),
         }

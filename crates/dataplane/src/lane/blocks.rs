@@ -43,9 +43,9 @@ impl Lane {
                 self.tracer.fed(began, index, prepared.length, &peers);
                 let sending = clock::now_ns().saturating_sub(since);
                 let bytes = prepared.length * peers.len();
-                self.copy.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-                if self.copy.packing.measures() && self.handle.account().is_none() {
-                    self.copy.packing.sent(usize::from(self.number), bytes, sending);
+                self.copy.telemetry.sent_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                if self.copy.codec.packing.measures() && self.handle.account().is_none() {
+                    self.copy.codec.packing.sent(usize::from(self.number), bytes, sending);
                 }
                 self.feeder.recycle(prepared.buffer);
                 self.lose_all(errors);
@@ -103,13 +103,13 @@ impl Lane {
             self.lose(LinkSide::Up, up.epoch, break_reason(&error));
             return;
         }
-        self.copy.packing.received(frame.form);
+        self.copy.codec.packing.received(frame.form);
         let stored = buffer.is_some();
         self.handle(RelayEvent::Received { stored });
         self.copy.tell_first();
         self.handle.received.store(self.relay.received(), Ordering::Relaxed);
         if let (Some(buffer), Some(writer)) = (buffer, &self.writer) {
-            self.copy.stages.write.enter();
+            self.copy.telemetry.stages.write.enter();
             // A writer that has ended has reported the reason.
             let _ = writer.send(Arrived { frame, header, buffer, length });
         }

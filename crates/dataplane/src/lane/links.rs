@@ -68,7 +68,7 @@ impl Lane {
     /// that breaks is closed.
     pub(super) fn send(&mut self, side: LinkSide, epoch: u32, frame: &Frame, payload: &[u8]) {
         let Some(link) = self.handle.link(side, epoch) else { return };
-        let bytes = [&frame.to_bytes(&self.copy.keys)[..], payload].concat();
+        let bytes = [&frame.to_bytes(&self.copy.codec.keys)[..], payload].concat();
         if let Err(error) = (&*link.stream).write_all(&bytes) {
             self.lose(side, epoch, break_reason(&error));
         }

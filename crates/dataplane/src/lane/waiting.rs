@@ -113,7 +113,7 @@ impl Lane {
 
     fn read_down(&mut self, down: &Link) {
         let epoch = down.epoch;
-        match link::read_frame(&down.stream, &self.copy.keys) {
+        match link::read_frame(&down.stream, &self.copy.codec.keys) {
             Ok((frame, _)) => {
                 if frame.kind == Kind::Resume {
                     self.begin_digests(epoch, frame.index);
@@ -129,7 +129,7 @@ impl Lane {
 
     pub(super) fn read_up(&mut self) {
         let Some(up) = self.up() else { return };
-        match link::read_frame(&up.stream, &self.copy.keys) {
+        match link::read_frame(&up.stream, &self.copy.codec.keys) {
             Ok((frame, header)) => self.take_frame(frame, header),
             Err(error) => self.lose_unreadable(&up, &error),
         }

@@ -122,11 +122,11 @@ impl SourceFeeder {
         let fitting = (room / u64::from(copy.layout.block_size)).max(3);
         let ahead_most = copy.config.buffers.map_or(fitting, u64::from);
         // A block is compressed or not when it is prepared: as few as possible before the wire is known.
-        let first = if copy.packing.measures() { 1 } else { AHEAD_FIRST };
+        let first = if copy.codec.packing.measures() { 1 } else { AHEAD_FIRST };
         let ahead = ahead_most.min(first);
         let state = Ahead { incarnation: 1, ahead, ahead_most, ..Ahead::default() };
         let (state, claimable, filled) = (Mutex::new(state), Condvar::new(), Condvar::new());
-        copy.calls.go_to(source.device());
+        copy.telemetry.calls.go_to(source.device());
         let name = source.name().into();
         let shared =
             Arc::new(Shared { copy, source, name, lane, blocks, state, claimable, filled });
@@ -211,20 +211,20 @@ impl SourceFeeder {
             let old = std::mem::take(&mut state.ready);
             let buffers = old.into_values().flatten().map(|prepared| prepared.buffer);
             state.spare.extend(buffers);
-            shared.copy.stages.ready.clear();
+            shared.copy.telemetry.stages.ready.clear();
             (state.wanted, state.unclaimed, state.incarnation) = (place, place, incarnation);
             shared.claimable.notify_all();
         }
         loop {
             if let Some(prepared) = state.ready.remove(&place) {
                 state.wanted = place + 1;
-                shared.copy.stages.ready.leave();
+                shared.copy.telemetry.stages.ready.leave();
                 shared.claimable.notify_one();
                 return prepared;
             }
             state.starved = true;
             // Every sender waits for its first block.
-            let is_early = place == 0 && shared.copy.packing.measures();
+            let is_early = place == 0 && shared.copy.codec.packing.measures();
             if state.ahead < state.ahead_most && !is_early {
                 state.ahead = (2 * state.ahead).min(state.ahead_most);
                 shared.claimable.notify_all();
@@ -271,7 +271,7 @@ impl Shared {
         let mut maker = BlockMaker::new(&self.copy, self.lane);
         let mut recorder = Recorder::new(&self.copy.config.trace, Stage::Read);
         let mut idle = recorder.now();
-        let stages = &self.copy.stages;
+        let stages = &self.copy.telemetry.stages;
         while let Some((place, incarnation, buffer)) = self.claim() {
             let index = self.blocks.index(place);
             recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
@@ -333,7 +333,7 @@ impl Shared {
     /// Measures the wires, if the encoding depends on them. Returns whether to wait for that with the
     /// next block: nothing is known yet, and a socket still has enough to send.
     fn is_early(&self) -> bool {
-        let pace = &self.copy.packing;
+        let pace = &self.copy.codec.packing;
         if !pace.measures() {
             return false;
         }
@@ -361,7 +361,7 @@ impl Shared {
         let length = self.source.await_block(layout, index, stale)? as usize;
         self.copy.config.faults.before_reading(length);
         let holes =
-            self.copy.calls.during(DiskCall::Read, &self.name, length as u64, || {
+            self.copy.telemetry.calls.during(DiskCall::Read, &self.name, length as u64, || {
                 match self.source.holes(layout, index) {
                     0 => self.source.read(layout, index, &mut buffer[..length]).map(|()| 0),
                     holes => Ok(holes),
@@ -371,7 +371,7 @@ impl Shared {
         let hole = holes > 0;
         let zeros = hole || are_zeros(&buffer[..length]);
         let content = if zeros {
-            self.copy.zeros.digest(length)
+            self.copy.codec.zeros.digest(length)
         } else {
             let known = self.source.verified(layout, index);
             known.unwrap_or_else(|| content_digest(&buffer[..length]))
@@ -386,7 +386,7 @@ impl Shared {
             (false, true) => (Encoding::Zeros, 0),
             (false, false) => self.compress(maker, &mut buffer, length),
         };
-        let (keys, written) = (&self.copy.keys, (form, length, packed));
+        let (keys, written) = (&self.copy.codec.keys, (form, length, packed));
         let prepared = maker.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
@@ -429,7 +429,7 @@ impl Shared {
         buffer: &mut [u8],
         length: usize,
     ) -> (Encoding, usize) {
-        let pace = &self.copy.packing;
+        let pace = &self.copy.codec.packing;
         if !pace.is_on() {
             return (Encoding::Plain, length);
         }

@@ -27,7 +27,7 @@ pub fn settle(copy: &CopyContext, frame: &Frame, buffer: Buffer, written: io::Re
         return false;
     }
     copy.pool.give(buffer);
-    copy.stages.write.leave();
+    copy.telemetry.stages.write.leave();
     copy.land(frame, Landing::Written);
     true
 }
