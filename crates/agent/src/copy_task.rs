@@ -122,7 +122,7 @@ impl CopyTask {
         let expected = Expected::CopyContext(Arc::clone(&copy));
         let expectation = agent.expected.add(id, expected).inspect_err(|_| copy.close())?;
         agent.activity.add_copy(&copy, name(&copy, source.as_ref()));
-        begin.routes.into_iter().for_each(|route| copy.route(route));
+        begin.routes.into_iter().for_each(|route| copy.route(&route));
         trace.took(Stage::SetUp, At::HERE, began);
         copy.sample_now();
         Ok(Self {
@@ -151,7 +151,7 @@ impl CopyTask {
     /// Lets all lanes forward blocks that the disk is too slow to accept, without writing them
     /// here.
     pub fn detach(&self) {
-        for lane in self.copy.lanes.get().into_iter().flatten() {
+        for lane in self.copy.lanes.all() {
             lane.post(LaneCommand::Event(RelayEvent::Detached));
         }
     }
@@ -198,7 +198,7 @@ impl CopyTask {
             let same = is_same(&copy, root);
             let absence = source.as_ref().and_then(|source| source.absence());
             let is_over = || copy.is_closing();
-            let digest = |index| copy.sink().content(index);
+            let digest = |index| copy.progress.sink().content(index);
             let changed = source.filter(|source| {
                 !source.is_unchanged()
                     && !is_same_again(source.as_ref(), copy.layout, digest, is_over)
@@ -249,7 +249,7 @@ impl CopyTask {
         let teller = Arc::clone(&copy);
         let thread = threads::spawn("commit", move || {
             drop(before.map(Joined::from));
-            copy.finish();
+            copy.progress.finish();
             step();
         });
         match thread {
@@ -294,11 +294,11 @@ impl CopyTask {
         let began = trace.now();
         let finishing = self.finishing.last.lock().take();
         let threads = std::mem::take(&mut self.threads).into_iter().chain(finishing);
-        let threads = threads.chain(self.copy.take_side_threads());
+        let threads = threads.chain(self.copy.lanes.take_side_threads());
         threads.for_each(|thread| drop(Joined::from(thread)));
         then(&self.copy);
         let Layout { block_size, open, .. } = self.copy.layout;
-        let held = self.copy.sink().held() * u64::from(block_size);
+        let held = self.copy.progress.sink().held() * u64::from(block_size);
         self.tell_log(held);
         let worth = held >= LEFT && !open;
         if worth && store.leave() {
@@ -356,7 +356,7 @@ fn found(
 /// Checks that all blocks are present, and that they equal those that the head has read: `root` is
 /// the root of the head's digests.
 fn is_same(copy: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
-    let sink = copy.sink();
+    let sink = copy.progress.sink();
     if sink.is_complete() && sink.root() == Some(root) {
         return Ok(());
     }
@@ -378,7 +378,8 @@ const LEFT: u64 = 4 << 20;
 fn remember(copy: &CopyContext, agent: &Agent) {
     if let Some(file) = copy.config.store.file().filter(|_| !copy.layout.open) {
         // Locked for each block: heartbeats need it, too, and a disk may be slow.
-        let digests = (0..copy.layout.blocks()).map(|index| copy.sink().held_content(index));
+        let digests =
+            (0..copy.layout.blocks()).map(|index| copy.progress.sink().held_content(index));
         agent.config.records.settle(file, copy.layout, digests);
     }
 }

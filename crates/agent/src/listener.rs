@@ -247,7 +247,7 @@ fn give(
 
 /// Passes the link of a neighbour on to its lane.
 fn pass_on(copy: &CopyContext, hop: Hop, stream: TcpStream) {
-    let Some(lane) = copy.lane(hop.lane) else { return };
+    let Some(lane) = copy.lanes.get(hop.lane) else { return };
     let side = if copy.config.is_source { LinkSide::Down } else { LinkSide::Up };
     if copy.config.is_source {
         // The node that opens a link sets the congestion control of its own side, but a source

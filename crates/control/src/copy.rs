@@ -152,7 +152,7 @@ impl<'a> Driver<'a> {
             self.reported_ns = now;
             self.head.handle(now, HeadEvent::Own(context.report()));
         }
-        context.cut_silent_links();
+        context.lanes.cut_silent();
         self.probe_clocks();
         while let Some(notice) = self.attempt.notice() {
             self.notice(notice);
@@ -236,7 +236,7 @@ impl<'a> Driver<'a> {
                     }
                     self.agents.send(id, &message);
                 }
-                HeadOrder::Route(route) => self.attempt.context.route(route),
+                HeadOrder::Route(route) => self.attempt.context.route(&route),
                 HeadOrder::Commit => self.attempt.commit(self.job),
                 HeadOrder::Finished => self.finished = true,
             }

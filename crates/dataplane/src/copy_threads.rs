@@ -41,8 +41,7 @@ pub fn start(
         }
     }
     // Set before any thread runs, and only here.
-    let _ = copy.lanes.set(handles);
-    copy.side_feeds.start_by(side_starter(copy, all, source));
+    copy.lanes.start(handles, side_starter(copy, all, source));
     let mut begun = Vec::new();
     let begin = || -> io::Result<()> {
         for (number, blocks, handle, commands) in lanes {

@@ -129,11 +129,11 @@ impl Feeder for StoreFeeder {
         let copy = &self.copy;
         let (at, began) = (At::block(self.wrapper.frame.lane, index), recorder.now());
         let layout = copy.layout;
-        let length = copy.block_length(index) as usize;
+        let length = copy.progress.block_length(index) as usize;
         let room = layout.block_size as usize + TAG_LEN;
         let mut buffer = self.spare.take().unwrap_or_else(|| vec![0; room]);
         let store = &copy.config.store;
-        let known = copy.sink().content(index);
+        let known = copy.progress.sink().content(index);
         let are_zeros = known == Some(copy.codec.zeros.digest(length));
         if are_zeros && store.has_hole(layout.offset(index), length) {
             let hole = (Encoding::Hole, length, 0);
@@ -145,7 +145,7 @@ impl Feeder for StoreFeeder {
         let is_same = read.is_ok() && known == Some(content);
         if !is_same && store.is_ordered() {
             // Some files of a tree may be missing.
-            copy.sink().mark_unreadable(index);
+            copy.progress.sink().mark_unreadable(index);
             self.spare = Some(buffer);
             return Err(FeedError::Gone(store.name(), index));
         }

@@ -159,19 +159,19 @@ impl Lane {
     }
 
     fn poll(&mut self) -> Option<RelayOrder> {
-        let sink = self.copy.sink();
+        let sink = self.copy.progress.sink();
         self.relay.poll(&sink)
     }
 
     fn handle(&mut self, event: RelayEvent) {
         let front_moved = {
-            let mut sink = self.copy.sink();
+            let mut sink = self.copy.progress.sink();
             let before = sink.front();
             self.relay.handle(event, &mut sink);
             before != sink.front()
         };
         if front_moved {
-            self.copy.wake_others(self.number);
+            self.copy.lanes.wake_others(self.number);
         }
     }
 
@@ -188,7 +188,7 @@ impl Lane {
                     if landing == Landing::Written && self.copy.config.acknowledge {
                         self.copy.tell(Notice::Written(index));
                     }
-                    self.copy.side_feeds.wake();
+                    self.copy.lanes.wake_side_feeds();
                     self.copy.tell_if_complete();
                 }
             }

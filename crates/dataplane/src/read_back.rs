@@ -38,9 +38,9 @@ fn read(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let (store, layout) = (&copy.config.store, copy.layout);
     let mut whole = wanted.checksum.map(Summing::new);
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
-    let blocks = copy.sink().own_blocks();
+    let blocks = copy.progress.sink().own_blocks();
     for index in blocks {
-        let (begin, length) = (layout.offset(index), u64::from(copy.block_length(index)));
+        let (begin, length) = (layout.offset(index), u64::from(copy.progress.block_length(index)));
         let mut block = Summing::new(Checksum::B3);
         let mut done = 0;
         while done < length {
@@ -57,7 +57,7 @@ fn read(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
             whole.iter_mut().for_each(|whole| whole.update(bytes));
             done += part as u64;
         }
-        if wanted.verify && copy.sink().content(index) != Some(block.finish()) {
+        if wanted.verify && copy.progress.sink().content(index) != Some(block.finish()) {
             return Err(StoreError::Failed(format!(
                 "block {index} of {} ({length} bytes from offset {begin} of the source) differs on \
                  the disk from what was written; check the disk",
@@ -68,7 +68,7 @@ fn read(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     if let (Some(checksum), Some(whole)) = (wanted.checksum, whole) {
         let summed = Summed { checksum, digest: whole.finish(), path: store.path() };
         // Set once: the file is read once.
-        let _ = copy.summed.set(summed);
+        let _ = copy.progress.summed.set(summed);
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ fn write_blocks(
         if !sound {
             copy.pool.give(arrived.buffer);
             copy.telemetry.stages.write.leave();
-            copy.land(&arrived.frame, Landing::Changed);
+            copy.progress.land(&copy.lanes, &arrived.frame, Landing::Changed);
         } else if let Some(order) = &mut order {
             order.enter(copy, arrived);
         } else if let Some(several) = several.filter(|_| arrived.frame.form == Encoding::Plain) {
@@ -135,7 +135,7 @@ struct OrderedWrites {
 impl OrderedWrites {
     fn enter(&mut self, copy: &CopyContext, arrived: Arrived) {
         if arrived.frame.index != self.next {
-            copy.land(&arrived.frame, Landing::Opened);
+            copy.progress.land(&copy.lanes, &arrived.frame, Landing::Opened);
         }
         self.early.insert(arrived.frame.index, arrived);
     }
@@ -144,14 +144,14 @@ impl OrderedWrites {
     /// whether the store accepted them.
     fn write_ready(&mut self, copy: &Arc<CopyContext>, tools: &mut Tools) -> bool {
         loop {
-            if copy.sink().is_brought(self.next) {
+            if copy.progress.sink().is_brought(self.next) {
                 if copy.is_closing() {
                     return false;
                 }
                 let Some(done) = bring(copy, &mut self.buffer, self.next, tools) else {
                     return false;
                 };
-                if done < copy.block_length(self.next) as usize {
+                if done < copy.progress.block_length(self.next) as usize {
                     self.done = done;
                     continue;
                 }
@@ -173,7 +173,7 @@ impl OrderedWrites {
 /// at the beginning of the block that need not be written any more. If it is less than the length
 /// of the block, the block has changed and must be sent. Returns none if the store failed.
 fn bring(copy: &CopyContext, buffer: &mut Vec<u8>, index: u64, tools: &mut Tools) -> Option<usize> {
-    let length = copy.block_length(index) as usize;
+    let length = copy.progress.block_length(index) as usize;
     let began = tools.recorder.now();
     let done =
         copy.telemetry.write_waits.measure(tools.own, || bring_bytes(copy, buffer, index, length));
@@ -200,7 +200,7 @@ fn bring_bytes(
     buffer.resize(copy.layout.block_size as usize, 0);
     let bytes = &mut buffer[..length];
     let read = store.read_at(offset, bytes);
-    if read.is_err() || copy.sink().content(index) != Some(content_digest(bytes)) {
+    if read.is_err() || copy.progress.sink().content(index) != Some(content_digest(bytes)) {
         return Ok(done);
     }
     store.write_at(offset + done as u64, &bytes[done..]).map(|()| length)
@@ -219,7 +219,7 @@ fn verify(
     let Arrived { frame, header, buffer, length } = arrived;
     let opened = keys.open(frame, header, &mut buffer[..*length]).is_ok();
     let content = opened.then(|| unwrapping.digest(&copy.codec.zeros, frame, buffer)).flatten();
-    let sound = content.is_some() && content == copy.sink().content(frame.index);
+    let sound = content.is_some() && content == copy.progress.sink().content(frame.index);
     let spent = clock::thread_cpu_ns().saturating_sub(before);
     copy.telemetry.opening_ns.fetch_add(spent, Ordering::Relaxed);
     sound

@@ -40,7 +40,7 @@ impl Heart {
                 for copy in copies {
                     stood.iter().for_each(|stood| stood.note(&copy.config.trace));
                     copy.sample();
-                    copy.cut_silent_links();
+                    copy.lanes.cut_silent();
                 }
                 every = session.heartbeat();
                 pulse.rest(every);

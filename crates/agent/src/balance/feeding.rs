@@ -71,7 +71,7 @@ impl Feeding {
         let threads = copy_threads::start(&copy, &begin.lanes, |_| true, Some(&source))
             .map_err(cannot("start the copy's lanes"))?;
         agent.activity.add_copy(&copy, source.name());
-        begin.routes.into_iter().for_each(|route| copy.route(route));
+        begin.routes.into_iter().for_each(|route| copy.route(&route));
         Ok(Self { copy, threads, _share: share })
     }
 
@@ -82,20 +82,20 @@ impl Feeding {
 
     /// Changes the route of a lane.
     pub fn route(&self, route: Route) {
-        self.copy.route(route);
+        self.copy.route(&route);
     }
 
     /// Returns the kernel's statistics of the lanes' connections. Lanes over MPTCP have none and
     /// are omitted.
     pub fn accounts(&self) -> Vec<TxStats> {
-        let lanes = (0..).zip(self.copy.lanes.get().into_iter().flatten());
+        let lanes = (0..).zip(self.copy.lanes.all());
         lanes.filter_map(|(number, lane)| Some(tx_stats(number, &lane.account()?))).collect()
     }
 
     /// Ends the copy, and waits up to 60 seconds for its threads.
     pub fn end(self) {
         self.copy.close();
-        let threads = self.threads.into_iter().chain(self.copy.take_side_threads());
+        let threads = self.threads.into_iter().chain(self.copy.lanes.take_side_threads());
         let _all = copy_threads::join_all(&self.copy, threads, garland_sys::clock::after(FAREWELL));
     }
 }

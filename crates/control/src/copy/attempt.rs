@@ -100,7 +100,7 @@ impl Attempt {
     /// Waits until all threads of the attempt have ended, at most for this time. Returns whether
     /// they have. Threads that hang on a disk are not waited for.
     pub(super) fn join_threads(&mut self, patience: Duration) -> bool {
-        let threads = self.threads.drain(..).chain(self.context.take_side_threads());
+        let threads = self.threads.drain(..).chain(self.context.lanes.take_side_threads());
         copy_threads::join_all(&self.context, threads, garland_sys::clock::after(patience))
     }
 
@@ -161,7 +161,7 @@ impl Attempt {
         }
         let context = Arc::clone(&self.context);
         let thread = threads::spawn("read", move || {
-            let digest = |index| context.sink().content(index);
+            let digest = |index| context.progress.sink().content(index);
             // If it is not the same, that is found when its stamp is looked at the next time.
             let _ = is_same_again(&*source, context.layout, digest, || context.is_closing());
             context.tell(Notice::Read(root));

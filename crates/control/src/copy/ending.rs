@@ -60,10 +60,10 @@ impl Driver<'_> {
             interrupted: self.head.is_interrupted(),
             traces,
             depths: context.telemetry.stages.depths(),
-            digests: context.sink().contents().map(<[_]>::to_vec),
+            digests: context.progress.sink().contents().map(<[_]>::to_vec),
             sent_bytes: context.telemetry.sent_bytes.load(Ordering::Relaxed),
             absence: absence.unwrap_or_default(),
-            checksum: context.summed.get().cloned(),
+            checksum: context.progress.summed.get().cloned(),
         }
     }
 

@@ -59,7 +59,7 @@ impl Driver<'_> {
         if self.job.stripes.is_none() {
             return vec![root; plan.nodes.len() - 1];
         }
-        let sink = self.attempt.context.sink();
+        let sink = self.attempt.context.progress.sink();
         plan.lanes.iter().map(|lane| sink.root_of(lane.blocks).unwrap_or_default()).collect()
     }
 

@@ -86,9 +86,9 @@ impl Node {
     /// Links the node to an upstream with this number and epoch.
     fn link(&self, node: u32, epoch: u32) -> Upstream {
         let upstream = Some((NodeId(node), epoch, None));
-        self.copy.route(Route { lane: 0, upstream, downstreams: Vec::new() });
+        self.copy.route(&Route { lane: 0, upstream, downstreams: Vec::new() });
         let (near, far) = pair().unwrap();
-        let lane = self.copy.lane(0).expect("it is on this lane");
+        let lane = self.copy.lanes.get(0).expect("it is on this lane");
         lane.post(LaneCommand::Link(LinkSide::Up, epoch, near));
         Upstream { stream: far, keys: Keys::new(&SECRET, COPY) }
     }
@@ -103,13 +103,13 @@ impl Node {
             side_fed: false,
         };
         let downstreams = epochs.iter().map(down).collect();
-        self.copy.route(Route { lane: 0, upstream: None, downstreams });
+        self.copy.route(&Route { lane: 0, upstream: None, downstreams });
     }
 
     /// Links a downstream with this epoch, which requests all blocks.
     fn downstream(&self, epoch: u32) -> Downstream {
         let (near, far) = pair().unwrap();
-        let lane = self.copy.lane(0).expect("it is on this lane");
+        let lane = self.copy.lanes.get(0).expect("it is on this lane");
         lane.post(LaneCommand::Link(LinkSide::Down, epoch, near));
         let downstream = Downstream { stream: far, keys: Keys::new(&SECRET, COPY) };
         downstream.ask(Kind::Resume, 0);

@@ -51,7 +51,7 @@ impl Lane {
                 self.lose_all(errors);
                 self.handle(RelayEvent::Fed);
                 if self.copy.config.is_source {
-                    self.copy.note_sent(index);
+                    self.copy.progress.note_sent(index);
                     self.handle.received.fetch_add(1, Ordering::Relaxed);
                     self.copy.tell_if_complete();
                 }
@@ -148,7 +148,7 @@ impl Lane {
         let index = frame.index;
         match frame.kind {
             Kind::Block if ours && self.fits(&frame) => {
-                let Some(content) = self.copy.sink().content(index) else {
+                let Some(content) = self.copy.progress.sink().content(index) else {
                     return self.lose_up(format!("block {index} arrived before its digest"));
                 };
                 self.header = Some((frame, header));
@@ -164,7 +164,7 @@ impl Lane {
                 self.handle(RelayEvent::End(index));
                 self.handle.ended.store(true, Ordering::Relaxed);
                 // Those who feed on the side of this lane tell it, too.
-                self.copy.side_feeds.wake();
+                self.copy.lanes.wake_side_feeds();
                 self.copy.tell_if_complete();
             }
             _ => self.lose_up("its upstream sent an unexpected frame".to_owned()),
@@ -174,7 +174,7 @@ impl Lane {
     /// Returns whether the source has signed that a stream has this number of blocks. The end of
     /// another source is known from the start.
     fn may_end_at(&self, blocks: u64) -> bool {
-        let signed = self.copy.signed_end();
+        let signed = self.copy.progress.signed_end();
         !self.copy.layout.open || signed.is_some_and(|signed| signed.end.blocks == blocks)
     }
 
@@ -182,7 +182,7 @@ impl Lane {
     /// only if the copy is.
     fn fits(&self, frame: &Frame) -> bool {
         let known = self.blocks.ordinal(frame.index).is_some();
-        let fits = frame.length > 0 && self.copy.takes_length(frame.index, frame.length);
+        let fits = frame.length > 0 && self.copy.progress.takes_length(frame.index, frame.length);
         known && fits && frame.sealed == self.copy.config.sealed
     }
 }

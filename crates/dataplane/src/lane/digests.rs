@@ -25,7 +25,7 @@ impl Lane {
         let Some(place) = self.blocks.ordinal(index) else { return };
         to.iter().for_each(|&epoch| self.send_missing(epoch, place));
         // A short block is refused by who does not know that it is the last one.
-        if self.copy.signed_end().is_some_and(|signed| signed.end.has_last(index)) {
+        if self.copy.progress.signed_end().is_some_and(|signed| signed.end.has_last(index)) {
             to.iter().for_each(|&epoch| self.send_source_end(epoch));
         }
     }
@@ -59,7 +59,7 @@ impl Lane {
 
     fn next_window(&self, from: u64, place: u64) -> Option<SignedDigests> {
         let mut windows = self.windows.lock();
-        let sink = self.copy.sink();
+        let sink = self.copy.progress.sink();
         windows.next(&self.blocks, from, place, &sink)
     }
 
@@ -71,7 +71,7 @@ impl Lane {
     }
 
     fn send_source_end(&mut self, epoch: u32) {
-        let Some(signed) = self.copy.signed_end().copied() else { return };
+        let Some(signed) = self.copy.progress.signed_end().copied() else { return };
         let mut frame = self.frame(Kind::SourceEnd, signed.end.blocks);
         frame.length = SignedEnd::BYTES as u32;
         frame.packed = frame.length;
@@ -80,10 +80,10 @@ impl Lane {
 
     /// Signs the end of a stream, of which this node is the source.
     pub(super) fn sign_end(&self, end: StreamEnd) {
-        if self.copy.signed_end().is_none()
+        if self.copy.progress.signed_end().is_none()
             && let Some(signed) = self.windows.lock().sign_end(end)
         {
-            self.copy.note_end(signed);
+            self.copy.progress.note_end(signed);
         }
     }
 
@@ -97,7 +97,7 @@ impl Lane {
         let Some(bytes) = self.take_payload(length) else { return };
         let checked = self.windows.lock().check_end(frame.index, &bytes);
         match checked {
-            Ok(end) if self.copy.note_end(end) => {}
+            Ok(end) if self.copy.progress.note_end(end) => {}
             Ok(_) => self.copy.tell(Notice::Failed("the source has two ends".to_owned())),
             Err(error) => self.refuse_digests(error),
         }
@@ -126,11 +126,11 @@ impl Lane {
         let Some(bytes) = self.take_payload(length) else { return };
         let accepted = {
             let mut windows = self.windows.lock();
-            let mut sink = self.copy.sink();
+            let mut sink = self.copy.progress.sink();
             windows.accept(&self.blocks, frame.index, &bytes, &mut sink)
         };
         match accepted {
-            Ok(()) => self.copy.side_feeds.wake(),
+            Ok(()) => self.copy.lanes.wake_side_feeds(),
             Err(DigestError::Changed(error)) => self.copy.tell(Notice::Failed(error.to_string())),
             Err(error) => self.refuse_digests(error),
         }

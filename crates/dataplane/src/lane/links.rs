@@ -130,7 +130,7 @@ impl Lane {
     /// Puts the links that the copy no longer needs into the pool, and closes the others.
     pub(super) fn park(&self, link_pool: &LinkPool) {
         let route = self.relay.route();
-        let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.copy.sink()));
+        let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.copy.progress.sink()));
         up.into_iter().for_each(|epoch| self.park_link(link_pool, LinkSide::Up, epoch, None));
         // A link keeps its rate limit, so a limited link is not reused.
         let downs = route.downstreams.iter().filter(|_| self.copy.config.pace == 0);

@@ -22,7 +22,7 @@ impl Lane {
         let more = fed != Fed::Nothing;
         let (up, downs) = (self.up(), self.handle.links(LinkSide::Down));
         let (may_read, held, up_over, awaited) = {
-            let sink = self.copy.sink();
+            let sink = self.copy.progress.sink();
             let may_read = fed != Fed::InOrder && self.relay.may_read(&sink);
             let held = !more && self.relay.is_held(&sink);
             let awaited = self.awaited((up.as_ref(), &downs), (may_read, held), &sink);

@@ -314,7 +314,7 @@ impl Shared {
             }
             let end = self.blocks.len().min(state.wanted + state.ahead);
             // Blocks that are withheld are not read yet; the sender requests them later.
-            let serves = |place| self.copy.sink().serves(self.blocks.index(place));
+            let serves = |place| self.copy.progress.sink().serves(self.blocks.index(place));
             let is_early = self.is_early();
             if state.unclaimed < end && serves(state.unclaimed) && !is_early {
                 let place = state.unclaimed;
@@ -376,7 +376,11 @@ impl Shared {
             let known = self.source.verified(layout, index);
             known.unwrap_or_else(|| content_digest(&buffer[..length]))
         };
-        self.copy.sink().learn(index, content).map_err(|_| self.other_than_before(index))?;
+        self.copy
+            .progress
+            .sink()
+            .learn(index, content)
+            .map_err(|_| self.other_than_before(index))?;
         if hole {
             self.learn_holes(index, holes, content);
         }
@@ -397,7 +401,7 @@ impl Shared {
     /// that counts as changed as a whole is of use to nobody.
     fn other_than_before(&self, index: u64) -> FeedError {
         let name = self.source.changed(self.copy.layout, index);
-        match self.copy.was_sent(index) && self.source.is_unchanged() {
+        match self.copy.progress.was_sent(index) && self.source.is_unchanged() {
             true => FeedError::Outdated(name),
             false => FeedError::Changed(name),
         }
@@ -411,7 +415,7 @@ impl Shared {
         let after = (place + 1..self.blocks.len()).map(|place| self.blocks.index(place));
         let whole = |&other: &u64| layout.block_length(other) == layout.block_length(index);
         let near = after.take_while(|&other| other - index < holes).filter(whole);
-        let mut sink = self.copy.sink();
+        let mut sink = self.copy.progress.sink();
         if near.clone().next().is_some_and(|next| sink.content(next).is_some()) {
             return;
         }
@@ -453,7 +457,7 @@ impl Shared {
     /// Returns the open links downstream that have counters: the lane, the index in the plan of the
     /// node at the far end, and the counters.
     fn links(&self) -> Vec<(usize, u16, TcpInfo)> {
-        let lanes = self.copy.lanes.get().into_iter().flatten().enumerate();
+        let lanes = self.copy.lanes.all().iter().enumerate();
         let links = lanes.flat_map(|(lane, handle)| {
             let links = handle.ask(LinkSide::Down, TcpInfo::of).into_iter();
             links.filter_map(move |(peer, info)| Some((lane, peer, info.ok()?)))

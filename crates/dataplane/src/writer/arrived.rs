@@ -28,6 +28,6 @@ pub fn settle(copy: &CopyContext, frame: &Frame, buffer: Buffer, written: io::Re
     }
     copy.pool.give(buffer);
     copy.telemetry.stages.write.leave();
-    copy.land(frame, Landing::Written);
+    copy.progress.land(&copy.lanes, frame, Landing::Written);
     true
 }
