@@ -25,11 +25,14 @@ use crate::log::log;
 use garland_dataplane::Faults;
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::context::{CopyConfig, CopyContext, LaneCommand, Notice};
+use garland_dataplane::context::{
+    CopyConfig, CopyContext, LaneCommand, Notice, Progress, needed_memory,
+};
 use garland_dataplane::copy_threads;
 use garland_dataplane::read_back;
 use garland_dataplane::recorder::{At, Budget, Collector};
 use garland_dataplane::source::{Content, is_same_again};
+use garland_dataplane::store::Store;
 use garland_sys::error::reason;
 
 /// A copy on this agent.
@@ -81,7 +84,7 @@ impl CopyTask {
         let tag = format!("{id}{:04x}", begin.me.0);
         let lanes = begin.own_lanes().count();
         let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
-        let memory = CopyContext::memory(begin.layout, lanes, buffers);
+        let memory = needed_memory(begin.layout, lanes, buffers);
         let lasting = compared.map_or(0, Comparison::release);
         let share = match share.filter(|share| share.covers(memory)) {
             Some(share) => share,
@@ -121,7 +124,7 @@ impl CopyTask {
         threads.extend(bringing.and_then(|bringing| begin_to_bring(&copy, bringing)));
         let expected = Expected::CopyContext(Arc::clone(&copy));
         let expectation = agent.expected.add(id, expected).inspect_err(|_| copy.close())?;
-        agent.activity.add_copy(&copy, name(&copy, source.as_ref()));
+        agent.activity.add_copy(&copy, name(&*copy.config.store, source.as_ref()));
         begin.routes.into_iter().for_each(|route| copy.route(&route));
         trace.took(Stage::SetUp, At::HERE, began);
         copy.sample_now();
@@ -140,7 +143,7 @@ impl CopyTask {
 
     /// Returns the name of the copy's destination or source, for messages.
     pub fn name(&self) -> String {
-        name(&self.copy, self.source.as_ref())
+        name(&*self.copy.config.store, self.source.as_ref())
     }
 
     /// Sets the text of the manifest, which is committed together with the copy.
@@ -166,7 +169,7 @@ impl CopyTask {
         self.finish(move || {
             let CopyConfig { id, store, trace, faults, .. } = &copy.config;
             let began = trace.now();
-            let result = is_same(&copy, root)
+            let result = is_same(&copy.progress, root)
                 .and_then(|()| make_stable(&copy, wanted))
                 .and_then(|()| Ok(store.prepare(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
@@ -195,7 +198,7 @@ impl CopyTask {
         self.finish(move || {
             let CopyConfig { id, store, trace, faults, .. } = &copy.config;
             let began = trace.now();
-            let same = is_same(&copy, root);
+            let same = is_same(&copy.progress, root);
             let absence = source.as_ref().and_then(|source| source.absence());
             let is_over = || copy.is_closing();
             let digest = |index| copy.progress.sink().content(index);
@@ -336,8 +339,8 @@ fn begin_to_bring(copy: &Arc<CopyContext>, bringing: Bringing) -> Option<JoinHan
 }
 
 /// Returns the name of a copy's destination or source.
-fn name(copy: &CopyContext, source: Option<&Arc<dyn Content>>) -> String {
-    source.map_or_else(|| copy.config.store.name(), |source| source.name())
+fn name(store: &dyn Store, source: Option<&Arc<dyn Content>>) -> String {
+    source.map_or_else(|| store.name(), |source| source.name())
 }
 
 /// Returns the existing data that a copy can reuse, and a reservation of the `lasting` bytes that
@@ -355,8 +358,8 @@ fn found(
 
 /// Checks that all blocks are present, and that they equal those that the head has read: `root` is
 /// the root of the head's digests.
-fn is_same(copy: &CopyContext, root: [u8; 32]) -> Result<(), OrderError> {
-    let sink = copy.progress.sink();
+fn is_same(progress: &Progress, root: [u8; 32]) -> Result<(), OrderError> {
+    let sink = progress.sink();
     if sink.is_complete() && sink.root() == Some(root) {
         return Ok(());
     }

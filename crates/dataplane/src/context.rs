@@ -30,6 +30,7 @@ pub use self::flow::{Awaited, Flow};
 pub(crate) use self::lane_handle::is_at_end;
 pub use self::lane_handle::{LaneCommand, LaneHandle, Link};
 pub use self::lanes::Lanes;
+pub use self::memory::{buffer_count, needed_memory};
 pub use self::notice::Notice;
 pub use self::progress::Progress;
 pub use self::side_feeds::Starter;
@@ -69,7 +70,7 @@ impl CopyContext {
     /// Returns a copy without lanes. `sink` holds the blocks that are present at the start.
     pub fn new(config: CopyConfig, sink: Sink) -> Self {
         let layout = sink.layout();
-        let (room, count) = Self::room(layout, config.lane_count, config.buffers);
+        let buffers = buffer_count(layout, config.lane_count, config.buffers);
         Self {
             codec: Codec {
                 keys: Arc::new(Keys::new(&config.secret, config.id)),
@@ -81,7 +82,7 @@ impl CopyContext {
             telemetry: Telemetry::new(),
             windows: Mutex::default(),
             layout,
-            pool: Pool::new(room, count),
+            pool: Pool::new(memory::buffer_size(layout), buffers),
             closing: AtomicBool::new(false),
             config,
         }

@@ -7,7 +7,7 @@ use garland_core::trace::Stage;
 use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
 
 use crate::compress::{self, Packer};
-use crate::context::CopyContext;
+use crate::context::{CopyConfig, CopyContext};
 use crate::recorder::{At, Recorder};
 use crate::source::FeedError;
 use garland_sys::error::reason;
@@ -48,11 +48,11 @@ pub struct Wrapper {
 }
 
 impl Wrapper {
-    /// Returns a wrapper for the blocks of `lane` in `copy`.
-    pub fn new(copy: &CopyContext, lane: u16) -> Self {
-        let mut frame = Frame::bare(Kind::Block, copy.config.id, lane, 0);
-        frame.sealed = copy.config.sealed;
-        frame.sealer = copy.config.me;
+    /// Returns a wrapper for the blocks of `lane` in the copy of `config`.
+    pub fn new(config: &CopyConfig, lane: u16) -> Self {
+        let mut frame = Frame::bare(Kind::Block, config.id, lane, 0);
+        frame.sealed = config.sealed;
+        frame.sealer = config.me;
         Self { frame, sealer: None }
     }
 
@@ -99,7 +99,7 @@ pub struct StoreFeeder {
 impl StoreFeeder {
     /// Returns a feeder for `lane` in `copy`.
     pub fn new(copy: Arc<CopyContext>, lane: u16) -> Self {
-        let wrapper = Wrapper::new(&copy, lane);
+        let wrapper = Wrapper::new(&copy.config, lane);
         Self { copy, wrapper, spare: None, packer: Packer::default(), room: Vec::new() }
     }
 

@@ -11,9 +11,8 @@ use crate::store::StoreError;
 /// The number of bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Compares the blocks of `copy` on the medium with those that were received, computes
-/// the digest of the file, or does both, as `wanted` says. The digest becomes part of the node's
-/// report.
+/// Compares the blocks of `copy` on the medium with those that were received, computes the digest
+/// of the file, or does both, as `wanted` says. The digest becomes part of the node's report.
 ///
 /// # Errors
 /// When a block differs from the received one or cannot be read, or when the copy ends meanwhile.

@@ -13,7 +13,7 @@ use crate::controller::Controller;
 use crate::error::OrderError;
 use crate::log::log;
 use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
-use garland_dataplane::context::CopyContext;
+use garland_dataplane::context::buffer_count;
 use garland_dataplane::source::{Content, Source, join};
 use garland_dataplane::store::{
     self, KeptStore, Metadata, NoStore, Present, Store, StoreError, StorePlace,
@@ -68,7 +68,7 @@ impl Ends {
         let create = |present| store::open(destination, layout, begin.stripe, present, &place);
         let window = || {
             let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);
-            CopyContext::buffer_count(layout, begin.own_lanes().count(), buffers)
+            buffer_count(layout, begin.own_lanes().count(), buffers)
         };
         let (store, sink, bringing) = match (reuse, destination) {
             (Some(Reuse::Whole(old, digests)), Destination::File { mode, times, fsync, .. }) => {

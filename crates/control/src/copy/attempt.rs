@@ -16,7 +16,7 @@ use garland_sys::{random, threads};
 
 use super::{CopyJob, Ends};
 use garland_dataplane::Faults;
-use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
+use garland_dataplane::context::{CopyConfig, CopyContext, Notice, buffer_count};
 use garland_dataplane::copy_threads;
 use garland_dataplane::read_back;
 use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
@@ -206,7 +206,7 @@ fn near_end(
             let store = store.map_err(std::io::Error::other)?;
             let sink = if store.is_ordered() {
                 let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);
-                Sink::in_order(layout, CopyContext::buffer_count(layout, lanes, buffers))
+                Sink::in_order(layout, buffer_count(layout, lanes, buffers))
             } else {
                 Sink::new(layout, store.is_holder())
             };

@@ -10,7 +10,7 @@ use garland_sys::signal::Interrupts;
 
 use super::attempt::Attempt;
 use super::{Driver, Ends, Newcomer};
-use garland_dataplane::context::CopyContext;
+use garland_dataplane::context::needed_memory;
 use garland_dataplane::recorder::{At, Budget};
 
 impl Driver<'_> {
@@ -75,7 +75,7 @@ impl Driver<'_> {
     /// Requests the memory that a node needs for the copy.
     pub(super) fn queue(&mut self, id: NodeId) {
         let plan = self.job.plan;
-        let bytes = CopyContext::memory(plan.layout, plan.lanes_of(id), self.job.pipeline.buffers);
+        let bytes = needed_memory(plan.layout, plan.lanes_of(id), self.job.pipeline.buffers);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.attempt.asked(id, Exchange::Queue);
         self.agents.send(id, &ToAgent::Queue(self.attempt.copy, bytes));

@@ -16,7 +16,7 @@ use garland_sys::{clock, threads};
 
 use super::{Content, FeedError};
 use crate::compress::{self, Packer, are_zeros};
-use crate::context::CopyContext;
+use crate::context::{CopyConfig, CopyContext};
 use crate::feed::{Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
@@ -66,9 +66,9 @@ struct BlockMaker {
 }
 
 impl BlockMaker {
-    fn new(copy: &CopyContext, lane: u16) -> Self {
-        let (wrapper, packer) = (Wrapper::new(copy, lane), Packer::default());
-        Self { wrapper, packer, room: Vec::new() }
+    fn new(config: &CopyConfig, lane: u16) -> Self {
+        let wrapper = Wrapper::new(config, lane);
+        Self { wrapper, packer: Packer::default(), room: Vec::new() }
     }
 }
 
@@ -131,7 +131,7 @@ impl SourceFeeder {
         let shared =
             Arc::new(Shared { copy, source, name, lane, blocks, state, claimable, filled });
         let workers = if lanes == 1 { WORKERS } else { 1 };
-        let repairs = BlockMaker::new(&shared.copy, lane);
+        let repairs = BlockMaker::new(&shared.copy.config, lane);
         let feeder = Self { shared, repairs };
         (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.state.lock()))?;
         Ok(feeder)
@@ -268,7 +268,7 @@ impl Shared {
 
     fn work(self: &Arc<Self>) {
         let _watch = self.copy.config.awake.watch();
-        let mut maker = BlockMaker::new(&self.copy, self.lane);
+        let mut maker = BlockMaker::new(&self.copy.config, self.lane);
         let mut recorder = Recorder::new(&self.copy.config.trace, Stage::Read);
         let mut idle = recorder.now();
         let stages = &self.copy.telemetry.stages;
