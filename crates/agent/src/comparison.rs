@@ -180,7 +180,7 @@ impl Comparison {
         if !named && !has_some(&folder, outline) {
             return None;
         }
-        let check = StatusCheck::new(folder, outline, (attributes, named));
+        let check = StatusCheck::new(folder, outline, attributes, named);
         let mut state = self.state.lock();
         (state.coming, state.share) = (Some(ComingTree::Status(Box::new(check))), Some(share));
         Some(())
@@ -240,7 +240,7 @@ impl Comparison {
     fn read_tree(&self, Controller { agent, session }: &Controller, coming: Coming) -> Compared {
         let (layout, disk) = (self.asked.layout, agent.disk.as_deref());
         let trusts = self.asked.by == CompareBy::Differing;
-        let found = coming.read((layout, trusts), disk, progress(session), &self.stop);
+        let found = coming.read(layout, trusts, disk, progress(session), &self.stop);
         let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
         let mut state = self.state.lock();
         if found.is_none() {

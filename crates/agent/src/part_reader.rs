@@ -63,5 +63,5 @@ fn read(
     if !source.is_unchanged() {
         return Err(format!("{shown} changed while it was read").into());
     }
-    Ok((Holding::of_part((file, stamp), layout, asked.blocks, &digests), digests))
+    Ok((Holding::from_part(file, stamp, layout, asked.blocks, &digests), digests))
 }

@@ -15,7 +15,7 @@ use garland_sys::threads::{self, Joined};
 pub use self::joining::{join, join_all};
 use crate::context::{CopyContext, LaneHandle, Starter};
 use crate::feed::{Feeder, StoreFeeder};
-use crate::lane::Lane;
+use crate::lane::{Lane, LaneParts};
 use crate::source::{Content, SourceFeeder};
 use crate::writer;
 
@@ -48,8 +48,8 @@ pub fn start(
             let writer = source.is_none().then(|| arrived.clone());
             let relay = Relay::new(blocks, source.is_some());
             let feeder = feeder(copy, source, number, blocks)?;
-            let ends = (handle, commands);
-            let lane = Lane::new(Arc::clone(copy), (number, blocks), relay, ends, feeder, writer);
+            let parts = LaneParts { number, blocks, relay, handle, commands, feeder, writer };
+            let lane = Lane::new(Arc::clone(copy), parts);
             begun.push(threads::spawn("lane", move || lane.run())?);
         }
         if source.is_none() {
@@ -86,7 +86,9 @@ fn side_starter(
         let outside = Arc::clone(&handle);
         let relay = Relay::side_feed(blocks, epoch);
         let feeder = feeder(&copy, source.as_ref(), number, blocks)?;
-        let lane = Lane::new(copy, (number, blocks), relay, (handle, commands), feeder, None);
+        let writer = None;
+        let parts = LaneParts { number, blocks, relay, handle, commands, feeder, writer };
+        let lane = Lane::new(copy, parts);
         let thread = threads::spawn("side-feed", move || lane.run())?;
         Ok((outside, thread))
     })

@@ -25,6 +25,16 @@ pub struct Prepared {
     pub plain: u32,
 }
 
+/// How a block lies in a buffer.
+pub struct Encoded {
+    /// The encoding.
+    pub form: Encoding,
+    /// The length of the block in bytes.
+    pub length: usize,
+    /// The number of bytes of its encoded form.
+    pub packed: usize,
+}
+
 /// Prepares the blocks that a lane sends.
 pub trait Feeder: Send {
     /// Prepares block `index`, encrypted under `incarnation`, and records the time. `again` tells
@@ -56,19 +66,20 @@ impl Wrapper {
         Self { frame, sealer: None }
     }
 
-    /// Wraps block `index`. It has `length` bytes; the first `packed` bytes of `buffer` are the
-    /// block in the encoding `form`. `buffer` must have space for the tag.
+    /// Wraps block `index`, which is at the beginning of `buffer` as `encoded` says. `buffer` must
+    /// have space for the tag.
     pub fn wrap(
         &mut self,
         keys: &Keys,
         index: u64,
         incarnation: u64,
         mut buffer: Vec<u8>,
-        (form, length, packed): (Encoding, usize, usize),
+        encoded: Encoded,
     ) -> Prepared {
         let frame = &mut self.frame;
         frame.index = index;
         frame.incarnation = incarnation;
+        let Encoded { form, length, packed } = encoded;
         frame.length = u32::try_from(length).expect("a block is short");
         frame.form = form;
         frame.packed = u32::try_from(packed).expect("a block is short");
@@ -104,17 +115,17 @@ impl StoreFeeder {
     }
 
     /// Compresses the first `length` bytes of `buffer` in place, as blocks are that arrive here, if that
-    /// makes them fewer. Returns the encoding, the length of the block, and that of the result.
-    fn pack(&mut self, buffer: &mut [u8], length: usize) -> (Encoding, usize, usize) {
+    /// makes them fewer.
+    fn pack(&mut self, buffer: &mut [u8], length: usize) -> Encoded {
         let form = self.copy.codec.packing.as_received();
         if form != Encoding::Plain {
             self.room.resize(compress::room(self.copy.layout.block_size as usize), 0);
             if let Some(packed) = self.packer.pack(form, &buffer[..length], &mut self.room) {
                 buffer[..packed].copy_from_slice(&self.room[..packed]);
-                return (form, length, packed);
+                return Encoded { form, length, packed };
             }
         }
-        (Encoding::Plain, length, length)
+        Encoded { form: Encoding::Plain, length, packed: length }
     }
 }
 
@@ -136,7 +147,7 @@ impl Feeder for StoreFeeder {
         let known = copy.progress.sink().content(index);
         let are_zeros = known == Some(copy.codec.zeros.digest(length));
         if are_zeros && store.has_hole(layout.offset(index), length) {
-            let hole = (Encoding::Hole, length, 0);
+            let hole = Encoded { form: Encoding::Hole, length, packed: 0 };
             return Ok(self.wrapper.wrap(&copy.codec.keys, index, incarnation, buffer, hole));
         }
         let read = store.read_at(layout.offset(index), &mut buffer[..length]);
@@ -155,7 +166,7 @@ impl Feeder for StoreFeeder {
         }
         copy.config.faults.flip(layout.offset(index), &mut buffer[..length]);
         let written = match are_zeros {
-            true => (Encoding::Zeros, length, 0),
+            true => Encoded { form: Encoding::Zeros, length, packed: 0 },
             false => self.pack(&mut buffer, length),
         };
         let prepared =

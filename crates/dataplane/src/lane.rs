@@ -42,6 +42,24 @@ enum Fed {
     Requested,
 }
 
+/// What a lane has before its thread starts.
+pub struct LaneParts {
+    /// Its number.
+    pub number: u16,
+    /// Its blocks.
+    pub blocks: LaneBlocks,
+    /// The machine that decides what the lane does.
+    pub relay: Relay,
+    /// What other threads see of the lane.
+    pub handle: Arc<LaneHandle>,
+    /// Receives the commands that are sent to the handle.
+    pub commands: Receiver<LaneCommand>,
+    /// Prepares the blocks that the lane sends.
+    pub feeder: Box<dyn Feeder>,
+    /// Takes the blocks that arrive; none at a source and for a side-feed.
+    pub writer: Option<Sender<Arrived>>,
+}
+
 /// A lane on this node: its relay machine, and the sockets, the feeder and the writer that it
 /// directs.
 pub struct Lane {
@@ -68,17 +86,9 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Returns a lane without links. `blocks` are its blocks, `handle` is its handle, and
-    /// `commands` receives the commands that are sent to the handle. A source or a side-feed has no
-    /// `writer`.
-    pub fn new(
-        copy: Arc<CopyContext>,
-        (number, blocks): (u16, LaneBlocks),
-        relay: Relay,
-        (handle, commands): (Arc<LaneHandle>, Receiver<LaneCommand>),
-        feeder: Box<dyn Feeder>,
-        writer: Option<Sender<Arrived>>,
-    ) -> Self {
+    /// Returns a lane without links.
+    pub fn new(copy: Arc<CopyContext>, parts: LaneParts) -> Self {
+        let LaneParts { number, blocks, relay, handle, commands, feeder, writer } = parts;
         let slice = copy.layout.block_size as usize / SLICES;
         let windows = copy.windows(number);
         Self {

@@ -51,9 +51,9 @@ impl WriteWaits {
         written
     }
 
-    fn with(&self, WriterId(writer): WriterId, note: impl FnOnce(&mut Writer, &mut u64)) {
+    fn with(&self, writer: WriterId, note: impl FnOnce(&mut Writer, &mut u64)) {
         let State { writers, blocked_ns } = &mut *self.0.lock();
-        if let Some(own) = writers.get_mut(writer) {
+        if let Some(own) = writers.get_mut(writer.0) {
             note(own, blocked_ns);
         }
     }

@@ -89,7 +89,7 @@ fn write_blocks(
                 return;
             }
             began = tools.recorder.took(Stage::Write, at(&frame), began, length);
-        } else if !write(copy, &mut tools, (arrived, 0)) {
+        } else if !write(copy, &mut tools, arrived, 0) {
             return;
         } else {
             began = tools.recorder.now();
@@ -157,7 +157,7 @@ impl OrderedWrites {
                 }
             } else if let Some(arrived) = self.early.remove(&self.next) {
                 let done = std::mem::take(&mut self.done);
-                if !write(copy, tools, (arrived, done)) {
+                if !write(copy, tools, arrived, done) {
                     return false;
                 }
             } else {
@@ -269,7 +269,7 @@ impl Unwrapping {
 }
 
 /// Writes a decrypted block, except its first `done` bytes. Returns whether the store accepted it.
-fn write(copy: &CopyContext, tools: &mut Tools, (arrived, done): (Arrived, usize)) -> bool {
+fn write(copy: &CopyContext, tools: &mut Tools, arrived: Arrived, done: usize) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
     let length = frame.length as usize;
     let (from, rest) = (copy.layout.offset(frame.index) + done as u64, length - done);

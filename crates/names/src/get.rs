@@ -158,8 +158,8 @@ fn given(
         root: &Root::Free,
         stop: &|| interrupts.have_come(),
     };
-    let top = (manifest.base.as_slice(), owner());
-    let tree = TreeSource::of_objects(source.files(), source.clone(), top, &options);
+    let objects = source.clone();
+    let tree = TreeSource::of_objects(source.files(), objects, &manifest.base, owner(), &options);
     CopySource::Tree(Arc::new(tree))
 }
 

@@ -80,7 +80,7 @@ impl Ends {
             }
             (Some(Reuse::Some { digests, others, left }), _) => {
                 let (holding, left) = left.unzip();
-                let (sink, bringing) = sink_of(layout, digests, (others, disk), holding.as_ref());
+                let (sink, bringing) = sink_of(layout, digests, others, disk, holding.as_ref());
                 // Unused files must not stay locked.
                 drop(holding);
                 let left = left.filter(|_| sink.held() > 0);

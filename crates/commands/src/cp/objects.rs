@@ -46,7 +46,7 @@ pub fn open(
     let top = address.file_name().unwrap_or_default();
     let listing = Arc::new(listing);
     let files = listing.objects().map(ObjectFile::from);
-    let tree = TreeSource::of_objects(files, listing.clone(), (&top, owner()), &options);
+    let tree = TreeSource::of_objects(files, listing.clone(), &top, owner(), &options);
     let tally = tree.tally();
     if tally.files + tally.folders == 0 {
         if let Some(first) = tree.left_out().first() {

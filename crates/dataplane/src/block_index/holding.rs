@@ -80,8 +80,9 @@ impl Holding {
 
     /// Returns a file of which only `blocks` were read; `read` contains their digests, in order.
     /// `stamp` is the stamp that the file had before its blocks were read.
-    pub fn of_part(
-        (file, stamp): (File, FileStamp),
+    pub fn from_part(
+        file: File,
+        stamp: FileStamp,
         layout: Layout,
         blocks: LaneBlocks,
         read: &[[u8; 32]],

@@ -57,8 +57,15 @@ pub enum Reuse {
 pub struct Bringing {
     files: Vec<Holding>,
     disk: Option<Arc<Pace>>,
-    /// For each block, its index, its digest, and the index in `files` of the file that has it.
-    blocks: Vec<(u64, [u8; 32], usize)>,
+    blocks: Vec<FoundBlock>,
+}
+
+/// A block that a file of this node has.
+struct FoundBlock {
+    index: u64,
+    digest: [u8; 32],
+    /// The index of the file in [`Bringing::files`].
+    file: usize,
 }
 
 /// Returns the sink of a copy whose source has the block digests `digests`, and the blocks to be
@@ -67,7 +74,8 @@ pub struct Bringing {
 pub fn sink_of(
     layout: Layout,
     digests: Vec<[u8; 32]>,
-    (files, disk): (Vec<Holding>, Option<&Arc<Pace>>),
+    files: Vec<Holding>,
+    disk: Option<&Arc<Pace>>,
     left: Option<&Holding>,
 ) -> (Sink, Option<Bringing>) {
     let mut blocks = Vec::new();
@@ -76,12 +84,12 @@ pub fn sink_of(
         if left.is_some_and(|left| left.digests.has(index, digest)) {
             held.push(index);
         } else if let Some(file) = files.iter().position(|it| it.digests.has(index, digest)) {
-            blocks.push((index, *digest, file));
+            blocks.push(FoundBlock { index, digest: *digest, file });
         }
     }
     let mut sink = Sink::new(layout, true).with_digests(digests);
     held.into_iter().for_each(|index| sink.hold(index));
-    blocks.iter().for_each(|(index, ..)| sink.bring(*index));
+    blocks.iter().for_each(|block| sink.bring(block.index));
     let bringing = Bringing { files, disk: disk.cloned(), blocks };
     (sink, Some(bringing).filter(|bringing| !bringing.blocks.is_empty()))
 }
@@ -117,7 +125,7 @@ pub fn bring(copy: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHand
     threads::spawn("bring", move || {
         let mut buffer = vec![0; copy.layout.block_size as usize];
         for block in &bringing.blocks {
-            let bytes = &mut buffer[..copy.layout.block_length(block.0) as usize];
+            let bytes = &mut buffer[..copy.layout.block_length(block.index) as usize];
             if copy.is_closing() || !bringing.bring(&copy, block, bytes) {
                 return;
             }
@@ -126,17 +134,11 @@ pub fn bring(copy: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHand
 }
 
 impl Bringing {
-    /// Copies a block, given its index, its digest and the index of its file, through the buffer
-    /// `bytes`. Returns false if the store failed.
-    fn bring(
-        &self,
-        copy: &CopyContext,
-        (index, digest, file): &(u64, [u8; 32], usize),
-        bytes: &mut [u8],
-    ) -> bool {
-        let index = *index;
+    /// Copies a block through the buffer `bytes`. Returns false if the store failed.
+    fn bring(&self, copy: &CopyContext, block: &FoundBlock, bytes: &mut [u8]) -> bool {
+        let index = block.index;
         let is_same = pace::on(self.disk.as_deref(), bytes.len(), || {
-            self.files[*file].read(index, bytes, digest)
+            self.files[block.file].read(index, bytes, &block.digest)
         });
         if is_same && let Err(error) = copy.config.store.write_at(copy.layout.offset(index), bytes)
         {

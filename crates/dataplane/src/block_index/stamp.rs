@@ -54,7 +54,8 @@ pub fn unsettled_ns(stamp: &FileStamp) -> Option<u64> {
 /// Returns how many nanoseconds to wait before any further change of a file is certain to change
 /// its stamp. The argument is the time of the file's last change, in seconds and nanoseconds since
 /// 1970. Returns none if that time lies in the future.
-pub fn unsettled_since_ns((seconds, nanos): (i64, u32)) -> Option<u64> {
+pub fn unsettled_since_ns(changed: (i64, u32)) -> Option<u64> {
+    let (seconds, nanos) = changed;
     // Two changes within two ticks may have the same time stamp.
     let near = 2 * i128::from(clock::tick_ns());
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);

@@ -66,7 +66,8 @@ impl Coming {
     /// after every block. Returns none if the catalogue is invalid, or if `stop` is set.
     pub fn read(
         self,
-        (layout, trusts): (Layout, bool),
+        layout: Layout,
+        trusts: bool,
         disk: Option<&Pace>,
         progress: impl Fn(),
         stop: &AtomicBool,

@@ -84,7 +84,7 @@ impl PackingPace {
 
     /// Records that one of `threads` threads took `ns` nanoseconds to compress `bytes` bytes to
     /// `packed` bytes.
-    pub fn packed(&self, form: Encoding, (bytes, packed): (usize, usize), ns: u64, threads: usize) {
+    pub fn packed(&self, form: Encoding, bytes: usize, packed: usize, ns: u64, threads: usize) {
         if !self.measures() || bytes == 0 {
             return;
         }
@@ -147,7 +147,7 @@ impl PackingPace {
         for form in [Encoding::Lz4, Encoding::Zstd].into_iter().filter(|form| *form != chosen) {
             let began = clock();
             let packed = packer.pack(form, piece, room).unwrap_or(piece.len());
-            self.packed(form, (piece.len(), packed), clock().saturating_sub(began), threads);
+            self.packed(form, piece.len(), packed, clock().saturating_sub(began), threads);
         }
     }
 }
@@ -184,8 +184,8 @@ mod tests {
         let pace = PackingPace::new(AUTO, 1);
         for _ in 0..50 {
             pace.sent(0, 1000, wire * 1000);
-            pace.packed(Encoding::Lz4, (1000, 500.max(left)), 2000, 2);
-            pace.packed(Encoding::Zstd, (1000, left), 6000, 2);
+            pace.packed(Encoding::Lz4, 1000, 500.max(left), 2000, 2);
+            pace.packed(Encoding::Zstd, 1000, left, 6000, 2);
         }
         pace
     }
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(PackingPace::new(AUTO, 1).choose(), Encoding::Plain, "nothing is known");
         let expected = PackingPace::new(Packing::Auto(Encoding::Zstd), 1);
         assert_eq!(expected.choose(), Encoding::Zstd, "nothing is known but what was expected");
-        expected.packed(Encoding::Zstd, (1000, 990), 6000, 2);
+        expected.packed(Encoding::Zstd, 1000, 990, 6000, 2);
         expected.sent(0, 1000, 80_000);
         assert_eq!(expected.choose(), Encoding::Plain, "it does not get smaller");
         assert_eq!(PackingPace::new(Packing::Lz4, 1).choose(), Encoding::Lz4);

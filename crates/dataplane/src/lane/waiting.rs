@@ -13,6 +13,16 @@ use super::{Fed, Lane};
 use crate::context::{Awaited, Link, Notice};
 use garland_transport::{LinkError, link};
 
+/// The links of a lane that begins to wait, and what it may do.
+struct Waiting<'a> {
+    up: Option<&'a Link>,
+    downs: &'a [Link],
+    /// Whether it may read from the upstream.
+    reads: bool,
+    /// Whether only the writer keeps it from reading.
+    held: bool,
+}
+
 impl Lane {
     /// Waits for a command, a frame from the upstream if it may be read, or a request from a
     /// downstream, and handles what arrives on the links. If a block was `fed`, there may be more
@@ -25,7 +35,8 @@ impl Lane {
             let sink = self.copy.progress.sink();
             let may_read = fed != Fed::InOrder && self.relay.may_read(&sink);
             let held = !more && self.relay.is_held(&sink);
-            let awaited = self.awaited((up.as_ref(), &downs), (may_read, held), &sink);
+            let waiting = Waiting { up: up.as_ref(), downs: &downs, reads: may_read, held };
+            let awaited = self.awaited(&waiting, &sink);
             (may_read, held, self.relay.is_up_over(&sink), awaited)
         };
         let at_rest = !more
@@ -86,15 +97,9 @@ impl Lane {
     }
 
     /// Returns the stage for the trace that tells what the lane waits for: the upstream, a
-    /// downstream, a buffer or the writer, or permission to send; none if it has no work. `reads`
-    /// tells whether it may read from the upstream, `held` whether only the writer keeps it from
-    /// doing so.
-    fn awaited(
-        &self,
-        (up, downs): (Option<&Link>, &[Link]),
-        (reads, held): (bool, bool),
-        sink: &Sink,
-    ) -> Option<Stage> {
+    /// downstream, a buffer or the writer, or permission to send; none if it has no work.
+    fn awaited(&self, waiting: &Waiting<'_>, sink: &Sink) -> Option<Stage> {
+        let &Waiting { up, downs, reads, held } = waiting;
         let route = self.relay.route();
         if held {
             Some(Stage::WaitBuffer)
@@ -137,11 +142,11 @@ impl Lane {
 
     /// Closes a link from which a frame could not be read. A corrupt frame is first reported to the
     /// head; the head ignores reports on links that have been replaced.
-    fn lose_unreadable(&mut self, Link { side, epoch, .. }: &Link, error: &LinkError) {
+    fn lose_unreadable(&mut self, link: &Link, error: &LinkError) {
         if let LinkError::Frame(_) = error {
-            self.copy.tell(Notice::BadFrame(self.number, *epoch, *side));
+            self.copy.tell(Notice::BadFrame(self.number, link.epoch, link.side));
         }
-        self.lose(*side, *epoch, error.to_string());
+        self.lose(link.side, link.epoch, error.to_string());
     }
 }
 

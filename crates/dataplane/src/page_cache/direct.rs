@@ -23,7 +23,12 @@ impl DirectFile {
     /// Opens `file`, which is called `name` in `folder` and will have `length` bytes. Returns none if it is
     /// not large, if it is not on a file system that is on one block device itself, as others may be slower
     /// without the page cache, or if the file system has no direct writes.
-    pub fn of(file: &File, (folder, name): (impl AsFd, &OsStr), length: u64) -> Option<Self> {
+    pub fn open_if_large(
+        file: &File,
+        folder: impl AsFd,
+        name: &OsStr,
+        length: u64,
+    ) -> Option<Self> {
         let is_fit = is_large(length) && storage::is_on_block_device(file).unwrap_or(false);
         is_fit.then(|| Self::open(folder, name).ok()).flatten()
     }

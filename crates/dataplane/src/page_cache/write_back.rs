@@ -38,15 +38,15 @@ impl WriteBack {
     pub fn of(file: &File, length: u64, stable: bool) -> Self {
         let is_large = is_large(length);
         let early = length > CHUNK && (stable || is_large);
-        Self::new(file, early, (if is_large { 0 } else { u64::MAX }, stable))
+        Self::new(file, early, if is_large { 0 } else { u64::MAX }, stable)
     }
 
     /// Returns the write-back of `file`, whose length is not known before its end, as of a stream.
     pub fn growing(file: &File, stable: bool) -> Self {
-        Self::new(file, true, (most(), stable))
+        Self::new(file, true, most(), stable)
     }
 
-    fn new(file: &File, early: bool, (large_beyond, stable): (u64, bool)) -> Self {
+    fn new(file: &File, early: bool, large_beyond: u64, stable: bool) -> Self {
         let early = early && !storage::is_in_memory(file).unwrap_or(true);
         Self { state: early.then(Box::default), large_beyond, stable }
     }

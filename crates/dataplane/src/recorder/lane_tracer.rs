@@ -47,6 +47,16 @@ pub struct Began {
     cpu_ns: u64,
 }
 
+/// When a lane passed a block, and for how long its calls waited for its neighbours; all in
+/// nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct BlockTimes {
+    begin_ns: u64,
+    end_ns: u64,
+    up_ns: u64,
+    down_ns: u64,
+}
+
 impl LaneTracer {
     /// Returns a tracer for the calling thread, which moves the blocks of `lane`.
     pub fn new(recorder: Recorder, lane: u16, flow: Arc<Flow>) -> Self {
@@ -181,7 +191,13 @@ impl LaneTracer {
         let at = At::block(self.lane, index);
         let up = at.with(self.up);
         let bytes = bytes as u64;
-        self.note_waits(at, (began.now_ns, end.now_ns), (parts.wait_up_ns, parts.wait_down_ns));
+        let times = BlockTimes {
+            begin_ns: began.now_ns,
+            end_ns: end.now_ns,
+            up_ns: parts.wait_up_ns,
+            down_ns: parts.wait_down_ns,
+        };
+        self.note_waits(at, times);
         let whole = |stage, at: At, busy_ns: u64| {
             let span = at.span(stage, began.now_ns, end.now_ns);
             Span { busy_ns: busy_ns.min(span.busy_ns), bytes, ..span }
@@ -209,7 +225,13 @@ impl LaneTracer {
         let at = At::block(self.lane, index);
         self.flow.passed(0, spent_ns - busy_ns);
         self.flow.works(end.now_ns);
-        self.note_waits(at, (began.now_ns, end.now_ns), (0, spent_ns - busy_ns));
+        let times = BlockTimes {
+            begin_ns: began.now_ns,
+            end_ns: end.now_ns,
+            up_ns: 0,
+            down_ns: spent_ns - busy_ns,
+        };
+        self.note_waits(at, times);
         for &peer in to {
             let span = at.with(peer).span(Stage::Send, began.now_ns, end.now_ns);
             let busy_ns = busy_ns / to.len() as u64;
@@ -219,21 +241,20 @@ impl LaneTracer {
         self.meter.part(0);
     }
 
-    /// Records the waits since the last block, together with the waits during this block. `up_ns`
-    /// and `down_ns` are the times that its calls waited for upstream and downstream.
-    fn note_waits(&mut self, at: At, (begin_ns, end_ns): (u64, u64), (up_ns, down_ns): (u64, u64)) {
+    /// Records the waits since the last block, together with the waits during this block.
+    fn note_waits(&mut self, at: At, block: BlockTimes) {
         let (up, down) = (at.with(self.up), at.with(self.slowest()));
         self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);
         let operation = At { block: Exchange::Operation.number(), ..down };
-        let within = [(up, up_ns), (down, down_ns), (at, 0), (operation, 0)];
+        let within = [(up, block.up_ns), (down, block.down_ns), (at, 0), (operation, 0)];
         let waits = std::mem::take(&mut self.waits);
         for ((stage, wait), (at, within_ns)) in WAITS.into_iter().zip(waits).zip(within) {
             if wait.busy_ns + within_ns == 0 {
                 continue;
             }
             // Waits that ended before the block are not part of its stages.
-            let begin_ns = if wait.busy_ns > 0 { wait.begin_ns } else { begin_ns };
-            let end_ns = if within_ns > 0 { end_ns } else { wait.end_ns };
+            let begin_ns = if wait.busy_ns > 0 { wait.begin_ns } else { block.begin_ns };
+            let end_ns = if within_ns > 0 { block.end_ns } else { wait.end_ns };
             let span = at.span(stage, begin_ns, end_ns);
             let busy_ns = (wait.busy_ns + within_ns).min(span.busy_ns);
             self.recorder.note(Span { busy_ns, ..span });
@@ -245,7 +266,7 @@ impl Drop for LaneTracer {
     /// Records the waits after the last block.
     fn drop(&mut self) {
         if self.recorder.is_on() {
-            self.note_waits(At { lane: self.lane, ..At::HERE }, (0, 0), (0, 0));
+            self.note_waits(At { lane: self.lane, ..At::HERE }, BlockTimes::default());
         }
     }
 }

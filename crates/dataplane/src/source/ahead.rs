@@ -17,7 +17,7 @@ use garland_sys::{clock, threads};
 use super::{Content, FeedError};
 use crate::compress::{self, Packer, are_zeros};
 use crate::context::{CopyConfig, CopyContext};
-use crate::feed::{Feeder, Prepared, Wrapper};
+use crate::feed::{Encoded, Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
 /// The maximum number of bytes that are prepared ahead of the sender of one lane: what a processor's cache still
@@ -175,7 +175,7 @@ impl SourceFeeder {
         let buffer = shared.state.lock().spare.pop();
         let buffer = buffer.unwrap_or_else(|| shared.new_buffer());
         let is_over = || shared.copy.is_closing();
-        shared.make(repairs, recorder, (index, incarnation), buffer, &is_over)
+        shared.make(repairs, recorder, index, incarnation, buffer, &is_over)
     }
 
     /// Looks whether a stream ends before block `index`, the first one that it cannot have.
@@ -278,8 +278,7 @@ impl Shared {
             stages.read.enter();
             let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
             let stale = || self.is_stale(index, incarnation);
-            let block = (index, incarnation);
-            let prepared = self.make(&mut maker, &mut recorder, block, buffer, &stale);
+            let prepared = self.make(&mut maker, &mut recorder, index, incarnation, buffer, &stale);
             let took = clock::now_ns().saturating_sub(began);
             let worked = clock::thread_cpu_ns().saturating_sub(worked);
             stages.read.leave();
@@ -352,7 +351,8 @@ impl Shared {
         &self,
         maker: &mut BlockMaker,
         recorder: &mut Recorder,
-        (index, incarnation): (u64, u64),
+        index: u64,
+        incarnation: u64,
         mut buffer: Vec<u8>,
         stale: &dyn Fn() -> bool,
     ) -> Result<Prepared, FeedError> {
@@ -390,7 +390,8 @@ impl Shared {
             (false, true) => (Encoding::Zeros, 0),
             (false, false) => self.compress(maker, &mut buffer, length),
         };
-        let (keys, written) = (&self.copy.codec.keys, (form, length, packed));
+        let keys = &self.copy.codec.keys;
+        let written = Encoded { form, length, packed };
         let prepared = maker.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
@@ -448,7 +449,7 @@ impl Shared {
         let began = clock::thread_cpu_ns();
         let packed = packer.pack(form, &buffer[..length], room);
         let took = clock::thread_cpu_ns().saturating_sub(began);
-        pace.packed(form, (length, packed.unwrap_or(length)), took, threads);
+        pace.packed(form, length, packed.unwrap_or(length), took, threads);
         let Some(packed) = packed else { return (Encoding::Plain, length) };
         buffer[..packed].copy_from_slice(&room[..packed]);
         (form, packed)

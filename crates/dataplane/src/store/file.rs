@@ -227,7 +227,7 @@ impl FileStore {
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, times: None, fsync: true };
         let write_back = write_back(&file, size.length, metadata.fsync);
-        let direct = DirectFile::of(&file, (&folder, &partial), size.length);
+        let direct = DirectFile::open_if_large(&file, &folder, &partial, size.length);
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
         let store = Self {
             folder,

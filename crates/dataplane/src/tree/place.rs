@@ -136,7 +136,9 @@ impl Opener {
     /// Fills `bytes` with those at `offset` of the file of record `number`.
     pub fn read(
         &mut self,
-        (places, index, number): (&[Place], &Index, u32),
+        places: &[Place],
+        index: &Index,
+        number: u32,
         offset: u64,
         bytes: &mut [u8],
     ) -> io::Result<()> {

@@ -56,8 +56,8 @@ impl Bodies for Reading<'_> {
         let read = grown.and_then(|()| match old {
             [] => Ok(()),
             old => {
-                let file = (self.places, self.index, number);
-                self.opener.read(file, offset + left as u64, old)
+                let from = offset + left as u64;
+                self.opener.read(self.places, self.index, number, from, old)
             }
         });
         read.inspect_err(|_| self.failed = Some(number))

@@ -139,7 +139,8 @@ impl TreeSource {
         scan_chosen(source, chosen, options).map(Self::new)
     }
 
-    fn new(Scan { index, places, left_out, unswept, tally }: Scan) -> Self {
+    fn new(scan: Scan) -> Self {
+        let Scan { index, places, left_out, unswept, tally } = scan;
         Self {
             index,
             places,
@@ -165,7 +166,8 @@ impl TreeSource {
     pub fn of_objects<'a>(
         files: impl Iterator<Item = ObjectFile<'a>> + Clone,
         objects: Arc<dyn Objects>,
-        (top, owner): (&[u8], (u32, u32)),
+        top: &[u8],
+        owner: (u32, u32),
         options: &ScanOptions<'_>,
     ) -> Self {
         let scan = tree_of(files, top, owner, options);
@@ -343,7 +345,7 @@ impl TreeSource {
         if let Some(objects) = &self.objects {
             return self.read_object(objects.as_ref(), number, offset, bytes);
         }
-        let read = open.read((&self.places, &self.index, number), offset, bytes);
+        let read = open.read(&self.places, &self.index, number, offset, bytes);
         if let Err(error) = read {
             bytes.fill(0);
             let short = error.kind() == io::ErrorKind::UnexpectedEof;

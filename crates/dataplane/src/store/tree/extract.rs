@@ -186,7 +186,7 @@ impl TreeExtractor {
                 self.make_way(&name)?;
                 let create = |extractor: &mut Self| {
                     let (entry, meta) = (extractor.entry(&name), meta.clone());
-                    PartialFile::create(&entry, &name, meta, length, (sparse, linked))
+                    PartialFile::create(&entry, &name, meta, length, sparse, linked)
                 };
                 match self.with_room(create) {
                     Ok(partial) => {

@@ -226,6 +226,6 @@ fn set_owner(fd: BorrowedFd<'_>, owner: (u32, u32), unset: &mut Unset) -> io::Re
     }
 }
 
-fn ids((user, group): (u32, u32)) -> (Uid, Gid) {
-    (Uid::from_raw(user), Gid::from_raw(group))
+fn ids(owner: (u32, u32)) -> (Uid, Gid) {
+    (Uid::from_raw(owner.0), Gid::from_raw(owner.1))
 }

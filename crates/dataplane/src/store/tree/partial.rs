@@ -59,7 +59,8 @@ impl PartialFile {
         name: &[u8],
         meta: Meta,
         length: u64,
-        (sparse, linked): (bool, bool),
+        sparse: bool,
+        linked: bool,
     ) -> io::Result<Self> {
         let small = length < LARGE;
         let initial = entry.initial_mode(&meta).filter(|_| small);
@@ -302,7 +303,7 @@ mod tests {
             let entry = DirEntry::new(&directory, b"f", &maker);
             let bytes = [vec![1; 5000], vec![0; 200_000], vec![2; 10]].concat();
             let length = bytes.len() as u64;
-            let partial = PartialFile::create(&entry, b"f", meta(), length, (sparse, false));
+            let partial = PartialFile::create(&entry, b"f", meta(), length, sparse, false);
             let mut partial = partial.unwrap().synced(syncs);
             assert!(!partial.hidden, "this file system has files without names");
             partial.file = Arc::new(unlinkable(&directory));
@@ -349,7 +350,7 @@ mod tests {
                  its time cannot be set: operation not permitted",
             ),
         ] {
-            let partial = PartialFile::create(&entry, b"f", meta(), 3, (false, false));
+            let partial = PartialFile::create(&entry, b"f", meta(), 3, false, false);
             let mut partial = partial.unwrap();
             // It has the mode of hidden files, as if the file system had not kept its own.
             partial.final_mode = final_mode;

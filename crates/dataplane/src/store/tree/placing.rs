@@ -93,7 +93,8 @@ impl Placer {
     ///
     /// # Errors
     /// When an error occurs that affects the rest of the tree, too, such as a full disk.
-    pub fn place(&mut self, Step { directory, act }: Step) -> io::Result<()> {
+    pub fn place(&mut self, step: Step) -> io::Result<()> {
+        let Step { directory, act } = step;
         match act {
             Act::Show { partial, applied, .. } => self.show(&directory, partial, applied),
             Act::Link { name, meta, target } => {
@@ -126,7 +127,7 @@ impl Placer {
             Act::Sweep(swept) => {
                 let Some(sweeper) = &mut self.sweeper else { return Ok(()) };
                 let (stays, path) = (directory.stays(), directory.path_of(b""));
-                sweeper.sweep(&swept, stays, (&directory.folder, &path), &mut self.troubles)
+                sweeper.sweep(&swept, stays, &directory.folder, &path, &mut self.troubles)
             }
             Act::Leave(meta) => {
                 let lists = self.maker.other_lists;

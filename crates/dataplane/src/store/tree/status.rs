@@ -76,7 +76,7 @@ impl StatusCheck {
 
     /// Returns a check of the directory `top`. `attributes` tells whether extended attributes are
     /// compared, and `names` whether what the copy would remove is named.
-    pub fn new(top: OwnedFd, outline: &TreeOutline, (attributes, names): (bool, bool)) -> Self {
+    pub fn new(top: OwnedFd, outline: &TreeOutline, attributes: bool, names: bool) -> Self {
         let identity = Identity::own();
         if let Ok(stat) = fstat(&top) {
             identity.learn(&top, &stat);
@@ -175,7 +175,7 @@ impl Walk {
                 let path = self.path.iter().flat_map(|name| [&name[..], b"/"].concat()).collect();
                 let (own, path): (_, Vec<u8>) = (sweeper.complete(), path);
                 let mut troubles = Troubles::default();
-                let _ = sweeper.sweep(&own, false, (&level.folder, &path), &mut troubles);
+                let _ = sweeper.sweep(&own, false, &level.folder, &path, &mut troubles);
             }
             (Record::Leave, _) => sweeper.leave(),
             (record, level) => {
@@ -292,7 +292,7 @@ mod tests {
         let tree = source(folder);
         let outline = tree.outline().unwrap();
         let top = OwnedFd::from(File::open(folder.join("to")).unwrap());
-        let mut check = StatusCheck::new(top, &outline, (false, false));
+        let mut check = StatusCheck::new(top, &outline, false, false);
         assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
         let unchanged = check.run(|| (), &AtomicBool::new(false))?.unchanged;
         Some((0..outline.records).filter(|number| !unchanged.contains(*number)).count())
@@ -392,7 +392,7 @@ mod tests {
         let named = |options: &ScanOptions<'_>| {
             let tree = TreeSource::open(&[top.join("from")], options).unwrap();
             let folder = OwnedFd::from(File::open(top.join("to")).unwrap());
-            let mut check = StatusCheck::new(folder, &tree.outline().unwrap(), (false, true));
+            let mut check = StatusCheck::new(folder, &tree.outline().unwrap(), false, true);
             assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
             let checked = check.run(|| (), &AtomicBool::new(false)).unwrap();
             let (mut paths, unnamed) = checked.surplus.into_parts();
@@ -430,10 +430,10 @@ mod tests {
         let folder = || OwnedFd::from(File::open(top.join("to")).unwrap());
         let parcels = tree.catalogue().unwrap();
         let long = vec![0; StatusCheck::memory(&outline, false)];
-        assert!(!StatusCheck::new(folder(), &outline, (false, false)).take(long));
+        assert!(!StatusCheck::new(folder(), &outline, false, false).take(long));
         let run = |check: StatusCheck, stop| check.run(|| (), &AtomicBool::new(stop));
         let begun = |outline: &TreeOutline| {
-            let mut check = StatusCheck::new(folder(), outline, (false, false));
+            let mut check = StatusCheck::new(folder(), outline, false, false);
             assert!(check.take(parcels[0].clone()));
             check
         };
@@ -441,7 +441,7 @@ mod tests {
         assert!(run(begun(&outline), true).is_none());
         let fewer = TreeOutline { records: outline.records - 1, ..outline.clone() };
         assert!(run(begun(&fewer), false).is_none());
-        assert!(run(StatusCheck::new(folder(), &outline, (false, false)), false).is_none());
+        assert!(run(StatusCheck::new(folder(), &outline, false, false), false).is_none());
         let mut check = begun(&outline);
         assert!(check.take(b"no parcel".to_vec()) && run(check, false).is_none());
     }

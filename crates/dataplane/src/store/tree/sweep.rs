@@ -134,7 +134,8 @@ impl Sweeper {
         &mut self,
         own: &Swept,
         is_kept: bool,
-        (folder, path): (&OwnedFd, &[u8]),
+        folder: &OwnedFd,
+        path: &[u8],
         troubles: &mut Troubles,
     ) -> io::Result<()> {
         self.names -= own.names.len();
