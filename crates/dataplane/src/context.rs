@@ -120,7 +120,8 @@ impl CopyContext {
     /// Reports that the store cannot write, unless the copy is over.
     pub fn fail_to_write(&self, error: &io::Error) {
         if !self.is_closing() {
-            let (name, reason) = (self.config.store.name(), reason(error));
+            let name = self.config.store.name();
+            let reason = reason(error);
             self.tell(Notice::Failed(format!("cannot write {name}: {reason}")));
         }
     }

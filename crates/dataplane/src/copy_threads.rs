@@ -32,7 +32,8 @@ pub fn start(
     source: Option<&Arc<dyn Content>>,
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let (arrived, arrivals) = channel();
-    let (mut handles, mut lanes) = (Vec::new(), Vec::new());
+    let mut handles = Vec::new();
+    let mut lanes = Vec::new();
     for (number, &blocks) in (0..).zip(all) {
         let (handle, commands) = LaneHandle::new(on(number))?;
         handles.push(Arc::clone(&handle));
@@ -75,7 +76,8 @@ fn side_starter(
 ) -> Box<Starter> {
     // A strong reference would be a cycle.
     let copy = Arc::downgrade(copy);
-    let (all, source) = (all.to_vec(), source.cloned());
+    let all = all.to_vec();
+    let source = source.cloned();
     Box::new(move |route: &Route| {
         let gone = || io::Error::other("the copy is over");
         let copy = copy.upgrade().ok_or_else(gone)?;
@@ -102,7 +104,8 @@ fn feeder(
 ) -> io::Result<Box<dyn Feeder>> {
     Ok(match source {
         Some(source) => {
-            let (copy, source) = (Arc::clone(copy), Arc::clone(source));
+            let copy = Arc::clone(copy);
+            let source = Arc::clone(source);
             Box::new(SourceFeeder::start(copy, source, lane, blocks)?)
         }
         None => Box::new(StoreFeeder::new(Arc::clone(copy), lane)),

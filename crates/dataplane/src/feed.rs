@@ -138,7 +138,8 @@ impl Feeder for StoreFeeder {
         recorder: &mut Recorder,
     ) -> Result<Prepared, FeedError> {
         let copy = &self.copy;
-        let (at, began) = (At::block(self.wrapper.frame.lane, index), recorder.now());
+        let at = At::block(self.wrapper.frame.lane, index);
+        let began = recorder.now();
         let layout = copy.layout;
         let length = copy.progress.block_length(index) as usize;
         let room = layout.block_size as usize + TAG_LEN;

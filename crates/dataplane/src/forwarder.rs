@@ -79,7 +79,8 @@ impl Forwarder {
         length: usize,
         tracer: &mut LaneTracer,
     ) -> io::Result<()> {
-        let (mut done, mut water) = (0, 0);
+        let mut done = 0;
+        let mut water = 0;
         let mut now = tracer.now();
         while done < length {
             let least = self.slice.min(length - done);

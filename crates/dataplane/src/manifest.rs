@@ -133,8 +133,10 @@ impl ManifestReader<'_> {
                 shown.display()
             ));
         }
-        let (opened, layout) = (Opened::now(&file).map_err(told)?, Layout::fitting(stat.len()));
-        let (records, disk) = (self.records, self.disk);
+        let opened = Opened::now(&file).map_err(told)?;
+        let layout = Layout::fitting(stat.len());
+        let records = self.records;
+        let disk = self.disk;
         let held = Holding::of(file, layout.block_size, records, disk, || (), self.stop);
         let held = held.map_err(told)?;
         let digests = held.digests.all();
@@ -143,7 +145,8 @@ impl ManifestReader<'_> {
         let digests =
             digests.ok_or_else(|| told(io::Error::other("it changed while it was read")))?;
         records.note(&held.file, &opened, layout, &digests);
-        let (mode, modified) = (stat.mode() & NAMED_MODE, opened.stamp.modified);
+        let mode = stat.mode() & NAMED_MODE;
+        let modified = opened.stamp.modified;
         Ok(NamedFile { path, mode, modified, layout, digests })
     }
 }
@@ -154,7 +157,8 @@ impl ManifestReader<'_> {
 /// When it is unknown, or outside of the root.
 pub fn real_path(root: &Root, entry: &OwnedFd) -> io::Result<Vec<u8>> {
     let path_of = |fd: &OwnedFd| std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    let (path, top) = (path_of(entry)?, path_of(&root.top()?)?);
+    let path = path_of(entry)?;
+    let top = path_of(&root.top()?)?;
     let below = path.strip_prefix(&top).map_err(|_| io::Error::other("it is outside of the root"));
     Ok(below?.as_os_str().as_bytes().to_vec())
 }

@@ -34,12 +34,14 @@ pub fn read_back(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError>
 }
 
 fn read(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
-    let (store, layout) = (&copy.config.store, copy.layout);
+    let store = &copy.config.store;
+    let layout = copy.layout;
     let mut whole = wanted.checksum.map(Summing::new);
     let mut piece = vec![0; PIECE.min(layout.block_size as usize)];
     let blocks = copy.progress.sink().own_blocks();
     for index in blocks {
-        let (begin, length) = (layout.offset(index), u64::from(copy.progress.block_length(index)));
+        let begin = layout.offset(index);
+        let length = u64::from(copy.progress.block_length(index));
         let mut block = Summing::new(Checksum::B3);
         let mut done = 0;
         while done < length {

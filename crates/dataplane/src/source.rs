@@ -145,7 +145,10 @@ impl Source {
         }
         let length = opened.stamp.length;
         let ahead = ReadAhead::of(&file, length);
-        let (room, disk, usage, stripe) = (length, None, None, None);
+        let room = length;
+        let disk = None;
+        let usage = None;
+        let stripe = None;
         let accepted = Mutex::default();
         Ok(Self {
             file,

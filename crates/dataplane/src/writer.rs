@@ -36,11 +36,13 @@ pub fn start(
 ) -> io::Result<Vec<JoinHandle<()>>> {
     let ordered = copy.config.store.is_ordered();
     let count = if ordered { 1 } else { writer_count(copy.layout.length) };
-    let (arrivals, several) = (Arc::new(Mutex::new(arrivals)), SeveralWrites::start(copy));
+    let arrivals = Arc::new(Mutex::new(arrivals));
+    let several = SeveralWrites::start(copy);
     let several = Arc::new(several);
     let start = || {
         let copy = Arc::clone(copy);
-        let (arrivals, several) = (Arc::clone(&arrivals), Arc::clone(&several));
+        let arrivals = Arc::clone(&arrivals);
+        let several = Arc::clone(&several);
         let write = move || write_blocks(&copy, &arrivals, several.as_ref().as_ref());
         threads::spawn("writer", write)
     };
@@ -84,7 +86,8 @@ fn write_blocks(
         } else if let Some(order) = &mut order {
             order.enter(copy, arrived);
         } else if let Some(several) = several.filter(|_| arrived.frame.form == Encoding::Plain) {
-            let (frame, length) = (arrived.frame.clone(), arrived.frame.length as usize);
+            let frame = arrived.frame.clone();
+            let length = arrived.frame.length as usize;
             if !copy.telemetry.write_waits.measure(tools.own, || several.enter(arrived)) {
                 return;
             }
@@ -192,7 +195,8 @@ fn bring_bytes(
     index: u64,
     length: usize,
 ) -> io::Result<usize> {
-    let (offset, store) = (copy.layout.offset(index), &copy.config.store);
+    let offset = copy.layout.offset(index);
+    let store = &copy.config.store;
     let done = store.bring(offset, length)?;
     if done == length {
         return Ok(length);
@@ -252,7 +256,8 @@ impl Unwrapping {
     /// Returns the contents of a decrypted block; no bytes for zeros and holes. Returns none if
     /// they cannot be decompressed to the length in the header.
     fn bytes<'a>(&'a mut self, frame: &Frame, buffer: &'a [u8]) -> Option<&'a [u8]> {
-        let (length, packed) = (frame.length as usize, &buffer[..frame.packed as usize]);
+        let length = frame.length as usize;
+        let packed = &buffer[..frame.packed as usize];
         match frame.form {
             Encoding::Plain => Some(packed),
             Encoding::Lz4 | Encoding::Zstd if self.holds == Some(frame.index) => Some(&self.room),
@@ -272,7 +277,8 @@ impl Unwrapping {
 fn write(copy: &CopyContext, tools: &mut Tools, arrived: Arrived, done: usize) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
     let length = frame.length as usize;
-    let (from, rest) = (copy.layout.offset(frame.index) + done as u64, length - done);
+    let from = copy.layout.offset(frame.index) + done as u64;
+    let rest = length - done;
     let Some(bytes) = tools.unwrapping.bytes(&frame, &buffer) else {
         // It was decompressed before, to compare its digest.
         let reason = format!("cannot decompress block {} again after it was verified", frame.index);

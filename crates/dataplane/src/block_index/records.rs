@@ -193,7 +193,8 @@ mod tests {
     fn place(name: &str) -> (Scratch, Records, File) {
         let scratch = Scratch::new(name);
         fs::create_dir(scratch.join("records")).unwrap();
-        let (records, path) = (Records::at(scratch.join("records")), scratch.join("file"));
+        let records = Records::at(scratch.join("records"));
+        let path = scratch.join("file");
         fs::write(&path, vec![7; LEAST as usize]).unwrap();
         let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
         (scratch, records, file)

@@ -85,7 +85,8 @@ impl Coming {
                 return None;
             }
             let bytes = &mut buffer[..layout.block_length(block) as usize];
-            let (at, length) = (layout.offset(block), bytes.len());
+            let at = layout.offset(block);
+            let length = bytes.len();
             let end = at + length as u64;
             let has = own.has(at, end);
             if has && own.is_equal(at, end) {

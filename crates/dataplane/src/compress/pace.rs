@@ -225,7 +225,8 @@ mod tests {
     #[test]
     fn what_is_not_in_use_is_tried_now_and_then() {
         let pace = PackingPace::new(AUTO, 1);
-        let (text, mut room) = (b"again and ".repeat(10_000), vec![0; 200_000]);
+        let text = b"again and ".repeat(10_000);
+        let mut room = vec![0; 200_000];
         for number in 0..40 {
             let clock = std::cell::Cell::new(0);
             let tick = || clock.replace(clock.get() + 1000);

@@ -34,7 +34,8 @@ impl Lane {
                     self.sign_end(StreamEnd { blocks: index + 1, last_length: prepared.plain });
                 }
                 self.tracer.awaits(Awaited::Down);
-                let (began, since) = (self.tracer.begin(), clock::now_ns());
+                let began = self.tracer.begin();
+                let since = clock::now_ns();
                 self.send_digests(index, to);
                 let block = &prepared.buffer[..prepared.length];
                 let mut writers = self.writers(to);

@@ -38,13 +38,15 @@ impl Lane {
         let hop = Hop { lane: self.number, epoch };
         let at = self.tracer.neighbor(peer_index(node));
         let began = self.tracer.now();
-        let (copy, handle) = (Arc::clone(&self.copy), Arc::clone(&self.handle));
+        let copy = Arc::clone(&self.copy);
+        let handle = Arc::clone(&self.handle);
         let lost = move |reason| LaneCommand::Event(RelayEvent::Lost(side, epoch, reason));
         let outside = Arc::clone(&handle);
         let begun = threads::spawn("dial", move || {
             let CopyConfig { id, secret, congestion, transport, link_pool, trace, .. } =
                 &copy.config;
-            let (id, transport) = (*id, *transport);
+            let id = *id;
+            let transport = *transport;
             let to = link::Dial { address, copy: id, hop, secret, congestion, transport };
             let dialed = link::dial(&to, link_pool.as_deref());
             trace.took(Stage::Dial, at, began);

@@ -30,7 +30,8 @@ impl Lane {
     /// upstream's next one, so that requests without end do not stop the lane.
     pub(super) fn wait(&mut self, fed: Fed) -> io::Result<()> {
         let more = fed != Fed::Nothing;
-        let (up, downs) = (self.up(), self.handle.links(LinkSide::Down));
+        let up = self.up();
+        let downs = self.handle.links(LinkSide::Down);
         let (may_read, held, up_over, awaited) = {
             let sink = self.copy.progress.sink();
             let may_read = fed != Fed::InOrder && self.relay.may_read(&sink);

@@ -4,7 +4,8 @@ use super::*;
 use crate::tests::Scratch;
 
 fn read(root: &Root, path: &str) -> Result<(Vec<u8>, NameManifest), String> {
-    let (records, stop) = (Records::default(), AtomicBool::new(false));
+    let records = Records::default();
+    let stop = AtomicBool::new(false);
     ManifestReader { root, records: &records, disk: None, stop: &stop }.read(Path::new(path))
 }
 

@@ -26,7 +26,8 @@ impl Chunks {
     /// Counts `length` bytes at `offset`, and returns the indexes of the chunks that are complete by them.
     pub fn count(&mut self, offset: u64, length: usize) -> Vec<u64> {
         let end = offset.saturating_add(length as u64);
-        let (mut at, mut complete) = (offset, Vec::new());
+        let mut at = offset;
+        let mut complete = Vec::new();
         while at < end {
             let index = at / CHUNK;
             let next = end.min(bytes_of(index).end);

@@ -127,7 +127,8 @@ mod tests {
         assert_eq!(cached("write-back-small", chunks, u64::MAX), chunks * CHUNK);
         assert!(cached("write-back-large", chunks, 0) <= UNDER_WAY as u64 * CHUNK);
         // A stream is large from some place on.
-        let (begin, more) = (4 * CHUNK, UNDER_WAY as u64 * CHUNK);
+        let begin = 4 * CHUNK;
+        let more = UNDER_WAY as u64 * CHUNK;
         let kept = cached("write-back-stream", chunks, begin);
         assert!((begin..=begin + more).contains(&kept), "{kept}");
     }

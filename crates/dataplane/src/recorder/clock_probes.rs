@@ -39,7 +39,8 @@ impl ClockProbes {
     /// Returns an instance for `nodes` nodes, without answers.
     pub fn new(nodes: usize) -> Self {
         let room = (KEPT * nodes).min(KEPT_IN_ALL);
-        let (bursts, between) = (Vec::new(), Samples::new(room));
+        let bursts = Vec::new();
+        let between = Samples::new(room);
         Self { left: vec![0; nodes], bursts, between, next_ns: u64::MAX }
     }
 

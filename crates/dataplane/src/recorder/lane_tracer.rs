@@ -60,7 +60,8 @@ struct BlockTimes {
 impl LaneTracer {
     /// Returns a tracer for the calling thread, which moves the blocks of `lane`.
     pub fn new(recorder: Recorder, lane: u16, flow: Arc<Flow>) -> Self {
-        let (meter, waits) = (Meter::default(), [Wait::default(); 4]);
+        let meter = Meter::default();
+        let waits = [Wait::default(); 4];
         Self { recorder, lane, up: NONE, downs: Vec::new(), meter, waits, flow }
     }
 
@@ -243,7 +244,8 @@ impl LaneTracer {
 
     /// Records the waits since the last block, together with the waits during this block.
     fn note_waits(&mut self, at: At, block: BlockTimes) {
-        let (up, down) = (at.with(self.up), at.with(self.slowest()));
+        let up = at.with(self.up);
+        let down = at.with(self.slowest());
         self.downs.iter_mut().for_each(|(_, ns)| *ns = 0);
         let operation = At { block: Exchange::Operation.number(), ..down };
         let within = [(up, block.up_ns), (down, block.down_ns), (at, 0), (operation, 0)];

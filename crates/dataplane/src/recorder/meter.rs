@@ -51,7 +51,8 @@ impl Meter {
     /// Divides the time of the calls since the last block, during which the thread used `cpu_ns`
     /// nanoseconds of CPU time. Then begins the next block.
     pub fn part(&mut self, cpu_ns: u64) -> Parts {
-        let (up, down) = (self.up.take(), self.down.take());
+        let up = self.up.take();
+        let down = self.down.take();
         let asleep_ns = (up.spent_ns + down.spent_ns).saturating_sub(cpu_ns);
         let (of_up, of_down) = match up.excess_ns + down.excess_ns {
             0 => (up.spent_ns, down.spent_ns),

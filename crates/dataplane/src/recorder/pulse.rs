@@ -45,8 +45,8 @@ impl Pulse {
     /// Records a heartbeat. Returns the time during which the process has been suspended since the
     /// last heartbeat; none if it was not.
     pub fn beat(&mut self) -> Option<Standstill> {
-        let (now, waited) =
-            (clock::now_ns(), self.account.times().map_or(0, |times| times.waiting_ns));
+        let now = clock::now_ns();
+        let waited = self.account.times().map_or(0, |times| times.waiting_ns);
         let lacked_ns = waited.saturating_sub(std::mem::replace(&mut self.waited_ns, waited));
         let begin_ns = self.due_ns.saturating_add(lacked_ns);
         let late_ns = now.saturating_sub(begin_ns);

@@ -43,7 +43,8 @@ impl Counters {
         let at_ns = clock::now_ns();
         for (thread, what, account) in &self.threads {
             if let Some(times) = account.times() {
-                let (running_ns, waiting_ns) = (times.running_ns, times.waiting_ns);
+                let running_ns = times.running_ns;
+                let waiting_ns = times.waiting_ns;
                 let sample = Thread { thread: *thread, what: *what, at_ns, running_ns, waiting_ns };
                 self.samples.push(Record::Thread(sample));
             }

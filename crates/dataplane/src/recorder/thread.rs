@@ -31,7 +31,8 @@ impl Recorder {
     /// nothing if the collector is off.
     pub fn new(collector: &Arc<Collector>, stage: Stage) -> Self {
         let work = collector.add_thread(stage).map(|(thread, room)| {
-            let (collector, ring) = (Arc::clone(collector), Ring::new(room));
+            let collector = Arc::clone(collector);
+            let ring = Ring::new(room);
             Work { collector, thread, ring }
         });
         Self { work }

@@ -110,8 +110,10 @@ impl Shell {
             command.current_dir(folder);
         }
         // Start the thread first: if it cannot be created the command must not run.
-        let (line, ending) = (shown(line), Arc::<Ending>::default());
-        let (its, name) = (Arc::clone(&ending), line.clone());
+        let line = shown(line);
+        let ending = Arc::<Ending>::default();
+        let its = Arc::clone(&ending);
+        let name = line.clone();
         let (give, given) = channel::<(Child, Option<StderrTail>)>();
         threads::spawn("shell", move || {
             if let Ok((child, stderr)) = given.recv() {

@@ -125,7 +125,9 @@ impl SourceFeeder {
         let first = if copy.codec.packing.measures() { 1 } else { AHEAD_FIRST };
         let ahead = ahead_most.min(first);
         let state = Ahead { incarnation: 1, ahead, ahead_most, ..Ahead::default() };
-        let (state, claimable, filled) = (Mutex::new(state), Condvar::new(), Condvar::new());
+        let state = Mutex::new(state);
+        let claimable = Condvar::new();
+        let filled = Condvar::new();
         copy.telemetry.calls.go_to(source.device());
         let name = source.name().into();
         let shared =
@@ -152,7 +154,8 @@ impl Feeder for SourceFeeder {
         if index >= self.shared.copy.layout.blocks() {
             return Err(self.look_for_end(index));
         }
-        let (at, began) = (At::block(self.shared.lane, index), recorder.now());
+        let at = At::block(self.shared.lane, index);
+        let began = recorder.now();
         let prepared = self.take(index, incarnation);
         recorder.took(Stage::WaitUpstream, at, began, 0);
         prepared
@@ -276,7 +279,8 @@ impl Shared {
             let index = self.blocks.index(place);
             recorder.took(Stage::WaitBuffer, At::block(self.lane, index), idle, 0);
             stages.read.enter();
-            let (began, worked) = (clock::now_ns(), clock::thread_cpu_ns());
+            let began = clock::now_ns();
+            let worked = clock::thread_cpu_ns();
             let stale = || self.is_stale(index, incarnation);
             let prepared = self.make(&mut maker, &mut recorder, index, incarnation, buffer, &stale);
             let took = clock::now_ns().saturating_sub(began);
@@ -357,7 +361,8 @@ impl Shared {
         stale: &dyn Fn() -> bool,
     ) -> Result<Prepared, FeedError> {
         let layout = self.copy.layout;
-        let (at, began) = (At::block(self.lane, index), recorder.now());
+        let at = At::block(self.lane, index);
+        let began = recorder.now();
         let length = self.source.await_block(layout, index, stale)? as usize;
         self.copy.config.faults.before_reading(length);
         let holes =
@@ -412,7 +417,8 @@ impl Shared {
     /// has `holes` blocks from there on. So one signature covers all of them: a node checks and keeps
     /// one for each hole, and not one for each few blocks of it. `content` is the digest of block `index`.
     fn learn_holes(&self, index: u64, holes: u64, content: [u8; 32]) {
-        let (layout, place) = (self.copy.layout, self.blocks.ordinal(index).unwrap_or(0));
+        let layout = self.copy.layout;
+        let place = self.blocks.ordinal(index).unwrap_or(0);
         let after = (place + 1..self.blocks.len()).map(|place| self.blocks.index(place));
         let whole = |&other: &u64| layout.block_length(other) == layout.block_length(index);
         let near = after.take_while(|&other| other - index < holes).filter(whole);

@@ -38,7 +38,8 @@ impl FilesSource {
 
 impl Content for FilesSource {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        let (mut at, mut rest) = (layout.offset(index), bytes);
+        let mut at = layout.offset(index);
+        let mut rest = bytes;
         for (begin, file) in self.from(at) {
             let left = usize::try_from(begin + file.length - at).unwrap_or(usize::MAX);
             let (now, after) = rest.split_at_mut(left.min(rest.len()));

@@ -59,9 +59,11 @@ impl StreamSource {
     /// Returns the bytes of `input` as a source. `name` is its name in messages; the block size is
     /// that of `layout`.
     pub fn of(input: OwnedFd, name: &str, layout: Layout) -> Self {
-        let (name, input) = (name.to_owned(), File::from(input));
+        let name = name.to_owned();
+        let input = File::from(input);
         let block = layout.block_size as usize;
-        let (state, changed) = (Mutex::default(), Condvar::new());
+        let state = Mutex::default();
+        let changed = Condvar::new();
         Self { name, input, shell: None, block, state, changed }
     }
 

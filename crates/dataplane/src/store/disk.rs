@@ -16,7 +16,8 @@ pub fn on_disk(pace: Option<&Arc<Pace>>, store: impl Store + 'static) -> Box<dyn
     let calls = Calls::default();
     calls.go_to(store.device());
     let name = store.name().into();
-    let (store, unstable) = (Box::new(store), AtomicU64::new(0));
+    let store = Box::new(store);
+    let unstable = AtomicU64::new(0);
     Box::new(DiskStore { store, pace: pace.cloned(), calls, name, unstable })
 }
 

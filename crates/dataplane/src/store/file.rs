@@ -172,7 +172,8 @@ impl FileStore {
         size: Size,
         tag: &str,
     ) -> Result<Self, StoreError> {
-        let (name, directory) = (OsStr::from_bytes(name), open_below(root, path, Some(below))?);
+        let name = OsStr::from_bytes(name);
+        let directory = open_below(root, path, Some(below))?;
         remove_stale(&directory.0, name);
         Self::create_in(directory, name.to_owned(), size, tag, None)
     }
@@ -327,7 +328,8 @@ impl FileStore {
             Some(direct) => direct.write(bytes, offset)?,
             None => 0,
         };
-        let (offset, rest) = (offset + taken as u64, &bytes[taken..]);
+        let offset = offset + taken as u64;
+        let rest = &bytes[taken..];
         storage::write_all_at(&self.file, rest, offset)?;
         self.write_back.wrote(&self.file, offset, rest.len())
     }

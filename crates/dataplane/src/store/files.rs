@@ -45,7 +45,8 @@ impl FilesStore {
         tag: &str,
     ) -> Result<Self, StoreError> {
         let folders = folders(root, targets)?;
-        let (mut files, mut begin) = (Vec::with_capacity(targets.len()), 0);
+        let mut files = Vec::with_capacity(targets.len());
+        let mut begin = 0;
         for FileTarget { path, length, mode, room } in targets {
             let (above, name) = split(path)?;
             let again = |error| StoreError::path("open the directory", above.display(), &error);

@@ -122,8 +122,14 @@ pub fn open(
         Destination::Files { files, fsync } => match &files[..] {
             // A single file may also be a pipe or a device.
             [FileTarget { path, mode, room, .. }] => {
-                let (path, mode, fsync, room) = (path.clone(), *mode, *fsync, *room);
-                let (below, name, times, force_device) = (None, Vec::new(), None, false);
+                let path = path.clone();
+                let mode = *mode;
+                let fsync = *fsync;
+                let room = *room;
+                let below = None;
+                let name = Vec::new();
+                let times = None;
+                let force_device = false;
                 let file =
                     Destination::File { path, below, name, mode, times, fsync, room, force_device };
                 open(&file, layout, None, present, place)
@@ -148,7 +154,8 @@ pub fn open(
         }
         Destination::Scratch { path, fsync } => {
             let file = TestFile::create(root, path, layout.length)?;
-            let (disk, usage) = (disk.cloned(), Arc::clone(usage));
+            let disk = disk.cloned();
+            let usage = Arc::clone(usage);
             Ok(Box::new(ScratchStore::new(file, path, *fsync, disk, usage)))
         }
     }

@@ -44,7 +44,8 @@ impl StripeStore {
     /// Returns a store that writes `stripe` to `file`. `files` renames and removes the manifest and
     /// the older pair.
     pub fn new(stripe: Stripe, files: StripeFiles, file: Box<dyn Store>) -> Self {
-        let (manifest, phase) = (Mutex::default(), Mutex::new(Phase::Writing));
+        let manifest = Mutex::default();
+        let phase = Mutex::new(Phase::Writing);
         Self { stripe, file, files, manifest, phase }
     }
 

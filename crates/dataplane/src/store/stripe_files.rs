@@ -58,7 +58,8 @@ impl StripeFiles {
         let stripe = file.file_name().to_owned();
         let manifest = joined(&[stripe.as_bytes(), MANIFEST.as_bytes()]);
         let metadata = Metadata { times: None, ..file.metadata() };
-        let (suffix, tag) = (OsString::from(suffix), tag.to_owned());
+        let suffix = OsString::from(suffix);
+        let tag = tag.to_owned();
         Ok(Self { folder, folder_path, suffix, stripe, manifest, tag, metadata, log })
     }
 
@@ -67,7 +68,8 @@ impl StripeFiles {
     pub fn prepare(&self, bytes: &[u8], trace: &Collector) -> Result<FileStore, StoreError> {
         let error = |error: io::Error| self.error("write", &self.manifest, &error);
         let folder = self.folder.try_clone().map_err(error)?;
-        let (name, size) = (self.manifest.clone(), Size::whole(bytes.len() as u64));
+        let name = self.manifest.clone();
+        let size = Size::whole(bytes.len() as u64);
         remove_stale(&folder, &name);
         let directory = (folder, self.folder_path.clone(), Vec::new());
         let file = FileStore::create_in(directory, name, size, &self.tag, None)?;

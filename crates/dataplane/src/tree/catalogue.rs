@@ -81,7 +81,8 @@ impl Gathered {
             return None;
         }
         let mut index = Index::with_room(outline.records as usize, records.len());
-        let (mut parser, mut folders) = (Parser::default(), Vec::new());
+        let mut parser = Parser::default();
+        let mut folders = Vec::new();
         let mut rest = &records[..];
         while !rest.is_empty() && index.len() < outline.records {
             let before = rest;
@@ -119,7 +120,8 @@ mod tests {
     use super::*;
 
     fn file(name: &[u8], length: u64) -> (Record, Body) {
-        let (name, meta) = (name.to_vec(), Meta::default());
+        let name = name.to_vec();
+        let meta = Meta::default();
         let record = Record::File { name, meta, length, sparse: false, linked: false };
         (record, Body::File(Stamp::unseen(length)))
     }
@@ -179,7 +181,8 @@ mod tests {
     #[test]
     fn changed_records_do_not_panic() {
         let index = index();
-        let (outline, records) = (outline(&index).unwrap(), index.records());
+        let outline = outline(&index).unwrap();
+        let records = index.records();
         for at in (0..2_000).step_by(7) {
             let mut changed = records.to_vec();
             changed[at] = changed[at].wrapping_add(1 + (at % 200) as u8);

@@ -98,7 +98,8 @@ impl Index {
     /// Returns an empty index with capacity for `records` records, which take `bytes` bytes
     /// together.
     pub fn with_room(records: usize, bytes: usize) -> Self {
-        let (entries, records) = (Vec::with_capacity(records), Vec::with_capacity(bytes));
+        let entries = Vec::with_capacity(records);
+        let records = Vec::with_capacity(bytes);
         Self { entries, records, length: 0 }
     }
 
@@ -133,7 +134,8 @@ impl Index {
     /// Like [`Self::push`], but adds a record that is already encoded. Returns the number of the
     /// new record.
     pub fn push_bytes(&mut self, folder: u32, bytes: &[u8], body: Body) -> u32 {
-        let (at, record) = (self.length, self.records.len() as u64);
+        let at = self.length;
+        let record = self.records.len() as u64;
         self.records.extend_from_slice(bytes);
         let behind = match body {
             Body::File(stamp) => stamp.length + 1,
@@ -204,7 +206,8 @@ mod tests {
     fn every_byte_of_a_stream_belongs_to_a_record() {
         let mut index = Index::default();
         let stamp = Stamp { inode: 1, length: 5, changed: 0, changed_nanos: 0 };
-        let (name, meta) = (b"f".to_vec(), Meta::default());
+        let name = b"f".to_vec();
+        let meta = Meta::default();
         let file = Record::File { name, meta, length: 5, sparse: false, linked: false };
         let numbers = [
             index.push(

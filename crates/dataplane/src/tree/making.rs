@@ -36,7 +36,8 @@ pub fn make(
     while !bytes.is_empty() {
         let (begin, end) = index.span(number);
         let record = index.bytes(number);
-        let (inside, body) = (at - begin, index.body(number));
+        let inside = at - begin;
+        let body = index.body(number);
         let behind = inside.checked_sub(record.len() as u64);
         let left = match (behind, body) {
             (None, _) => record.len() as u64 - inside,

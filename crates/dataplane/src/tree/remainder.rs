@@ -25,7 +25,8 @@ impl Remainder {
     pub fn new(index: &Index, unchanged: &RecordSet) -> Option<Self> {
         let needed = needed(index, unchanged);
         let sweeps = index.len() > 0 && matches!(record_of(index, 0)?, Record::Spare(_));
-        let (index_left, numbers) = (Index::default(), Vec::new());
+        let index_left = Index::default();
+        let numbers = Vec::new();
         let mut left = Self { index: index_left, numbers, unchanged: 0, is_bare: true };
         // For each directory of the current path, whether it is left.
         let mut folders = Vec::new();
@@ -114,7 +115,8 @@ mod tests {
     }
 
     fn file(name: &str) -> Record {
-        let (name, meta) = (name.into(), Meta::default());
+        let name = name.into();
+        let meta = Meta::default();
         Record::File { name, meta, length: 7, sparse: false, linked: true }
     }
 

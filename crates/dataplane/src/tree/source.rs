@@ -285,7 +285,8 @@ impl TreeSource {
     /// destination; those of directories end in a slash.
     pub fn for_each_path(&self, mut visit: impl FnMut(u32, &[u8])) {
         // The path of the current directory, and the lengths of those above it.
-        let (mut path, mut above) = (Vec::new(), Vec::new());
+        let mut path = Vec::new();
+        let mut above = Vec::new();
         for number in 0..self.index.len() {
             let Some(record) = record_of(&self.index, number) else { return };
             if matches!(record, Record::Leave) {
@@ -577,7 +578,8 @@ impl Content for TreeSource {
         if self.objects.is_some() {
             return self.name();
         }
-        let (begin, length) = (layout.offset(index), u64::from(layout.block_length(index)));
+        let begin = layout.offset(index);
+        let length = u64::from(layout.block_length(index));
         let mut open = Opener::default();
         let mut changed = (self.index.find(begin)..self.index.len())
             .take_while(|number| self.index.span(*number).0 < begin + length)

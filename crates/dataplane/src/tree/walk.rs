@@ -111,9 +111,12 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(options: &'a ScanOptions<'a>) -> Self {
-        let (scan, path, firsts) = (Scan::default(), Vec::new(), HashMap::new());
+        let scan = Scan::default();
+        let path = Vec::new();
+        let firsts = HashMap::new();
         let user = geteuid().as_raw();
-        let (chosen, incomplete) = (None, false);
+        let chosen = None;
+        let incomplete = false;
         let mounts = Mounts::Entered;
         Self { options, mounts, scan, path, top: 0, depth: 0, chosen, incomplete, user, firsts }
     }
@@ -295,7 +298,8 @@ impl<'a> Walk<'a> {
         let stamp = Stamp::of(stat);
         let length = stamp.length();
         let sparse = stat.st_blocks.saturating_mul(STAT_BLOCK) < stat.st_size;
-        let (name, meta) = (name.to_vec(), meta(stat, attributes));
+        let name = name.to_vec();
+        let meta = meta(stat, attributes);
         let record = Record::File { name, meta, length, sparse, linked };
         if let Some(own) = self.push(number, &record, Body::File(stamp)) {
             self.scan.tally.files += 1;
@@ -309,7 +313,8 @@ impl<'a> Walk<'a> {
     /// Returns whether the mode alone permits reading. (An ACL may still deny it; the first read
     /// finds that out.)
     fn reads_surely(&self, stat: &Stat) -> bool {
-        let (owner, others) = (0o400, 0o044);
+        let owner = 0o400;
+        let others = 0o044;
         let wanted = if stat.st_uid == self.user { owner } else { others };
         stat.st_mode & wanted == wanted
     }
@@ -353,7 +358,8 @@ impl<'a> Walk<'a> {
 }
 
 fn meta(stat: &Stat, extended: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
-    let (owner, modified) = ((stat.st_uid, stat.st_gid), attributes::modified(stat));
+    let owner = (stat.st_uid, stat.st_gid);
+    let modified = attributes::modified(stat);
     Meta { mode: stat.st_mode & 0o7777, owner, modified, attributes: extended }
 }
 

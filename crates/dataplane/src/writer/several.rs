@@ -28,7 +28,8 @@ impl SeveralWrites {
         let (queue, arrivals) = sync_channel(0);
         let arrivals = Arc::new(Mutex::new(arrivals));
         let start = || {
-            let (copy, arrivals) = (Arc::clone(copy), Arc::clone(&arrivals));
+            let copy = Arc::clone(copy);
+            let arrivals = Arc::clone(&arrivals);
             threads::spawn("write", move || write(&copy, &arrivals)).map(Joined::from)
         };
         let threads: Vec<_> = std::iter::repeat_with(start).take(WRITES).flatten().collect();
@@ -47,7 +48,8 @@ fn write(copy: &CopyContext, arrivals: &Mutex<Receiver<Arrived>>) {
     loop {
         let arrived = arrivals.lock().recv();
         let Ok(Arrived { frame, buffer, .. }) = arrived else { return };
-        let (offset, bytes) = (copy.layout.offset(frame.index), &buffer[..frame.length as usize]);
+        let offset = copy.layout.offset(frame.index);
+        let bytes = &buffer[..frame.length as usize];
         copy.config.faults.before_writing(bytes.len());
         let written = copy.config.store.write_at(offset, bytes);
         if !settle(copy, &frame, buffer, written) {

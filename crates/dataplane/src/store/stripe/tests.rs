@@ -65,8 +65,10 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
 
 #[test]
 fn an_older_pair_is_kept_until_all_is_settled() {
-    let (dir, trace) = (Scratch::new("stripe-settle"), untraced());
-    let (tag, other) = ("0123456789ab", "ba9876543210");
+    let dir = Scratch::new("stripe-settle");
+    let trace = untraced();
+    let tag = "0123456789ab";
+    let other = "ba9876543210";
     let first = written(&dir, other, "old");
     first.prepare(&trace).unwrap();
     assert_eq!(seen(&dir), []);
@@ -92,7 +94,8 @@ fn an_older_pair_is_kept_until_all_is_settled() {
 
 #[test]
 fn what_was_committed_is_taken_back_and_what_was_prepared_is_gone() {
-    let (dir, trace) = (Scratch::new("stripe-withdraw"), untraced());
+    let dir = Scratch::new("stripe-withdraw");
+    let trace = untraced();
     let tags = ["0123456789ab", "1123456789ab", "2123456789ab", "3123456789ab"];
     // Without an older pair nothing is restored.
     let none = written(&dir, tags[0], "old");
@@ -121,7 +124,8 @@ fn what_was_committed_is_taken_back_and_what_was_prepared_is_gone() {
 /// Whichever step of a commit fails, the older pair is restored when the copy is given up.
 #[test]
 fn a_commit_that_fails_in_its_middle_is_taken_back() {
-    let (dir, trace) = (Scratch::new("stripe-middle"), untraced());
+    let dir = Scratch::new("stripe-middle");
+    let trace = untraced();
     let old = written(&dir, "0123456789ab", "old");
     old.commit(&trace).unwrap();
     old.settle();

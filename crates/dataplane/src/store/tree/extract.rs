@@ -185,7 +185,8 @@ impl TreeExtractor {
             Record::File { name, meta, length, sparse, linked } => {
                 self.make_way(&name)?;
                 let create = |extractor: &mut Self| {
-                    let (entry, meta) = (extractor.entry(&name), meta.clone());
+                    let entry = extractor.entry(&name);
+                    let meta = meta.clone();
                     PartialFile::create(&entry, &name, meta, length, sparse, linked)
                 };
                 match self.with_room(create) {
@@ -329,7 +330,8 @@ impl TreeExtractor {
             None => Ok(()),
         });
         let (Some(partial), Err(error)) = (&self.partial, written) else { return Ok(()) };
-        let (name, linked) = (partial.name.clone(), partial.linked);
+        let name = partial.name.clone();
+        let linked = partial.linked;
         self.drop_partial();
         self.give_up(&name, linked, &error)
     }

@@ -51,7 +51,8 @@ impl Identity {
 
     /// Returns the same of a symbolic link, which has no mode.
     pub fn has_given_owner(&self, stat: &Stat, meta: &Meta) -> bool {
-        let ((user, group), is_root) = (meta.owner, self.user == 0);
+        let (user, group) = meta.owner;
+        let is_root = self.user == 0;
         let owned = stat.st_uid == user || !is_root && stat.st_uid == self.user;
         let grouped = stat.st_gid == group || !is_root && !self.groups.contains(&group);
         owned && grouped && self.has_given_time(stat, meta)

@@ -157,7 +157,8 @@ impl Store for TreeStore {
     fn bring(&self, offset: u64, length: usize) -> io::Result<usize> {
         let Some(old) = &self.old else { return Ok(0) };
         let mut state = self.state.lock();
-        let (mut at, end) = (offset, offset + length as u64);
+        let mut at = offset;
+        let end = offset + length as u64;
         while at < end {
             match state.parser.passable() {
                 Some(_) if state.extractor.needs_bytes() => break,

@@ -119,7 +119,8 @@ impl PartialFile {
     /// Writes the next bytes. In a sparse file pages of zeros are skipped. After an error the same
     /// bytes may be written again.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (mut at, mut rest) = (self.written, bytes);
+        let mut at = self.written;
+        let mut rest = bytes;
         while !rest.is_empty() {
             // Up to the next page boundary of the file.
             let inside = usize::try_from(at % PAGE as u64).unwrap_or(0);

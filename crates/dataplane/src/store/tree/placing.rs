@@ -126,7 +126,8 @@ impl Placer {
             }
             Act::Sweep(swept) => {
                 let Some(sweeper) = &mut self.sweeper else { return Ok(()) };
-                let (stays, path) = (directory.stays(), directory.path_of(b""));
+                let stays = directory.stays();
+                let path = directory.path_of(b"");
                 sweeper.sweep(&swept, stays, &directory.folder, &path, &mut self.troubles)
             }
             Act::Leave(meta) => {

@@ -65,7 +65,8 @@ impl Proofs {
         self.0.flush()?;
         let file = self.0.get_ref();
         let mut reader = BufReader::new(Notes { file, at: 0 });
-        let (mut at, mut wrong) = (0, 0);
+        let mut at = 0;
+        let mut wrong = 0;
         while let Some(proof) = Proof::read(&mut reader)? {
             if over() {
                 return Err(io::Error::other(
@@ -117,7 +118,8 @@ impl Proof {
             read => read?,
         }
         let mut path = vec![0; u32::from_le_bytes(words) as usize];
-        let (mut length, mut digest) = ([0; 8], [0; 32]);
+        let mut length = [0; 8];
+        let mut digest = [0; 32];
         notes.read_exact(&mut path)?;
         notes.read_exact(&mut length)?;
         notes.read_exact(&mut digest)?;

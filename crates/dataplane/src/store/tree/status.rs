@@ -107,7 +107,8 @@ impl StatusCheck {
     /// is invalid, or if `stop` is set.
     pub fn run(self, progress: impl Fn(), stop: &AtomicBool) -> Option<Checked> {
         let Self { parcels, records, mut walk, .. } = self;
-        let (mut parser, mut unchanged) = (Parser::default(), RecordSet::new(records));
+        let mut parser = Parser::default();
+        let mut unchanged = RecordSet::new(records);
         for parcel in parcels {
             let bytes = unpack(&parcel).filter(|_| !stop.load(Ordering::Relaxed))?;
             let mut rest = &bytes[..];
@@ -172,8 +173,9 @@ impl Walk {
         let level = self.levels.last().and_then(Option::as_ref);
         match (record, level) {
             (Record::Sweep, Some(level)) => {
-                let path = self.path.iter().flat_map(|name| [&name[..], b"/"].concat()).collect();
-                let (own, path): (_, Vec<u8>) = (sweeper.complete(), path);
+                let path: Vec<u8> =
+                    self.path.iter().flat_map(|name| [&name[..], b"/"].concat()).collect();
+                let own = sweeper.complete();
                 let mut troubles = Troubles::default();
                 let _ = sweeper.sweep(&own, false, &level.folder, &path, &mut troubles);
             }
@@ -279,7 +281,8 @@ mod tests {
     type Change = (&'static str, fn(&Path), usize);
 
     fn options() -> ScanOptions<'static> {
-        let (root, stop) = (&Root::Free, &|| false);
+        let root = &Root::Free;
+        let stop = &|| false;
         ScanOptions { excludes: Vec::new(), attributes: false, sweep: false, root, stop }
     }
 

@@ -80,7 +80,8 @@ impl Sweeper {
 
     fn with(spared: &[Vec<u8>], fate: Fate) -> Self {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
-        let (folders, hashing) = (vec![Swept::default()], RandomState::new());
+        let folders = vec![Swept::default()];
+        let hashing = RandomState::new();
         Self { spared, folders, names: 0, hashing, fate }
     }
 

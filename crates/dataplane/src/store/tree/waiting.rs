@@ -75,7 +75,8 @@ impl Waiting {
     /// Returns an empty list with batches of `batch` steps.
     pub fn new(batch: usize, progress: Arc<AtomicU64>) -> Self {
         let most = usize::try_from(limits::open_files() / SHARE).unwrap_or(usize::MAX);
-        let (syncing, next) = (Batch::default(), Batch::default());
+        let syncing = Batch::default();
+        let next = Batch::default();
         let hashing = RandomState::new();
         let batch = batch.min(most).max(1);
         Self { batch, syncing, sync: None, next, hashing, progress }

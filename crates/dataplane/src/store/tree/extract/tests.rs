@@ -41,7 +41,8 @@ fn meta(mode: u32) -> Meta {
 }
 
 fn file(name: &[u8], linked: bool) -> Record {
-    let (name, meta) = (name.to_vec(), meta(0o640));
+    let name = name.to_vec();
+    let meta = meta(0o640);
     Record::File { name, meta, length: 3, sparse: false, linked }
 }
 
@@ -459,7 +460,8 @@ fn the_medium_is_compared_with_what_was_received() {
 
 #[test]
 fn links_are_not_followed_and_no_directory_is_replaced() {
-    let (dir, outside) = (Scratch::new("tree-through"), Scratch::new("tree-outside"));
+    let dir = Scratch::new("tree-through");
+    let outside = Scratch::new("tree-outside");
     symlink(&outside, dir.join("out")).unwrap();
     fs::create_dir(dir.join("d")).unwrap();
     fs::write(dir.join("f"), b"kept").unwrap();
@@ -515,7 +517,8 @@ fn holes_stay_holes() {
     let dir = Scratch::new("tree-holes");
     let mut extractor = extractor(&dir);
     let length = 1 << 20;
-    let (name, meta) = (b"s".to_vec(), meta(0o644));
+    let name = b"s".to_vec();
+    let meta = meta(0o644);
     extractor.apply(Record::File { name, meta, length, sparse: true, linked: false }).unwrap();
     let mut bytes = vec![0; length as usize];
     bytes[500_000] = 1;
@@ -558,7 +561,9 @@ fn what_waits_is_kept_at_an_orderly_end_and_vanishes_otherwise() {
         let dir = Scratch::new("tree-early");
         let mut extractor = waiting(&dir, 9);
         bring(&mut extractor, b"small", false);
-        let (name, meta, length) = (b"large".to_vec(), meta(0o640), 1 << 20);
+        let name = b"large".to_vec();
+        let meta = meta(0o640);
+        let length = 1 << 20;
         extractor.apply(Record::File { name, meta, length, sparse: false, linked: false }).unwrap();
         extractor.write(&vec![1; length as usize]).unwrap();
         extractor.finish(true).unwrap();
@@ -637,8 +642,11 @@ fn what_waits_makes_way_for_another_entry_of_its_name() {
     apply_all(&mut extractor, [enter(b"x"), Record::Leave]);
     // Two long names with the same hidden name.
     for end in ["1", "2"] {
-        let (name, meta, length) = (["n".repeat(240).as_str(), end].concat(), meta(0o640), 1 << 20);
-        let (name, sparse) = (name.into_bytes(), false);
+        let name = ["n".repeat(240).as_str(), end].concat();
+        let meta = meta(0o640);
+        let length = 1 << 20;
+        let name = name.into_bytes();
+        let sparse = false;
         extractor.apply(Record::File { name, meta, length, sparse, linked: false }).unwrap();
         extractor.write(&vec![1; length as usize]).unwrap();
         extractor.finish(true).unwrap();
@@ -657,7 +665,8 @@ fn the_stream_is_read_from_files_that_wait() {
 
     let dir = Scratch::new("tree-waiting-read");
     let records = [enter(b"d"), file(b"f", false), file(b"g", false), file(b"h", false)];
-    let (mut index, mut wanted) = (Index::default(), Vec::new());
+    let mut index = Index::default();
+    let mut wanted = Vec::new();
     let mut extractor = waiting(&dir, 2);
     fs::create_dir(dir.join("d")).unwrap();
     fs::write(dir.join("d/f"), b"old").unwrap();
