@@ -5,6 +5,7 @@ mod digests;
 mod early;
 mod links;
 mod sent_digests;
+mod unfinished;
 mod waiting;
 
 use std::collections::VecDeque;
@@ -21,6 +22,7 @@ use garland_sys::sync::Mutex;
 
 use self::early::{EarlyLink, EarlyLinks};
 use self::sent_digests::SentDigests;
+use self::unfinished::UnfinishedFrames;
 use crate::context::{CopyContext, LaneCommand, LaneHandle, Link, Notice};
 use crate::feed::Feeder;
 use crate::forwarder::Forwarder;
@@ -77,6 +79,7 @@ pub struct Lane {
     /// Whether this is a side-feed whose downstream is no longer to be fed.
     is_over: bool,
     early: EarlyLinks,
+    unfinished: UnfinishedFrames,
     /// The header of the block whose bytes are to be read next from the upstream.
     header: Option<(Frame, [u8; FRAME_LEN])>,
     tracer: LaneTracer,
@@ -104,6 +107,7 @@ impl Lane {
             sent_digests: SentDigests::default(),
             is_over: false,
             early: EarlyLinks::default(),
+            unfinished: UnfinishedFrames::default(),
             header: None,
             tracer: LaneTracer::default(),
             commands,

@@ -32,10 +32,6 @@ pub const MESSAGE: usize = 256;
 /// greeting.
 pub const ANSWER: Duration = Duration::from_secs(2);
 
-/// The timeout for the rest of a frame of which the first bytes have arrived: a lane reads no other
-/// link meanwhile.
-pub const FRAME: Duration = Duration::from_secs(5);
-
 /// How long bytes that an agent sent to its head may stay unacknowledged before the connection
 /// counts as broken.
 pub const UNACKNOWLEDGED: Duration = Duration::from_millis(2500);

@@ -1,9 +1,8 @@
 //! Links: the connections between neighbours in a copy. In the greeting both ends prove that they
 //! know the copy's secret. Afterwards the link carries frames and blocks.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Purpose, Secret};
 use garland_sys::mptcp::Transport;
@@ -13,7 +12,6 @@ use garland_sys::tcp;
 use crate::greeting::{Credentials, LinkError, introduce};
 use crate::limits;
 use crate::link_pool::LinkPool;
-use crate::timed::Timed;
 
 /// The lane and epoch of a link, which its first frame contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,75 +79,107 @@ fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     Ok(stream)
 }
 
-/// Reads a frame header, and verifies it with the `keys` of its copy. Returns the frame and its
-/// encoded bytes. Waits without limit for the first byte, and for the others no longer than
-/// [`limits::FRAME`].
-pub fn read_frame(stream: &TcpStream, keys: &Keys) -> Result<(Frame, [u8; FRAME_LEN]), LinkError> {
-    read_frame_within(stream, keys, limits::FRAME)
+/// The first bytes of a frame header, whose rest has not arrived yet.
+#[derive(Debug)]
+pub struct PartialFrame {
+    bytes: [u8; FRAME_LEN],
+    arrived: usize,
 }
 
-fn read_frame_within(
-    mut stream: &TcpStream,
-    keys: &Keys,
-    patience: Duration,
-) -> Result<(Frame, [u8; FRAME_LEN]), LinkError> {
-    let mut bytes = [0; FRAME_LEN];
-    let arrived = loop {
-        match stream.read(&mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            result => break result?,
-        }
-    };
-    if arrived < FRAME_LEN {
-        let rest = Timed::reading(stream, patience).read_exact(&mut bytes[arrived..]);
-        stream.set_read_timeout(None)?;
-        rest?;
+impl Default for PartialFrame {
+    fn default() -> Self {
+        Self { bytes: [0; FRAME_LEN], arrived: 0 }
     }
-    Ok((Frame::parse(&bytes, keys)?, bytes))
+}
+
+impl PartialFrame {
+    /// Whether no byte of the frame was read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.arrived == 0
+    }
+
+    /// Reads what has arrived of the header, and no byte that follows it. Does not wait. Returns the
+    /// frame, which is verified with the `keys` of its copy, and its encoded bytes; `None` if more
+    /// must arrive. The next call after a frame begins the next one.
+    ///
+    /// # Errors
+    /// When the connection is broken or at its end, or the frame is not authentic.
+    pub fn read(
+        &mut self,
+        stream: &TcpStream,
+        keys: &Keys,
+    ) -> Result<Option<(Frame, [u8; FRAME_LEN])>, LinkError> {
+        match tcp::try_receive(stream, &mut self.bytes[self.arrived..])? {
+            None => return Ok(None),
+            Some(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Some(read) => self.arrived += read,
+        }
+        if self.arrived < FRAME_LEN {
+            return Ok(None);
+        }
+        self.arrived = 0;
+        Ok(Some((Frame::parse(&self.bytes, keys)?, self.bytes)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::sync::mpsc::channel;
+    use std::os::fd::AsFd;
 
     use garland_protocol::Kind;
+    use garland_sys::event;
     use garland_sys::socket::pair;
 
     use super::*;
 
+    const COPY: CopyId = CopyId([7; 16]);
+
     fn keys() -> Keys {
-        Keys::new(&Secret([5; 32]), CopyId([7; 16]))
+        Keys::new(&Secret([5; 32]), COPY)
+    }
+
+    /// Reads what has arrived after bytes have, and returns the kind and index of the frame.
+    fn read_when_ready(
+        partial: &mut PartialFrame,
+        stream: &TcpStream,
+    ) -> Result<Option<(Kind, u64)>, LinkError> {
+        event::wait_readable(&[stream.as_fd()], None).unwrap();
+        Ok(partial.read(stream, &keys())?.map(|(frame, _)| (frame.kind, frame.index)))
     }
 
     #[test]
-    fn a_frame_that_has_begun_does_not_hold_up_its_lane() {
+    fn a_frame_may_come_in_pieces_and_nothing_waits_for_its_rest() {
         let (near, mut far) = pair().unwrap();
-        let (over, is_over) = channel();
-        far.write_all(&[1]).unwrap();
-        std::thread::spawn(move || {
-            let patience = Duration::from_millis(100);
-            let result = read_frame_within(&near, &keys(), patience).map(|(frame, _)| frame);
-            let is_unlimited = near.read_timeout().unwrap().is_none();
-            over.send((result.map_err(|error| error.to_string()), is_unlimited)).unwrap();
-        });
-        let limit = Duration::from_secs(60);
-        let (result, is_unlimited) = is_over.recv_timeout(limit).expect("it ends by itself");
-        assert!(result.is_err() && is_unlimited, "{result:?}");
-        drop(far);
-    }
+        let mut partial = PartialFrame::default();
+        assert!(partial.read(&near, &keys()).unwrap().is_none() && partial.is_empty());
+        let frames = [3, 4].map(|index| Frame::bare(Kind::End, COPY, 0, index).to_bytes(&keys()));
+        let bytes = frames.concat();
+        let within_second = FRAME_LEN + 9;
 
-    #[test]
-    fn a_frame_in_pieces_is_read_and_its_payload_has_no_limit() {
-        let (near, mut far) = pair().unwrap();
-        let frame = Frame::bare(Kind::End, CopyId([7; 16]), 0, 3);
-        let bytes = frame.to_bytes(&keys());
         far.write_all(&bytes[..1]).unwrap();
-        let rest = std::thread::spawn(move || far.write_all(&bytes[1..]).map(|()| far));
-        let (read, _) = read_frame(&near, &keys()).unwrap();
-        assert_eq!((read.kind, read.index), (Kind::End, 3));
-        assert_eq!(near.read_timeout().unwrap(), None);
-        drop(rest.join());
+        assert_eq!(read_when_ready(&mut partial, &near).unwrap(), None);
+        assert!(partial.read(&near, &keys()).unwrap().is_none() && !partial.is_empty());
+
+        far.write_all(&bytes[1..within_second]).unwrap();
+        assert_eq!(read_when_ready(&mut partial, &near).unwrap(), Some((Kind::End, 3)));
+        assert!(partial.is_empty(), "it reads no byte of the next frame");
+        assert_eq!(read_when_ready(&mut partial, &near).unwrap(), None);
+
+        far.write_all(&bytes[within_second..]).unwrap();
+        assert_eq!(read_when_ready(&mut partial, &near).unwrap(), Some((Kind::End, 4)));
+        assert!(partial.is_empty());
+    }
+
+    #[test]
+    fn a_frame_that_ends_early_is_the_end_of_its_link() {
+        let (near, mut far) = pair().unwrap();
+        let mut partial = PartialFrame::default();
+        far.write_all(&[1]).unwrap();
+        assert_eq!(read_when_ready(&mut partial, &near).unwrap(), None);
+        drop(far);
+        let error = read_when_ready(&mut partial, &near).unwrap_err().to_string();
+        assert_eq!(error, "the other end closed it");
     }
 }

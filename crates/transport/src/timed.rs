@@ -27,11 +27,6 @@ impl<'a> Timed<'a> {
         Ok(Self { stream, until_ns: clock::after(patience), is_late: false })
     }
 
-    /// Sets the deadline for all reads to `patience` from now, and leaves writes as they are.
-    pub fn reading(stream: &'a TcpStream, patience: Duration) -> Self {
-        Self { stream, until_ns: clock::after(patience), is_late: false }
-    }
-
     /// Reads exactly `LENGTH` bytes.
     pub fn read_array<const LENGTH: usize>(&mut self) -> io::Result<[u8; LENGTH]> {
         let mut bytes = [0; LENGTH];

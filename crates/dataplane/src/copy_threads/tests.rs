@@ -4,12 +4,11 @@ use std::sync::mpsc::{self, Receiver};
 
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::{
-    CopyId, DigestKey, DigestWindows, Frame, Keys, Kind, LinkSide, Secret, Sink, StreamEnd,
-    content_digest,
+    CopyId, DigestKey, DigestWindows, FRAME_LEN, Frame, Keys, Kind, LinkSide, Secret, Sink,
+    StreamEnd, content_digest,
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::{TcpStream, pair};
-use garland_transport::link;
 
 use super::*;
 use crate::compress::Packing;
@@ -160,15 +159,24 @@ struct Downstream {
 
 impl Downstream {
     fn ask(&self, kind: Kind, index: u64) {
-        let bytes = Frame::bare(kind, COPY, 0, index).to_bytes(&self.keys);
-        (&self.stream).write_all(&bytes).unwrap();
+        self.send(&self.request(kind, index));
+    }
+
+    fn request(&self, kind: Kind, index: u64) -> [u8; FRAME_LEN] {
+        Frame::bare(kind, COPY, 0, index).to_bytes(&self.keys)
+    }
+
+    fn send(&self, bytes: &[u8]) {
+        (&self.stream).write_all(bytes).unwrap();
     }
 
     /// Returns the next frame but those with digests: its kind, its index, and the number of bytes
     /// that follow.
     fn next(&self) -> Option<(Kind, u64, usize)> {
         loop {
-            let (frame, _) = link::read_frame(&self.stream, &self.keys).ok()?;
+            let mut header = [0; FRAME_LEN];
+            (&self.stream).read_exact(&mut header).ok()?;
+            let frame = Frame::parse(&header, &self.keys).ok()?;
             let mut bytes = vec![0; frame.packed as usize];
             (&self.stream).read_exact(&mut bytes).ok()?;
             if frame.kind != Kind::Digests {
@@ -283,6 +291,32 @@ fn a_block_that_has_changed_since_it_was_sent_ends_only_the_link_of_who_needs_it
         assert_eq!(downs[0].next(), Some((Kind::Block, 1, 4096)));
         node.end();
     }
+}
+
+#[test]
+fn a_downstream_that_sends_a_frame_in_pieces_does_not_hold_up_the_others() {
+    let layout = Layout { length: 2 * 4096, block_size: 4096, open: false };
+    let source = Arc::new(Rewritten(Arc::new(AtomicU8::new(1))));
+    let node = Node::start_with(layout, Some(source));
+    node.feed(&[7, 8]);
+    let [whole, halved] = [7, 8].map(|epoch| node.downstream(epoch));
+    for down in [&whole, &halved] {
+        let blocks = [0, 1].map(|index| Some((Kind::Block, index, 4096)));
+        assert_eq!([down.next(), down.next()], blocks);
+        assert_eq!(down.next(), Some((Kind::End, 2, 0)));
+    }
+    let request = halved.request(Kind::Again, 1);
+    halved.send(&request[..9]);
+    // When the first answer comes, the lane has seen the nine bytes.
+    for _ in 0..2 {
+        whole.ask(Kind::Again, 0);
+        assert_eq!(whole.next(), Some((Kind::Block, 0, 4096)));
+        assert_eq!(whole.next(), Some((Kind::End, 2, 0)));
+    }
+    // The lane has not waited until it gave the link up.
+    halved.send(&request[9..]);
+    assert_eq!(halved.next(), Some((Kind::Block, 1, 4096)));
+    node.end();
 }
 
 #[test]

@@ -27,6 +27,8 @@ impl Lane {
             return self.copy.tell(Notice::Failed(reason));
         }
         if self.handle.add(link) {
+            // It may replace a link of the same epoch.
+            drop(self.unfinished.take(side, epoch));
             self.handle(RelayEvent::Opened(side, epoch));
         }
     }
@@ -85,7 +87,8 @@ impl Lane {
 
     /// Removes and returns a link; none if it is not open. Before that, samples the counters of all
     /// links on its side.
-    pub(super) fn close(&self, side: LinkSide, epoch: u32) -> Option<Link> {
+    pub(super) fn close(&mut self, side: LinkSide, epoch: u32) -> Option<Link> {
+        drop(self.unfinished.take(side, epoch));
         self.copy.config.trace.sample_link(self.number, &self.handle, side);
         self.handle.remove(side, epoch)
     }
@@ -106,44 +109,51 @@ impl Lane {
 
     /// Handles bytes, or the end of the connection, from an upstream that has sent the whole lane.
     /// Bytes are the greeting of the next copy, which has begun on the upstream earlier than on
-    /// this node: the link goes to the pool. A closed connection is handled like any broken link.
+    /// this node: the link goes to the pool. Otherwise they are the rest of a frame. A closed
+    /// connection is handled like any broken link.
     pub(super) fn hand_over_upstream(&mut self, link_pool: &LinkPool) {
         let speaks = |up: &Link| matches!(up.stream.peek(&mut [0]), Ok(1));
-        match self.up().filter(speaks).map(|up| up.epoch) {
+        let is_between = |up: &Link| !self.unfinished.has(LinkSide::Up, up.epoch);
+        match self.up().filter(is_between).filter(speaks).map(|up| up.epoch) {
             Some(epoch) => self.park_link(link_pool, LinkSide::Up, epoch, None),
             None => self.read_up(),
         }
     }
 
-    /// Closes a link, and puts its connection into the pool unless another thread still uses it.
+    /// Closes a link, and puts its connection into the pool unless another thread still uses it, or
+    /// the rest of a frame may follow on it.
     /// `dialled` is the address of the peer if this node opened the connection.
     fn park_link(
-        &self,
+        &mut self,
         link_pool: &LinkPool,
         side: LinkSide,
         epoch: u32,
         dialled: Option<SocketAddr>,
     ) {
-        let link = self.close(side, epoch);
+        let is_between = !self.unfinished.has(side, epoch);
+        let link = self.close(side, epoch).filter(|_| is_between);
         let stream = link.and_then(|link| Arc::into_inner(link.stream));
         stream.into_iter().for_each(|stream| link_pool.park(stream, dialled));
     }
 
     /// Puts the links that the copy no longer needs into the pool, and closes the others.
-    pub(super) fn park(&self, link_pool: &LinkPool) {
-        let route = self.relay.route();
+    pub(super) fn park(&mut self, link_pool: &LinkPool) {
+        let route = self.relay.route().clone();
         let up = route.epoch_up().filter(|_| self.relay.is_up_over(&self.copy.progress.sink()));
-        up.into_iter().for_each(|epoch| self.park_link(link_pool, LinkSide::Up, epoch, None));
+        if let Some(epoch) = up {
+            self.park_link(link_pool, LinkSide::Up, epoch, None);
+        }
         // A link keeps its rate limit, so a limited link is not reused.
-        let downs = route.downstreams.iter().filter(|_| self.copy.config.pace == 0);
-        for down in downs.filter(|down| self.relay.is_down_over(down.epoch)) {
-            if down.address.is_some() {
+        let is_limited = self.copy.config.pace != 0;
+        for down in route.downstreams.iter().filter(|down| !is_limited && down.address.is_some()) {
+            if self.relay.is_down_over(down.epoch) {
                 self.park_link(link_pool, LinkSide::Down, down.epoch, down.address);
             }
         }
-        for link in [LinkSide::Up, LinkSide::Down].into_iter().flat_map(|it| self.handle.links(it))
-        {
-            self.close(link.side, link.epoch);
+        for side in [LinkSide::Up, LinkSide::Down] {
+            for link in self.handle.links(side) {
+                self.close(side, link.epoch);
+            }
         }
     }
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::trace::Stage;
-use garland_protocol::{Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent, Sink};
+use garland_protocol::{FRAME_LEN, Frame, Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent, Sink};
 use garland_sys::{clock, event};
 
 use super::{Fed, Lane};
 use crate::context::{Awaited, Link, Notice};
-use garland_transport::{LinkError, link};
+use garland_transport::LinkError;
 
 /// The links of a lane that begins to wait, and what it may do.
 struct Waiting<'a> {
@@ -119,25 +119,36 @@ impl Lane {
 
     fn read_down(&mut self, down: &Link) {
         let epoch = down.epoch;
-        match link::read_frame(&down.stream, &self.copy.codec.keys) {
-            Ok((frame, _)) => {
-                if frame.kind == Kind::Resume {
-                    self.begin_digests(epoch, frame.index);
-                }
-                self.handle(match frame.kind {
-                    Kind::Have => RelayEvent::Have(epoch, frame.index, frame.bits),
-                    kind => RelayEvent::Requested(epoch, kind, frame.index),
-                });
-            }
-            Err(error) => self.lose_unreadable(down, &error),
+        let Some((frame, _)) = self.read_frame(down) else { return };
+        if frame.kind == Kind::Resume {
+            self.begin_digests(epoch, frame.index);
         }
+        self.handle(match frame.kind {
+            Kind::Have => RelayEvent::Have(epoch, frame.index, frame.bits),
+            kind => RelayEvent::Requested(epoch, kind, frame.index),
+        });
     }
 
     pub(super) fn read_up(&mut self) {
         let Some(up) = self.up() else { return };
-        match link::read_frame(&up.stream, &self.copy.codec.keys) {
-            Ok((frame, header)) => self.take_frame(frame, header),
-            Err(error) => self.lose_unreadable(&up, &error),
+        if let Some((frame, header)) = self.read_frame(&up) {
+            self.take_frame(frame, header);
+        }
+    }
+
+    /// Reads what has arrived of a link's next frame header; returns the frame if that is all of it.
+    /// Never waits for the rest: the other links have work meanwhile.
+    fn read_frame(&mut self, link: &Link) -> Option<(Frame, [u8; FRAME_LEN])> {
+        let mut partial = self.unfinished.take(link.side, link.epoch);
+        match partial.read(&link.stream, &self.copy.codec.keys) {
+            Ok(frame) => {
+                self.unfinished.keep(link.side, link.epoch, partial);
+                frame
+            }
+            Err(error) => {
+                self.lose_unreadable(link, &error);
+                None
+            }
         }
     }
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use garland_protocol::{
-    Begin, Channel, CopyId, Delivered, Delivery, Frame, KeyPair, Keys, Kind, Message, Purpose,
-    Secret, SessionOrder, TAG_LEN, ToAgent,
+    Begin, Channel, CopyId, Delivered, Delivery, FRAME_LEN, Frame, KeyPair, Keys, Kind, Message,
+    Purpose, Secret, SessionOrder, TAG_LEN, ToAgent,
 };
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::mptcp::Transport;
@@ -283,7 +283,9 @@ fn forge(
     mut forger: Forger,
 ) -> Result<(), LinkError> {
     loop {
-        let (frame, header) = link::read_frame(from, keys)?;
+        let mut header = [0; FRAME_LEN];
+        (&*from).read_exact(&mut header)?;
+        let frame = Frame::parse(&header, keys)?;
         let mut payload = vec![0; payload_length(&frame)];
         (&*from).read_exact(&mut payload)?;
         to.write_all(&forger.forge(keys, &frame, &header, payload))?;
