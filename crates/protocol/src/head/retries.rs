@@ -1,6 +1,6 @@
 //! Retries of links that broke while both ends live. After several attempts the link is given up.
 
-use super::lane::{LaneState, RETRIES, Retry};
+use super::lane::{EndCounts, LaneState, Retry};
 use super::{Head, NodeState};
 use crate::route::LinkSide;
 use garland_core::plan::{HEAD, NodeId};
@@ -14,9 +14,40 @@ impl Head {
         (lane, epoch, side): (u16, u32, LinkSide),
         reason: String,
     ) {
-        let Some(state) = self.lanes.get_mut(usize::from(lane)) else { return };
-        let Some((_, far)) = state.ends(by, epoch, side) else { return };
-        state.retries.entry(far).or_default().lost(now, side, reason);
+        let Some(state) = self.lanes.get(usize::from(lane)) else { return };
+        let Some((near, far)) = state.ends(by, epoch, side) else { return };
+        let counts = self.end_counts(usize::from(lane), near, far);
+        let retries = &mut self.lanes[usize::from(lane)].retries;
+        let retry = retries.entry(far).or_insert_with(|| Retry::new(now));
+        retry.lose(now, side, reason, counts);
+    }
+
+    /// Returns how many of a lane's blocks the two ends of a link have.
+    fn end_counts(&self, lane: usize, near: NodeId, far: NodeId) -> EndCounts {
+        let of = |id: NodeId| {
+            let lanes = &self.nodes[id.index()].report.lanes;
+            lanes.get(lane).map_or(0, |lane| lane.received)
+        };
+        // A feeder may have everything before it feeds a node on the side, which holds up nobody.
+        let near = if self.lanes[lane].side_fed.contains(&far) { far } else { near };
+        EndCounts { near: of(near), far: of(far) }
+    }
+
+    /// Compares the counts of the ends of those links that were lost, after the node `by` has
+    /// reported.
+    pub(super) fn compare_ends(&mut self, now: u64, by: NodeId) {
+        for lane in 0..self.lanes.len() {
+            let state = &self.lanes[lane];
+            let ends =
+                state.retries.keys().filter_map(|&far| Some((*state.feeders.get(&far)?, far)));
+            let its: Vec<_> = ends.filter(|(near, far)| *near == by || *far == by).collect();
+            for (near, far) in its {
+                let counts = self.end_counts(lane, near, far);
+                if let Some(retry) = self.lanes[lane].retries.get_mut(&far) {
+                    retry.compare(now, counts);
+                }
+            }
+        }
     }
 
     /// Fails the nodes that the head feeds on the links with these epochs: nobody can send them
@@ -46,8 +77,8 @@ impl Head {
             let waits = |id| stands(id) || self.liveness.is_quiet(now, id);
             let is_excused = retry.may_be_excused(now, self.policy.stuck_after_ns);
             let waits = is_excused && (waits(near) || waits(far));
-            if retry.is_exhausted() && !waits {
-                self.give_up_link(lane, near, far, retry.reason());
+            if retry.is_exhausted(now) && !waits {
+                self.give_up_link(lane, near, far, &retry);
                 continue;
             }
             let state = &mut self.lanes[lane];
@@ -65,29 +96,37 @@ impl Head {
     /// them or in the network between, and either may lie: the far end gets another feeder, once. It
     /// fails if that one cannot reach it either, or if there is no other one; its reason names all.
     /// The near end fails if it could not reach another node before, or if the far end is the head.
-    fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
-        let (from, to) = (self.name(near), self.name(far));
+    /// What a node that has left said or caused is held against nobody.
+    fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, retry: &Retry) {
+        let from = self.name(near);
+        let to = self.name(far);
         let gave_up = |by: &str, link_to: &str| {
             format!(
-                "{by} gave up the link to {link_to} after {RETRIES} tries: {reason} (both are \
-                 alive: check for a firewall between them)"
+                "{by} gave up the link to {link_to} {}: {} (both are alive: check for a firewall \
+                 between them)",
+                retry.effort(),
+                retry.reason(),
             )
         };
+        let has_left = |id: NodeId| self.nodes[id.index()].left;
         if far == HEAD {
             let reason = gave_up(to, from);
             return self.take_out(near, NodeState::Failed(reason));
         }
         let reason = gave_up(from, to);
         let unreached = self.lanes[lane].unreached.get(&near);
-        let before = unreached.filter(|before| near != HEAD && **before != far);
+        let before =
+            unreached.filter(|before| near != HEAD && **before != far && !has_left(**before));
         if let Some(&before) = before {
             let before = self.name(before);
             let reason = format!("it reaches neither {before} nor {to}, which are alive; {reason}");
             return self.take_out(near, NodeState::Failed(reason));
         }
+        let given_up = self.lanes[lane].given_up.get(&far);
+        let given_up = given_up.filter(|(by, _)| !has_left(*by)).cloned();
         let state = &mut self.lanes[lane];
         state.unreached.insert(near, far);
-        if let Some((_, earlier)) = state.given_up.get(&far) {
+        if let Some((_, earlier)) = given_up {
             let reason = format!("{earlier}; {reason}");
             return self.take_out(far, NodeState::Failed(reason));
         }
