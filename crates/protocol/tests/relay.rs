@@ -56,6 +56,14 @@ impl Middle {
         Self { relay: Relay::new(LaneBlocks { first: 0, run: 1, step: 1, end: 8 }, is_head), sink }
     }
 
+    /// The head of a lane of this many blocks of 4 MiB.
+    fn source(blocks: u64) -> Self {
+        const BLOCK: u32 = 4 << 20;
+        let layout = Layout::new(blocks * u64::from(BLOCK), BLOCK).unwrap();
+        let lane = LaneBlocks { first: 0, run: 1, step: 1, end: blocks };
+        Self { relay: Relay::new(lane, true), sink: Sink::source(layout) }
+    }
+
     /// A relay whose upstream and downstream are open; the downstream is at the lane's start.
     fn open() -> Self {
         let mut middle = Self::new(false);
@@ -121,6 +129,51 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     assert_eq!(orders, [Order::Close(Down, 1), Order::Open(Down, NodeId(3), 2)]);
     head.after(Event::Opened(Down, 2));
     assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed(1, 2)]);
+}
+
+/// Links the node 3 to the head of a lane, lets it ask for the blocks from `place` on, and feeds it
+/// until it waits. Returns the reason if it is refused.
+fn ask_head(head: &mut Middle, epoch: u32, place: u64) -> Option<String> {
+    head.after(route(None, Some(epoch)));
+    head.after(Event::Opened(Down, epoch));
+    let mut orders = head.after(Event::Requested(epoch, Kind::Resume, place));
+    while orders.iter().any(|order| matches!(order, Order::Feed { .. })) {
+        orders = head.after(Event::Fed);
+    }
+    orders.into_iter().find_map(|order| match order {
+        Order::ReportLost(Down, lost, reason) if lost == epoch => Some(reason),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_node_that_asks_for_the_first_block_again_and_again_is_not_served_for_ever() {
+    let mut head = Middle::source(8);
+    // It is sent 66 blocks a second time: those of eight links.
+    let refused = (1..100).find_map(|epoch| Some((epoch, ask_head(&mut head, epoch, 0)?)));
+    let (epoch, reason) = refused.expect("in the end");
+    assert_eq!(epoch, 10);
+    assert_eq!(reason, "protocol error: it asks again for more blocks than it can have lost");
+    assert_eq!(ask_head(&mut head, epoch + 1, 8), None, "what it lacks it may ask for");
+}
+
+#[test]
+fn a_node_whose_link_breaks_again_and_again_gets_what_was_in_flight() {
+    let blocks = 100_000;
+    let mut head = Middle::source(blocks);
+    let mut place = 0;
+    let mut epoch = 0;
+    while place + 500 < blocks {
+        epoch += 1;
+        head.after(route(None, Some(epoch)));
+        head.after(Event::Opened(Down, epoch));
+        let orders = head.after(Event::Requested(epoch, Kind::Resume, place));
+        assert!(matches!(orders[..], [Order::Feed { .. }]), "link {epoch}: {orders:?}");
+        (0..500).for_each(|_| drop(head.after(Event::Fed)));
+        // A fifth of it was on the way when the link broke.
+        place += 400;
+    }
+    assert!(epoch > 200, "{epoch} links");
 }
 
 #[test]

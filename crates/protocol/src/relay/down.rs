@@ -2,15 +2,19 @@
 
 use std::collections::VecDeque;
 
-use garland_core::plan::BlockSet;
+use garland_core::plan::{BlockSet, NodeId};
 
 #[derive(Debug)]
 pub(super) struct Down {
+    /// The node at the other end.
+    pub(super) node: NodeId,
     pub(super) epoch: u32,
     /// Whether the link is open.
     pub(super) is_open: bool,
     /// Whether the downstream has sent `Resume`.
     pub(super) resumed: bool,
+    /// The ordinal of the block that the downstream asked for first.
+    pub(super) began: u64,
     /// The ordinal of the next block that the downstream expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
@@ -22,11 +26,13 @@ pub(super) struct Down {
 }
 
 impl Down {
-    pub(super) fn new(epoch: u32) -> Self {
+    pub(super) fn new(node: NodeId, epoch: u32) -> Self {
         Self {
+            node,
             epoch,
             is_open: false,
             resumed: false,
+            began: 0,
             next: 0,
             again: VecDeque::new(),
             reports: 0,

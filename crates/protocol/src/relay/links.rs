@@ -25,6 +25,7 @@ impl Relay {
         let stays = |epoch: u32| route.epochs_down().any(|other| other == epoch);
         for down in self.downs.iter().filter(|down| !stays(down.epoch)) {
             self.orders.push_back(RelayOrder::Close(LinkSide::Down, down.epoch));
+            self.repeats.entry(down.node).or_default().add(down);
         }
         self.downs.retain(|down| stays(down.epoch));
         for block in self.unsettled.iter_mut().chain(&mut self.unverified) {
@@ -32,7 +33,7 @@ impl Relay {
         }
         for &Downstream { node, epoch, .. } in &route.downstreams {
             if self.downs.iter().all(|down| down.epoch != epoch) {
-                self.downs.push(Down::new(epoch));
+                self.downs.push(Down::new(node, epoch));
                 self.orders.push_back(RelayOrder::Open(LinkSide::Down, node, epoch));
             }
         }
@@ -96,7 +97,7 @@ impl Relay {
         self.downs.iter().any(|down| down.epoch == epoch && down.is_awaited())
     }
 
-    pub(super) fn requested_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
+    pub(super) fn requested_by_down(&mut self, epoch: u32, kind: Kind, index: u64, sink: &Sink) {
         let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
         match kind {
             // A repeated frame: the downstream would be fed the same blocks again under the same
@@ -105,9 +106,20 @@ impl Relay {
                 self.refuse_down(epoch, "second Resume on one link");
             }
             Kind::Resume => {
+                let place = index.min(self.blocks.len());
+                let repeats = self.repeats.get(&down.node);
+                let block_size = sink.layout().block_size;
+                let may_begin =
+                    repeats.is_none_or(|repeats| repeats.may_begin_at(place, block_size));
+                // On the side it holds up nobody.
+                if !may_begin && !self.is_side_feed {
+                    let what = "it asks again for more blocks than it can have lost";
+                    return self.refuse_down(epoch, what);
+                }
                 down.resumed = true;
                 down.ended = false;
-                down.next = index.min(self.blocks.len());
+                down.began = place;
+                down.next = place;
             }
             // Frames without end would keep the link from becoming overdue.
             _ if down.is_awaited() => self.refuse_down(epoch, "a request before Resume"),

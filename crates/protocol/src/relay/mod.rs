@@ -15,17 +15,19 @@ mod holdings;
 mod links;
 mod receive;
 mod repair;
+mod repeats;
 mod settle;
 mod wire;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use self::down::Down;
 pub use self::event::{RESUME_WITHIN_NS, RelayEvent, RelayOrder, Store};
+use self::repeats::Repeats;
 pub use self::wire::WireFacts;
 use super::sink::Sink;
 use crate::route::Route;
-use garland_core::plan::LaneBlocks;
+use garland_core::plan::{LaneBlocks, NodeId};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Busy {
@@ -80,6 +82,8 @@ pub struct Relay {
     /// Whether the upstream has sent the lane's last block.
     up_ended: bool,
     downs: Vec<Down>,
+    /// For each node that this one fed before: what it was sent.
+    repeats: BTreeMap<NodeId, Repeats>,
     /// Whether the block that was fed last had been requested.
     was_requested: bool,
     /// The epoch of the downstream whose request was served last.
@@ -222,7 +226,9 @@ impl Relay {
             RelayEvent::Opened(side, epoch) => self.opened(side, epoch, sink),
             RelayEvent::Lost(side, epoch, reason) => self.lost(side, epoch, reason),
             RelayEvent::Overdue(epoch) => self.overdue(epoch),
-            RelayEvent::Requested(epoch, kind, index) => self.requested_by_down(epoch, kind, index),
+            RelayEvent::Requested(epoch, kind, index) => {
+                self.requested_by_down(epoch, kind, index, sink);
+            }
             RelayEvent::Have(epoch, first, bits) => self.note_have(epoch, first, &bits),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
             RelayEvent::Void(index) => self.void(index),
