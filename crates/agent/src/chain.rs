@@ -7,7 +7,7 @@ use garland_protocol::{CopyId, Secret};
 use crate::agent::Agent;
 use crate::error::OrderError;
 use crate::expected::{Expectation, Expected};
-use garland_transport::link::{self, Dial, Hop};
+use garland_transport::link::{self, Dial};
 
 /// The maximum number of links that one order may request.
 const MOST: usize = 64;
@@ -28,9 +28,8 @@ pub fn stand(
     let link_pool = agent.link_pool.as_deref();
     let expectation = agent.expected.add(order, Expected::Link(secret.clone()))?;
     let transport = agent.config.transport;
-    let hop = Hop { lane: 0, epoch: 0 };
     let open = |&address: &SocketAddr| -> Result<(), String> {
-        let to = Dial { address, copy: order, hop, secret, congestion: &[], transport };
+        let to = Dial { address, id: order, secret, congestion: &[], transport };
         let dialed = link::dial(&to, None);
         let stream = dialed.map_err(|error| format!("cannot open a link to {address}: {error}"))?;
         if let Some(link_pool) = link_pool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
-use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent};
+use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent, Route};
 use garland_sys::clock;
 use garland_sys::sync::Mutex;
 use garland_sys::threads::JoinHandle;
@@ -20,7 +20,7 @@ use crate::audit::Direction;
 use crate::comparison::Comparison;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
-use crate::expected::{Expectation, Expected};
+use crate::expected::ExpectedLinks;
 use crate::log::log;
 use garland_dataplane::Faults;
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
@@ -49,7 +49,7 @@ pub struct CopyTask {
     threads: Vec<JoinHandle<()>>,
     finishing: Finishing,
     /// Accepts links of neighbours until the copy ends.
-    expectation: Option<Expectation>,
+    links: ExpectedLinks,
     /// The memory of the copy and of a tree's comparison, released when the copy is over.
     _shares: (Reservation, Option<Reservation>),
 }
@@ -122,8 +122,12 @@ impl CopyTask {
         let mut threads = copy_threads::start(&copy, &begin.lanes, on, source.as_ref())
             .map_err(cannot("start the copy's lanes"))?;
         threads.extend(bringing.and_then(|bringing| begin_to_bring(&copy, bringing)));
-        let expected = Expected::CopyContext(Arc::clone(&copy));
-        let expectation = agent.expected.add(id, expected).inspect_err(|_| copy.close())?;
+        let links = ExpectedLinks::new(&agent.expected, &copy);
+        begin
+            .routes
+            .iter()
+            .try_for_each(|route| links.accept(route))
+            .inspect_err(|_| copy.close())?;
         agent.activity.add_copy(&copy, name(&*copy.config.store, source.as_ref()));
         begin.routes.into_iter().for_each(|route| copy.route(&route));
         trace.took(Stage::SetUp, At::HERE, began);
@@ -136,7 +140,7 @@ impl CopyTask {
             absence_max: begin.absence_max as usize,
             threads,
             finishing: Finishing::default(),
-            expectation: Some(expectation),
+            links,
             _shares: (share, found),
         })
     }
@@ -149,6 +153,14 @@ impl CopyTask {
     /// Sets the text of the manifest, which is committed together with the copy.
     pub fn attach(&self, text: Vec<u8>) {
         self.copy.config.store.attach(text);
+    }
+
+    /// Changes the route of a lane.
+    pub fn route(&self, route: &Route) {
+        if let Err(error) = self.links.accept(route) {
+            log(&format!("cannot accept the links of a route: {error}"));
+        }
+        self.copy.route(route);
     }
 
     /// Lets all lanes forward blocks that the disk is too slow to accept, without writing them
@@ -276,9 +288,9 @@ impl CopyTask {
 
     /// Ends the copy. Calls `then` when its threads have ended, before the file is kept or removed.
     /// Returns the trace in parcels; none if the disk hangs.
-    fn end_with(mut self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
+    fn end_with(self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
         let (copy, name) = (Arc::clone(&self.copy), self.name());
-        drop(self.expectation.take());
+        self.links.clear();
         copy.sample_now();
         copy.close();
         let Ok(ending) = threads::spawn("end", move || self.clean_up(then)) else {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use garland_protocol::{CopyId, Purpose, Secret};
+use garland_protocol::{CopyId, LinkSide, Purpose, Route, Secret, link_id};
 use garland_sys::sync::Mutex;
 
 use crate::error::OrderError;
@@ -18,7 +18,7 @@ use garland_sys::event::Wake;
 #[derive(Clone)]
 pub enum Expected {
     /// A link of a copy.
-    CopyContext(Arc<CopyContext>),
+    CopyLink(Arc<CopyLink>),
     /// A standing link, for a later copy.
     Link(Secret),
     /// A meeting, in which the other agent connects to this one.
@@ -27,11 +27,24 @@ pub enum Expected {
     Mount(Arc<FileListener>),
 }
 
+/// A link of a copy that the node at its other end opens.
+pub struct CopyLink {
+    /// The copy.
+    pub copy: Arc<CopyContext>,
+    /// The number of the link's lane.
+    pub lane: u16,
+    /// The side of this node that the link is on.
+    pub side: LinkSide,
+    /// The epoch of the link.
+    pub epoch: u32,
+    secret: Secret,
+}
+
 impl Expected {
     /// Returns the purpose of the operation's connections, and the secret that peers must know.
     pub fn key(&self) -> (Purpose, Secret) {
         let (purpose, secret) = match self {
-            Self::CopyContext(copy) => (Purpose::Link, &copy.config.secret),
+            Self::CopyLink(link) => (Purpose::Link, &link.secret),
             Self::Link(secret) => (Purpose::Link, secret),
             Self::Guest(invitation) => (Purpose::Probe, &invitation.secret),
             Self::Mount(listener) => (Purpose::Files, &listener.secret),
@@ -87,6 +100,47 @@ impl Expectations {
 impl Drop for Expectation {
     fn drop(&mut self) {
         self.all.expected.lock().remove(&self.key);
+    }
+}
+
+/// The links of a copy that its other nodes may open.
+pub struct ExpectedLinks {
+    all: Arc<Expectations>,
+    copy: Arc<CopyContext>,
+    /// By lane and epoch.
+    links: Mutex<HashMap<(u16, u32), Expectation>>,
+}
+
+impl ExpectedLinks {
+    /// Creates the links of a copy that has no routes yet.
+    pub fn new(all: &Arc<Expectations>, copy: &Arc<CopyContext>) -> Self {
+        Self { all: Arc::clone(all), copy: Arc::clone(copy), links: Mutex::default() }
+    }
+
+    /// Accepts the links of `route`, and no longer those of the lane's earlier route.
+    ///
+    /// # Errors
+    /// When another operation has the identity of a link.
+    pub fn accept(&self, route: &Route) -> Result<(), OrderError> {
+        let mut links = self.links.lock();
+        let lane = route.lane;
+        let stays = |epoch: u32| route.links_of_others().any(|(_, other)| other == epoch);
+        links.retain(|&(of, epoch), _| of != lane || stays(epoch));
+        for (side, epoch) in route.links_of_others() {
+            let Some(secret) = route.secret(epoch).cloned() else { continue };
+            if let Entry::Vacant(place) = links.entry((lane, epoch)) {
+                let copy = Arc::clone(&self.copy);
+                let id = link_id(copy.config.id, lane, epoch);
+                let link = CopyLink { copy, lane, side, epoch, secret };
+                place.insert(self.all.add(id, Expected::CopyLink(Arc::new(link)))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts no more links.
+    pub fn clear(&self) {
+        self.links.lock().clear();
     }
 }
 

@@ -5,23 +5,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use garland_protocol::{
-    Channel, ChannelError, Grant, LinkSide, Message, PublicKey, Purpose, Role, SessionOrder,
-    ToAgent,
+    Channel, ChannelError, Grant, Message, PublicKey, Purpose, Role, SessionOrder, ToAgent,
 };
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
 
 use crate::agent::{Agent, OpenSessions};
 use crate::audit::Caller;
-use crate::expected::Expected;
+use crate::expected::{CopyLink, Expected};
 use crate::giving;
 use crate::log::log;
 use crate::probe;
 use crate::retirement;
 use crate::session::{Session, SessionShare};
-use garland_dataplane::context::{CopyContext, LaneCommand};
+use garland_dataplane::context::LaneCommand;
 use garland_sys::error::reason;
-use garland_transport::link::Hop;
 use garland_transport::{
     Claim, Credentials, Found, Guest, Host, LinkError, TICKET_LEN, Welcomed, limits,
 };
@@ -138,10 +136,9 @@ fn serve(
     };
     let number = || first[..].try_into().map(u16::from_le_bytes).map_err(|_| ChannelError::Garbage);
     match to {
-        Expected::CopyContext(copy) => {
-            let hop = Hop::parse(&first).ok_or(ChannelError::Garbage)?;
+        Expected::CopyLink(link) => {
             tcp::keep_alive(&stream)?;
-            pass_on(&copy, hop, stream);
+            pass_on(&link, stream);
         }
         Expected::Link(_) => {
             tcp::keep_alive(&stream)?;
@@ -246,9 +243,9 @@ fn give(
 }
 
 /// Passes the link of a neighbour on to its lane.
-fn pass_on(copy: &CopyContext, hop: Hop, stream: TcpStream) {
-    let Some(lane) = copy.lanes.get(hop.lane) else { return };
-    let side = if copy.config.is_source { LinkSide::Down } else { LinkSide::Up };
+fn pass_on(link: &CopyLink, stream: TcpStream) {
+    let copy = &link.copy;
+    let Some(lane) = copy.lanes.get(link.lane) else { return };
     if copy.config.is_source {
         // The node that opens a link sets the congestion control of its own side, but a source
         // sends from this side.
@@ -256,7 +253,7 @@ fn pass_on(copy: &CopyContext, hop: Hop, stream: TcpStream) {
         // Errors are ignored: the kernel's default works, too.
         let _ = tcp::choose_congestion(&stream, &names);
     }
-    lane.post(LaneCommand::Link(side, hop.epoch, stream));
+    lane.post(LaneCommand::Link(link.side, link.epoch, stream));
 }
 
 #[cfg(test)]

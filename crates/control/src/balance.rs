@@ -81,6 +81,7 @@ impl<'a> Exchange<'a> {
             copy: CopyId(random::bytes()),
             secret: Secret(random::bytes()),
             signing: Secret(random::bytes()),
+            links: Secret(random::bytes()),
         });
         let round = BalanceRound::new(job, keys, &self.names, addresses, now);
         let (mut end, mut errands) = self.session.run(round, &mut |_| {})?.into_end();

@@ -230,13 +230,19 @@ impl<'a> Driver<'a> {
                 HeadOrder::Begin(id) => self.begin(id),
                 HeadOrder::Queue(id) => self.queue(id),
                 HeadOrder::BeginAgain => self.begin_again(interrupts)?,
+                HeadOrder::Send(id, ToAgent::Route(copy, route)) => {
+                    let route = self.attempt.complete(route);
+                    self.agents.send(id, &ToAgent::Route(copy, route));
+                }
                 HeadOrder::Send(id, message) => {
                     if matches!(message, ToAgent::Prepare(..) | ToAgent::Commit(..)) {
                         self.attempt.asked(id, Exchange::Commit);
                     }
                     self.agents.send(id, &message);
                 }
-                HeadOrder::Route(route) => self.attempt.context.route(&route),
+                HeadOrder::Route(route) => {
+                    self.attempt.context.route(&self.attempt.complete(route));
+                }
                 HeadOrder::Commit => self.attempt.commit(self.job),
                 HeadOrder::Finished => self.finished = true,
             }

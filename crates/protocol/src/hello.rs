@@ -31,7 +31,7 @@ const STAMP_LEN: usize = 16;
 pub enum Claim {
     /// The public key of a controller. It proves nothing by itself.
     Controller(PublicKey),
-    /// The ID of a copy, meeting, mount or standing chain. It proves nothing by itself.
+    /// The ID of a link, meeting, mount or standing chain. It proves nothing by itself.
     Member(CopyId),
     /// The ticket of a node that fetches the program.
     Ticket([u8; TICKET_LEN]),
@@ -160,7 +160,7 @@ pub fn controller_hello(
     hello
 }
 
-/// Returns the first bytes of a member of a copy, meeting, mount or standing chain.
+/// Returns the first bytes of an end of a link, a meeting or a mount, or of a standing chain.
 #[must_use]
 pub fn member_hello(preamble: &[u8; PREAMBLE_LEN], id: CopyId, message: &[u8]) -> Vec<u8> {
     let mut hello = [&preamble[..], &id.0].concat();

@@ -37,6 +37,7 @@ mod injection;
 mod keys;
 mod known;
 mod line;
+mod link_secret;
 mod message;
 mod names;
 pub mod operation;
@@ -113,6 +114,7 @@ pub use injection::{
 pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
+pub use link_secret::{LinkMaster, LinkSecret, link_id};
 pub use message::{FromAgent, Message, ToAgent};
 pub use names::{
     HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NAMED_FILES_MAX,

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::keys::Secret;
+use crate::link_secret::LinkSecret;
 use garland_core::plan::NodeId;
 
 /// The addresses at which a node's agent listens, one per rail.
@@ -21,6 +23,8 @@ pub struct Route {
     pub upstream: Option<(NodeId, u32, Option<SocketAddr>)>,
     /// The nodes that this node feeds.
     pub downstreams: Vec<Downstream>,
+    /// The secrets of these links, which the head adds when it sends the route.
+    pub secrets: Vec<LinkSecret>,
 }
 
 /// A node to which another node sends a lane's blocks, and the link between the two.
@@ -45,13 +49,28 @@ impl Route {
     #[must_use]
     pub fn without_side_feeds(&self) -> Self {
         let main = self.downstreams.iter().filter(|down| !down.side_fed).copied();
-        Self { lane: self.lane, upstream: self.upstream, downstreams: main.collect() }
+        Self { downstreams: main.collect(), ..self.clone() }
     }
 
     /// Returns a route for each downstream that is fed on the side.
     pub fn side_feeds(&self) -> impl Iterator<Item = Self> {
         let side_fed = self.downstreams.iter().filter(|down| down.side_fed);
-        side_fed.map(|down| Self { lane: self.lane, upstream: None, downstreams: vec![*down] })
+        side_fed.map(|down| Self { upstream: None, downstreams: vec![*down], ..self.clone() })
+    }
+
+    /// Returns the secret of the link with this epoch; `None` if the route has none.
+    #[must_use]
+    pub fn secret(&self, epoch: u32) -> Option<&Secret> {
+        let link = self.secrets.iter().find(|link| link.epoch == epoch)?;
+        Some(&link.secret)
+    }
+
+    /// Returns the side and the epoch of each link that the node at its other end opens.
+    pub fn links_of_others(&self) -> impl Iterator<Item = (LinkSide, u32)> {
+        let up = self.upstream.filter(|(_, _, address)| address.is_none());
+        let up = up.map(|(_, epoch, _)| (LinkSide::Up, epoch));
+        let downs = self.downstreams.iter().filter(|down| down.address.is_none());
+        up.into_iter().chain(downs.map(|down| (LinkSide::Down, down.epoch)))
     }
 
     /// Returns the epochs of the downstream links.

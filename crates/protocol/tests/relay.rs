@@ -29,6 +29,7 @@ fn route(up: Option<u32>, down: Option<u32>) -> Event {
         lane: 0,
         upstream: up.map(|epoch| (NodeId(1), epoch, None)),
         downstreams: down.into_iter().map(|epoch| down_to(3, epoch)).collect(),
+        secrets: Vec::new(),
     })
 }
 

@@ -63,7 +63,7 @@ pub fn break_reason(error: &io::Error) -> String {
 pub enum Credentials<'a> {
     /// A control channel: our key pair, and the public key of the peer.
     Keys(&'a KeyPair, PublicKey),
-    /// Any other connection: the ID of a copy, meeting, mount or standing chain, and the secret
+    /// Any other connection: the ID of a link, meeting, mount or standing chain, and the secret
     /// that both ends know.
     Secret(CopyId, Secret),
 }

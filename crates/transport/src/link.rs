@@ -1,5 +1,5 @@
 //! Links: the connections between neighbours in a copy. In the greeting both ends prove that they
-//! know the copy's secret. Afterwards the link carries frames and blocks.
+//! know the link's secret. Afterwards the link carries frames and blocks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,41 +13,13 @@ use crate::greeting::{Credentials, LinkError, introduce};
 use crate::limits;
 use crate::link_pool::LinkPool;
 
-/// The lane and epoch of a link, which its first frame contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hop {
-    /// The number of the lane.
-    pub lane: u16,
-    /// The epoch of the link: a number that the head increments for each new link of the lane.
-    pub epoch: u32,
-}
-
-impl Hop {
-    fn to_bytes(self) -> [u8; 6] {
-        let mut bytes = [0; 6];
-        bytes[..2].copy_from_slice(&self.lane.to_le_bytes());
-        bytes[2..].copy_from_slice(&self.epoch.to_le_bytes());
-        bytes
-    }
-
-    /// Parses the contents of a link's first frame; `None` if the length is wrong.
-    #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let (lane, epoch) = bytes.split_first_chunk()?;
-        let (lane, epoch) = (u16::from_le_bytes(*lane), u32::from_le_bytes(epoch.try_into().ok()?));
-        Some(Self { lane, epoch })
-    }
-}
-
 /// The parameters of a link to open.
 pub struct Dial<'a> {
     /// The address of the neighbour's agent.
     pub address: SocketAddr,
-    /// The ID of the copy.
-    pub copy: CopyId,
-    /// The lane and epoch of the link.
-    pub hop: Hop,
-    /// The secret of the copy, which both ends know.
+    /// The identity of the link, or of a standing chain.
+    pub id: CopyId,
+    /// The secret of the link, which its two ends know.
     pub secret: &'a Secret,
     /// The congestion control algorithms to use, best first.
     pub congestion: &'a [String],
@@ -73,8 +45,8 @@ fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {
     let congestion: Vec<&str> = to.congestion.iter().map(String::as_str).collect();
     // Errors are ignored: the kernel's default works, too.
     let _ = tcp::choose_congestion(&stream, &congestion);
-    let credentials = Credentials::Secret(to.copy, to.secret.clone());
-    introduce(&stream, limits::ANSWER, Purpose::Link, &credentials, &to.hop.to_bytes())?;
+    let credentials = Credentials::Secret(to.id, to.secret.clone());
+    introduce(&stream, limits::ANSWER, Purpose::Link, &credentials, &[])?;
     tcp::keep_alive(&stream)?;
     Ok(stream)
 }

@@ -161,7 +161,7 @@ impl Copies {
         };
         match order {
             ToAgent::Attach(_, text) => part.attach(text),
-            ToAgent::Route(_, way) => part.copy.route(&way),
+            ToAgent::Route(_, route) => part.route(&route),
             ToAgent::Detach(_) => part.detach(),
             ToAgent::Prepare(_, all) => part.prepare(all),
             ToAgent::Commit(_, all) => part.commit(all),

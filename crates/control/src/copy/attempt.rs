@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::trace::Exchange;
-use garland_protocol::{CopyId, DigestKey, Operations, Secret, Sink};
+use garland_protocol::{CopyId, DigestKey, LinkMaster, Operations, Route, Secret, Sink};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::confine::Root;
 use garland_sys::error::reason;
@@ -30,6 +30,8 @@ type Stored = Result<(), String>;
 pub(super) struct Attempt {
     pub(super) copy: CopyId,
     pub(super) secret: Secret,
+    /// The secret from which those of the links derive.
+    links: LinkMaster,
     /// The key with which the reader of the source signs the digests of blocks.
     pub(super) digest_key: DigestKey,
     pub(super) context: Arc<CopyContext>,
@@ -65,6 +67,7 @@ impl Attempt {
         Ok(Self {
             copy,
             secret,
+            links: LinkMaster::new(Secret(random::bytes())),
             digest_key,
             context,
             operations,
@@ -77,6 +80,11 @@ impl Attempt {
             probes: ClockProbes::new(nodes),
             harvest: Harvest::new(nodes),
         })
+    }
+
+    /// Returns a route with the secrets of its links.
+    pub(super) fn complete(&self, route: Route) -> Route {
+        self.links.complete(self.copy, route)
     }
 
     /// Adds a node at the end of the plan.

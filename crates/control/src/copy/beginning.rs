@@ -3,7 +3,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
-use garland_protocol::{Begin, End, HeadEvent, ToAgent, root_digest};
+use garland_protocol::{Begin, End, HeadEvent, Route, ToAgent, root_digest};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -61,7 +61,7 @@ impl Driver<'_> {
             known: job.known.as_ref().map(|digests| root_digest(digests)),
             buffers: job.pipeline.buffers.unwrap_or(0),
             acknowledge: job.pipeline.cut.is_some(),
-            routes: self.head.routes(id),
+            routes: self.routes(id),
             congestion: job.congestion.clone(),
             mptcp: job.transport == Transport::Mptcp,
             pace: job.pipeline.pace,
@@ -70,6 +70,11 @@ impl Driver<'_> {
             absence_max: u32::try_from(job.policy.absence_max).unwrap_or(0),
             injections: job.injections_at(id),
         }
+    }
+
+    /// Returns a node's present hops, with the secrets of their links.
+    fn routes(&self, id: NodeId) -> Vec<Route> {
+        self.head.routes(id).into_iter().map(|route| self.attempt.complete(route)).collect()
     }
 
     /// Requests the memory that a node needs for the copy.

@@ -107,8 +107,7 @@ impl LaneHandle {
     }
 
     /// Adds an open link. Closes it instead, and returns `false`, if there is one with the same side
-    /// and epoch: all members of a copy know its secret, and none takes the place of another. A link
-    /// whose other end has closed it is replaced: a neighbour whose greeting over a parked connection
+    /// and epoch: a neighbour has one link at a time. A link whose other end has closed it is replaced: a neighbour whose greeting over a parked connection
     /// was not answered opens the link again.
     pub(crate) fn add(&self, link: Link) -> bool {
         let mut links = self.links.lock();

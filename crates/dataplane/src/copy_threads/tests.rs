@@ -85,7 +85,7 @@ impl Node {
     /// Links the node to an upstream with this number and epoch.
     fn link(&self, node: u32, epoch: u32) -> Upstream {
         let upstream = Some((NodeId(node), epoch, None));
-        self.copy.route(&Route { lane: 0, upstream, downstreams: Vec::new() });
+        self.copy.route(&Route { upstream, ..Route::default() });
         let (near, far) = pair().unwrap();
         let lane = self.copy.lanes.get(0).expect("it is on this lane");
         lane.post(LaneCommand::Link(LinkSide::Up, epoch, near));
@@ -102,7 +102,7 @@ impl Node {
             side_fed: false,
         };
         let downstreams = epochs.iter().map(down).collect();
-        self.copy.route(&Route { lane: 0, upstream: None, downstreams });
+        self.copy.route(&Route { downstreams, ..Route::default() });
     }
 
     /// Links a downstream with this epoch, which requests all blocks.

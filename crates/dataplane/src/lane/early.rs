@@ -5,8 +5,7 @@ use garland_sys::socket::TcpStream;
 
 use crate::context::is_at_end;
 
-/// The maximum number of early links of a lane. All members of a copy know its secret, and each link
-/// costs a descriptor.
+/// The maximum number of early links of a lane: each costs a descriptor.
 const EARLY_LINKS_MAX: usize = 16;
 
 /// A connection of a link that no route has yet.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Stage;
-use garland_protocol::{Frame, Kind, LinkSide, RelayEvent};
+use garland_protocol::{Frame, Kind, LinkSide, RelayEvent, link_id};
 use garland_sys::{tcp, threads};
 
 use super::Lane;
@@ -14,7 +14,7 @@ use crate::context::{CopyConfig, LaneCommand, Link, Notice};
 use crate::recorder::peer_index;
 use garland_sys::error::reason;
 use garland_transport::break_reason;
-use garland_transport::link::{self, Hop};
+use garland_transport::link;
 use garland_transport::link_pool::LinkPool;
 
 impl Lane {
@@ -37,19 +37,21 @@ impl Lane {
     /// thread, since a new route may arrive meanwhile.
     pub(super) fn dial(&self, side: LinkSide, node: NodeId, epoch: u32) {
         let Some((_, Some(address))) = self.relay.route().peer(side, epoch) else { return };
-        let hop = Hop { lane: self.number, epoch };
+        let id = link_id(self.copy.config.id, self.number, epoch);
+        let secret = self.relay.route().secret(epoch).cloned();
         let at = self.tracer.neighbor(peer_index(node));
         let began = self.tracer.now();
         let copy = Arc::clone(&self.copy);
         let handle = Arc::clone(&self.handle);
         let lost = move |reason| LaneCommand::Event(RelayEvent::Lost(side, epoch, reason));
         let outside = Arc::clone(&handle);
+        let Some(secret) = secret else {
+            return outside.post(lost("the head has sent no secret of this link".to_owned()));
+        };
         let begun = threads::spawn("dial", move || {
-            let CopyConfig { id, secret, congestion, transport, link_pool, trace, .. } =
-                &copy.config;
-            let id = *id;
+            let CopyConfig { congestion, transport, link_pool, trace, .. } = &copy.config;
             let transport = *transport;
-            let to = link::Dial { address, copy: id, hop, secret, congestion, transport };
+            let to = link::Dial { address, id, secret: &secret, congestion, transport };
             let dialed = link::dial(&to, link_pool.as_deref());
             trace.took(Stage::Dial, at, began);
             let command = match dialed {

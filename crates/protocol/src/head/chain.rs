@@ -176,6 +176,8 @@ impl Head {
             Some(Downstream { node: far, epoch, address: listens, side_fed })
         };
         let downstreams = state.fed_by(node).filter_map(downstream).collect();
-        Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstreams })
+        // The driver adds the secrets of the links, which this machine does not know.
+        let secrets = Vec::new();
+        Some(Route { lane: u16::try_from(lane).ok()?, upstream, downstreams, secrets })
     }
 }

@@ -1,17 +1,18 @@
 //! A member of a copy that lies. It stands between an agent and all others, has the agent's keys and
-//! the copy's secret, and changes what the agent says: to the head, and to the nodes that it feeds
-//! or that feed it.
+//! the secrets of the copy and of the agent's links, and changes what the agent says: to the head,
+//! and to the nodes that it feeds or that feed it.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use garland_protocol::{
-    Begin, Channel, CopyId, Delivered, Delivery, FRAME_LEN, Frame, KeyPair, Keys, Kind, Message,
-    Purpose, Secret, SessionOrder, TAG_LEN, ToAgent,
+    Begin, Channel, CopyId, Delivered, Delivery, FRAME_LEN, Frame, KeyPair, Keys, Kind, LinkSecret,
+    Message, Purpose, Secret, SessionOrder, TAG_LEN, ToAgent, link_id,
 };
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::mptcp::Transport;
@@ -19,7 +20,7 @@ use garland_sys::socket::TcpStream;
 use garland_sys::tcp;
 use garland_sys::threads::{sleep, spawn};
 use garland_sys::world::{Process, Random};
-use garland_transport::link::{self, Hop};
+use garland_transport::link;
 use garland_transport::{
     Claim, Connection, Credentials, Found, Greeters, Guest, Host, LinkError, Welcomed,
     connect_agent, limits,
@@ -38,6 +39,11 @@ pub enum Lie {
     Frames,
     /// Its links: it opens them, and asks for no blocks.
     Silence,
+    /// Its links: it lets others wait for its first request, takes no block, and closes the link when
+    /// the attempts before it no longer count.
+    Flapping,
+    /// Its place: it opens the links of others, by all secrets that it has.
+    Intrusion,
     /// Itself: it has everything, and has committed.
     Success,
     /// Others: links to them break, and what comes from them is corrupt.
@@ -46,10 +52,16 @@ pub enum Lie {
     Messages,
 }
 
+/// How often liars have tried to open links of others, and how often they could.
+pub static INTRUSIONS_TRIED: AtomicUsize = AtomicUsize::new(0);
+pub static INTRUSIONS: AtomicUsize = AtomicUsize::new(0);
+
 /// The keys and the address of the agent for which a liar speaks.
 #[derive(Clone)]
 pub struct Victim {
     pub address: IpAddr,
+    /// The agents of the other nodes.
+    pub others: Vec<SocketAddr>,
     pub keys: KeyPair,
     pub head: KeyPair,
 }
@@ -63,18 +75,37 @@ struct Liar {
     wake: Arc<Wake>,
 }
 
+/// How long a liar lets its feeder wait for a request, and how long it keeps a link: a little less and
+/// a little more than the head allows.
+const LATE: Duration = Duration::from_millis(4500);
+const KEPT: Duration = Duration::from_millis(6500);
+
+/// The numbers of links that a liar tries to open.
+const EPOCHS_TRIED: std::ops::Range<u32> = 1..6;
+
 /// What a liar knows from the head's orders.
 #[derive(Default)]
 struct Known {
     secrets: HashMap<CopyId, Secret>,
-    /// The addresses of the nodes that the agent feeds, by lane and epoch.
-    downstreams: HashMap<(u16, u32), SocketAddr>,
+    /// The agent's links, by the identities under which they are opened.
+    links: HashMap<CopyId, KnownLink>,
+}
+
+/// A link of the agent.
+#[derive(Clone)]
+struct KnownLink {
+    copy: CopyId,
+    lane: u16,
+    epoch: u32,
+    secret: Secret,
+    /// The address of the node that the agent feeds over it.
+    downstream: Option<SocketAddr>,
 }
 
 /// Whom an accepted connection belongs to.
 enum Owner {
     Head,
-    Neighbour(CopyId, Secret),
+    Neighbour(CopyId, KnownLink),
 }
 
 /// The port of a liar.
@@ -101,10 +132,10 @@ impl Host for Port {
             Claim::Controller(key) if *key == head.public => {
                 Found::Member(Credentials::Keys(keys, *key), Owner::Head)
             }
-            Claim::Member(id) => match self.0.known.lock().expect("no panic").secrets.get(id) {
-                Some(secret) => {
-                    let owner = Owner::Neighbour(*id, secret.clone());
-                    Found::Member(Credentials::Secret(*id, secret.clone()), owner)
+            Claim::Member(id) => match self.0.known.lock().expect("no panic").links.get(id) {
+                Some(link) => {
+                    let owner = Owner::Neighbour(*id, link.clone());
+                    Found::Member(Credentials::Secret(*id, link.secret.clone()), owner)
                 }
                 None => Found::Later(limits::ORDER),
             },
@@ -117,7 +148,7 @@ impl Host for Port {
         let liar = Arc::clone(&self.0);
         let serve = move || match to {
             Owner::Head => liar.attend(Head::new(stream, channel), &first),
-            Owner::Neighbour(copy, secret) => liar.link(stream, peer, (copy, secret), &first),
+            Owner::Neighbour(id, link) => liar.link(stream, peer, id, &link),
         };
         drop(spawn("lie", serve).expect("a thread"));
     }
@@ -211,54 +242,89 @@ impl Liar {
     /// feeds.
     fn learn(&self, mut order: ToAgent) -> ToAgent {
         let mut known = self.known.lock().expect("no panic");
-        let routes = match &mut order {
+        let (copy, routes) = match &mut order {
             ToAgent::Begin(begin) => {
                 let Begin { copy, secret, routes, .. } = &mut **begin;
                 known.secrets.insert(*copy, secret.clone());
-                &mut routes[..]
+                (*copy, &mut routes[..])
             }
-            ToAgent::Route(_, route) => std::slice::from_mut(route),
-            _ => &mut [],
+            ToAgent::Route(copy, route) => (*copy, std::slice::from_mut(route)),
+            _ => return order,
         };
         let own = SocketAddr::from((Process::this().address(), PORT));
         for route in routes {
-            for down in &mut route.downstreams {
-                if let Some(address) = down.address.replace(own) {
-                    known.downstreams.insert((route.lane, down.epoch), address);
-                }
+            let lane = route.lane;
+            for LinkSecret { epoch, secret } in route.secrets.clone() {
+                let mut downs = route.downstreams.iter_mut();
+                let down = downs.find(|down| down.epoch == epoch && down.address.is_some());
+                let downstream = down.and_then(|down| down.address.replace(own));
+                let link = KnownLink { copy, lane, epoch, secret, downstream };
+                known.links.insert(link_id(copy, lane, epoch), link);
             }
         }
         drop(known);
         self.wake.raise();
+        if let (Lie::Intrusion, ToAgent::Begin(begin)) = (self.lie, &order) {
+            self.intrude(begin);
+        }
         order
+    }
+
+    /// Opens the links of others in a copy, as long as it can, by every secret that it has.
+    fn intrude(&self, begin: &Begin) {
+        let own = begin.routes.iter().flat_map(|route| &route.secrets);
+        let mut secrets: Vec<Secret> = own.map(|link| link.secret.clone()).collect();
+        secrets.push(begin.secret.clone());
+        let known = self.known.lock().expect("no panic").links.clone();
+        for &address in &self.agent.others {
+            for epoch in EPOCHS_TRIED {
+                let id = link_id(begin.copy, 0, epoch);
+                if known.contains_key(&id) {
+                    continue;
+                }
+                for secret in secrets.clone() {
+                    let open = move || {
+                        let congestion = &[];
+                        let transport = Transport::Tcp;
+                        let dial =
+                            link::Dial { address, id, secret: &secret, congestion, transport };
+                        INTRUSIONS_TRIED.fetch_add(1, Ordering::SeqCst);
+                        if link::dial(&dial, None).is_ok() {
+                            INTRUSIONS.fetch_add(1, Ordering::SeqCst);
+                        }
+                    };
+                    drop(spawn("intrude", open).expect("a thread"));
+                }
+            }
+        }
     }
 
     /// Serves a link, which the agent or one of its neighbours has opened: opens another one to the
     /// other of the two, and passes frames on.
-    fn link(
-        &self,
-        near: TcpStream,
-        peer: SocketAddr,
-        (copy, secret): (CopyId, Secret),
-        first: &[u8],
-    ) {
-        let Some(hop) = Hop::parse(first) else { return };
+    fn link(&self, near: TcpStream, peer: SocketAddr, id: CopyId, link: &KnownLink) {
         let is_from_agent = peer.ip() == self.agent.address;
-        let known =
-            self.known.lock().expect("no panic").downstreams.get(&(hop.lane, hop.epoch)).copied();
         let agent = SocketAddr::from((self.agent.address, PORT));
-        let Some(address) = (if is_from_agent { known } else { Some(agent) }) else { return };
-        let (secret, congestion, transport) = (&secret, &[][..], Transport::Tcp);
-        let dial = link::Dial { address, copy, hop, secret, congestion, transport };
+        let address = if is_from_agent { link.downstream } else { Some(agent) };
+        let Some(address) = address else { return };
+        let copy_secret = self.known.lock().expect("no panic").secrets.get(&link.copy).cloned();
+        let Some(copy_secret) = copy_secret else { return };
+        let secret = &link.secret;
+        let dial = link::Dial { address, id, secret, congestion: &[], transport: Transport::Tcp };
         let Ok(far) = link::dial(&dial, None) else { return };
         let (agent, other) = if is_from_agent { (near, far) } else { (far, near) };
+        let mut keys = Keys::new(&copy_secret, link.copy);
+        if self.lie == Lie::Flapping && !is_from_agent {
+            // The end of a link is no news.
+            let _ = flap(&agent, &other, &keys);
+            return;
+        }
         let honest = (other.try_clone(), agent.try_clone());
         let (Ok(from), Ok(to)) = honest else { return };
         drop(spawn("honest", move || pass(&from, &to)));
-        let seed = self.seed ^ u64::from(hop.epoch) << 16 ^ u64::from(hop.lane);
-        let forger = Forger::new(self.lie, Random::new(seed), copy);
+        let seed = self.seed ^ u64::from(link.epoch) << 16 ^ u64::from(link.lane);
+        let forger = Forger::new(self.lie, Random::new(seed), link.copy);
         // The end of a link is no news.
-        let _ = forge(&agent, &other, &mut Keys::new(secret, copy), forger);
+        let _ = forge(&agent, &other, &mut keys, forger);
         let _ =
             (agent.shutdown(std::net::Shutdown::Both), other.shutdown(std::net::Shutdown::Both));
     }
@@ -273,6 +339,21 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream) {
         }
     }
     let _ = (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
+}
+
+/// Passes an agent's first request on, late, and none of the blocks that come for it.
+fn flap(agent: &TcpStream, mut feeder: &TcpStream, keys: &Keys) -> Result<(), LinkError> {
+    sleep(LATE);
+    loop {
+        let mut header = [0; FRAME_LEN];
+        (&*agent).read_exact(&mut header)?;
+        feeder.write_all(&header)?;
+        if Frame::parse(&header, keys)?.kind == Kind::Resume {
+            break;
+        }
+    }
+    sleep(KEPT);
+    Ok(())
 }
 
 /// Passes frames on as a forger wants them.

@@ -1,11 +1,15 @@
 //! Members of a copy that lie. They harm themselves at most.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use garland_protocol::Verdict;
 use garland_simulation::Seeds;
 use garland_sys::world::Random;
 
-use crate::liar::Lie;
+use crate::liar::{INTRUSIONS, INTRUSIONS_TRIED, Lie};
 use crate::room::{Case, Kind};
-use crate::trial::Trial;
+use crate::trial::{Trial, verdict};
 
 /// Runs copies with a member that tells this lie.
 fn lie(kind: u64, count: u64, lie: impl Fn(&mut Random) -> Lie) {
@@ -36,6 +40,26 @@ fn misplaced_frames_cost_only_their_sender() {
 #[test]
 fn a_node_that_asks_for_no_blocks_harms_only_itself() {
     lie(6, 6, |_| Lie::Silence);
+}
+
+#[test]
+fn a_node_that_breaks_its_links_as_late_as_it_may_holds_up_the_others_for_a_bounded_time() {
+    for seed in Seeds::asked_for(3).iter() {
+        let mut case = Case::of_file(seed, 2, 1_500_000);
+        case.liar = Some((0, Lie::Flapping));
+        let ended = Trial::quiet(&case).check(crate::judge);
+        // The head gives it up: nobody has to end it.
+        let given_up = verdict(&ended, 0);
+        assert!(matches!(given_up, Verdict::Failed(_)), "{given_up:?}");
+        assert!(ended.took < Duration::from_secs(80), "it took {:?}", ended.took);
+    }
+}
+
+#[test]
+fn a_member_that_is_first_at_the_links_of_others_is_refused() {
+    lie(7, 6, |_| Lie::Intrusion);
+    assert!(INTRUSIONS_TRIED.load(Ordering::SeqCst) > 30, "too few attempts show nothing");
+    assert_eq!(INTRUSIONS.load(Ordering::SeqCst), 0);
 }
 
 #[test]

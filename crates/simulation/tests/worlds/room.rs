@@ -277,8 +277,15 @@ impl Case {
         let started = folders.iter().zip(&keys).map(|(folder, keys)| agent(folder, keys, &ours));
         let mut nodes: Vec<Process> = started.collect();
         if let Some((node, lie)) = self.liar {
-            let (address, keys, head) = (nodes[node].address(), keys[node].clone(), ours.clone());
-            nodes[node] = liar::start(lie, self.seed, Victim { address, keys, head });
+            let others = nodes.iter().enumerate().filter(|(at, _)| *at != node);
+            let others = others.map(|(_, other)| SocketAddr::from((other.address(), PORT)));
+            let victim = Victim {
+                address: nodes[node].address(),
+                others: others.collect(),
+                keys: keys[node].clone(),
+                head: ours.clone(),
+            };
+            nodes[node] = liar::start(lie, self.seed, victim);
         }
         // They open their ports.
         sleep(Duration::from_millis(5));

@@ -4,8 +4,8 @@ use super::super::interface::{AgentEvent, Orders};
 use super::job::{CopyPair, RoundJob};
 use crate::{
     BalanceEvent, BalanceOrder, Begin, CopyId, Destination, DigestKey, DiskCached, End, FeedEvent,
-    FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, NodeState, Policy, ReadBack, Report,
-    Secret, SlowNodes, ToAgent, TxStats, Verdict,
+    FromAgent, Head, HeadEvent, HeadOrder, LinkMaster, NodeAddress, NodeState, Policy, ReadBack,
+    Report, Route, Secret, SlowNodes, ToAgent, TxStats, Verdict,
 };
 use garland_core::plan::{HEAD, NodeId, Plan};
 
@@ -21,6 +21,8 @@ pub struct CopyKeys {
     pub secret: Secret,
     /// The secret with which the feeder signs digests.
     pub signing: Secret,
+    /// The secret from which those of the copy's links derive.
+    pub links: Secret,
 }
 
 /// The outcome of a copy.
@@ -46,6 +48,7 @@ pub struct Running {
     secret: Secret,
     /// The key with which the feeder signs digests.
     digest_key: DigestKey,
+    links: LinkMaster,
     /// The plan: one hop from the feeder to the sink.
     plan: Plan,
     /// The state machine that makes the decisions of the copy.
@@ -90,6 +93,7 @@ impl Running {
             copy: keys.copy,
             secret: keys.secret,
             digest_key: DigestKey::Sign(keys.signing),
+            links: LinkMaster::new(keys.links),
             plan,
             head,
             finished: false,
@@ -134,6 +138,11 @@ impl Running {
         self.began_ns.is_some()
     }
 
+    /// Returns a route with the secrets of its links.
+    fn complete(&self, route: Route) -> Route {
+        self.links.complete(self.copy, route)
+    }
+
     fn begin(&self, job: &RoundJob, me: NodeId) -> Begin {
         let (signs, checks) = (|| self.digest_key.clone(), || self.digest_key.to_public());
         Begin {
@@ -149,7 +158,7 @@ impl Running {
             known: None,
             buffers: 0,
             acknowledge: false,
-            routes: self.head.routes(me),
+            routes: self.head.routes(me).into_iter().map(|route| self.complete(route)).collect(),
             congestion: job.congestion.clone(),
             mptcp: job.mptcp && self.pair.is_remote(),
             pace: 0,
@@ -284,10 +293,13 @@ impl Running {
     pub fn execute_orders(&mut self, orders: &mut Orders) {
         while let Some(order) = self.head.poll() {
             match order {
+                HeadOrder::Send(_, ToAgent::Route(copy, route)) => {
+                    orders.send(self.pair.to, ToAgent::Route(copy, self.complete(route)));
+                }
                 HeadOrder::Send(_, message) => orders.send(self.pair.to, message),
                 // Before the copy begins, the order to begin contains the route.
                 HeadOrder::Route(route) if self.has_begun() => {
-                    let order = BalanceOrder::Route(self.copy, route);
+                    let order = BalanceOrder::Route(self.copy, self.complete(route));
                     orders.send(self.pair.from, ToAgent::Balance(order));
                 }
                 // The round gives the order to begin, and the head has no file of its own.

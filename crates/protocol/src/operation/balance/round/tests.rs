@@ -23,7 +23,8 @@ fn job() -> RoundJob {
 
 fn round(job: &RoundJob) -> BalanceRound<'_> {
     let names = ["n1", "n2"].map(str::to_owned);
-    let keys = CopyKeys { copy: COPY, secret: Secret([1; 32]), signing: Secret([2; 32]) };
+    let [secret, signing, links] = [1, 2, 3].map(|byte| Secret([byte; 32]));
+    let keys = CopyKeys { copy: COPY, secret, signing, links };
     BalanceRound::new(job, [keys], &names, &[vec![], vec![([10, 0, 0, 2], 7).into()]], 0)
 }
 
