@@ -39,13 +39,13 @@ impl KnownMembers {
         self.0.lock().records
     }
 
-    /// Returns the public key of this node; makes a key if there is none, or another one if `fresh`.
-    pub fn own_key(&self, fresh: bool) -> PublicKey {
+    /// Returns the key pair of this node; makes one if there is none, or another one if `fresh`.
+    pub fn own_key(&self, fresh: bool) -> KeyPair {
         let mut state = self.0.lock();
         if fresh {
             state.own = None;
         }
-        state.own.get_or_insert_with(KeyPair::generate).public
+        state.own.get_or_insert_with(KeyPair::generate).clone()
     }
 
     /// Returns the key pair of this node; `None` if it has none.

@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use garland_control::ask_names;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::standing::{RecordDir, Standing};
-use garland_protocol::{CLUSTER_NODES_MAX, KeyPair, NamesOrder, PublicKey, RecordKey, Roster};
+use garland_protocol::{
+    CLUSTER_NODES_MAX, KeyChallenge, KeyPair, NamesOrder, PublicKey, RecordKey, Roster, ShownKey,
+};
 use garland_results::places::Places;
-use garland_sys::{lock, private_file};
+use garland_sys::{lock, private_file, random};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 
@@ -70,7 +72,7 @@ pub fn hand_out(
     let controller = places.controller_keys()?;
     let mut standing = Standing::all(records)?;
     standing.truncate(CLUSTER_NODES_MAX);
-    let of_nodes = without_repeated(member_keys(&standing, &controller, keys)?);
+    let of_nodes = member_keys(&standing, &controller, keys)?;
     let agents = standing.iter().zip(&of_nodes);
     let agents = agents.map(|(agent, key)| agent.for_cluster(key.as_ref().ok().copied()));
     let records = RecordKey::of(&controller.private);
@@ -78,42 +80,65 @@ pub fn hand_out(
     let asked = ask(&standing, &controller, &NamesOrder::Members, &roster)?;
     let mut are_told = true;
     for ((agent, key), told) in standing.iter().zip(of_nodes).zip(asked) {
-        if let (Err(reason), true) = (key.map(drop).and(told), must_know(&agent.name)) {
+        let fault = match (told, key) {
+            (Err(reason), _) => format!("does not know who the members are now: {reason}"),
+            (Ok(()), Err(reason)) => format!("is no member now: {reason}"),
+            (Ok(()), Ok(_)) => continue,
+        };
+        if must_know(&agent.name) {
             are_told = false;
-            let name = &agent.name;
-            output::warn(format!("{name} does not know who the members are now: {reason}"));
+            output::warn(format!("{} {fault}", agent.name));
         }
     }
     Ok(are_told)
 }
 
-/// Takes away each key that several agents told: a node could pass for another one by its key, which
-/// all nodes see, and it is not known which of them has the private half.
-fn without_repeated(keys: Vec<Result<PublicKey, String>>) -> Vec<Result<PublicKey, String>> {
+/// Returns the key of each agent of `standing` that showed that it has the private half, and why the
+/// others have none. A node that tells the key of another one, which all nodes see, has none; the
+/// other one keeps its own.
+fn verified(
+    standing: &[Standing],
+    controller: &KeyPair,
+    challenge: &KeyChallenge,
+    shown: Vec<Result<ShownKey, String>>,
+) -> Vec<Result<PublicKey, String>> {
+    let mut keys = Vec::new();
     let mut counts: HashMap<PublicKey, usize> = HashMap::new();
-    keys.iter().flatten().for_each(|key| *counts.entry(*key).or_default() += 1);
+    for (agent, shown) in standing.iter().zip(shown) {
+        let key = shown.and_then(|shown| {
+            let key = shown.verified(controller, &agent.key, challenge);
+            key.ok_or_else(|| "its agent tells a key and cannot show that it has it".to_owned())
+        });
+        if let Ok(key) = key {
+            *counts.entry(key).or_default() += 1;
+        }
+        keys.push(key);
+    }
+    // Agents with one private half share it on purpose: nobody can tell their nodes apart by it.
     let is_repeated = |key: &PublicKey| counts.get(key).is_some_and(|count| *count > 1);
-    let why = || "its agent tells the same key as that of another node".to_owned();
-    let unique = keys.into_iter().map(|key| match key {
-        Ok(key) if is_repeated(&key) => Err(why()),
-        key => key,
-    });
-    unique.collect()
+    for key in &mut keys {
+        if key.as_ref().is_ok_and(is_repeated) {
+            *key = Err("its agent has the same key as that of another node".to_owned());
+        }
+    }
+    keys
 }
 
-/// Returns the public key of each node, or why its agent did not tell it.
+/// Returns the public key of each node, or why its agent did not show it.
 fn member_keys(
     standing: &[Standing],
     controller: &KeyPair,
     keys: MemberKeys,
 ) -> Result<Vec<Result<PublicKey, String>>, Failure> {
-    let order = NamesOrder::MemberKey { fresh: keys == MemberKeys::Fresh };
+    let challenge = random::bytes();
+    let order = NamesOrder::MemberKey { fresh: keys == MemberKeys::Fresh, challenge };
     let agents = connected(standing, controller);
     let asked = ask_names(agents, &order, &[], None).or_nothing("asking agents for keys")?;
     let key = |answer: garland_protocol::operation::NamesAnswer| {
         answer.key.ok_or_else(|| "its agent has no key".to_owned())
     };
-    Ok(asked.into_iter().map(|(_, answer)| answer.and_then(key)).collect())
+    let shown = asked.into_iter().map(|(_, answer)| answer.and_then(key)).collect();
+    Ok(verified(standing, controller, &challenge, shown))
 }
 
 fn ask(
@@ -136,14 +161,60 @@ fn connected(
 
 #[cfg(test)]
 mod tests {
+    use garland_protocol::ClusterAgent;
+
     use super::*;
 
+    /// Returns the record of an agent that runs nowhere, with this key.
+    fn standing(name: &str, key: PublicKey) -> Standing {
+        Standing::of_cluster(ClusterAgent {
+            name: name.to_owned(),
+            addresses: Vec::new(),
+            port: 1,
+            key,
+            member: None,
+            rack: None,
+        })
+    }
+
     #[test]
-    fn a_key_that_two_agents_tell_is_nobodys() {
-        let unknown = || Err("it does not answer".to_owned());
-        let told = vec![Ok([1; 32]), Ok([2; 32]), unknown(), Ok([1; 32])];
-        let keys = without_repeated(told);
-        assert!(keys[0].is_err() && keys[3].is_err());
-        assert_eq!((&keys[1], &keys[2]), (&Ok([2; 32]), &unknown()));
+    fn an_agent_that_tells_the_key_of_another_node_takes_it_from_nobody() {
+        let [controller, victim, thief] = std::array::from_fn(|_| KeyPair::generate());
+        let challenge = random::bytes();
+        let agents = [standing("victim", [1; 32]), standing("thief", [2; 32])];
+        let show = |own: &KeyPair, agent: &Standing| {
+            ShownKey::new(own, &controller.public, &agent.key, &challenge)
+                .ok_or_else(|| "the key is invalid".to_owned())
+        };
+        let honest = show(&victim, &agents[0]);
+        // It has the public half, and the answer that the victim gave.
+        let pretended = KeyPair { public: victim.public, ..thief };
+        for stolen in [show(&pretended, &agents[1]), honest.clone()] {
+            let keys = verified(&agents, &controller, &challenge, vec![honest.clone(), stolen]);
+            assert_eq!(keys[0], Ok(victim.public));
+            let why = keys[1].clone().expect_err("it has no private half");
+            assert!(why.contains("cannot show"), "{why}");
+        }
+    }
+
+    #[test]
+    fn agents_with_one_private_half_have_no_key_and_silent_ones_hinder_nobody() {
+        let [controller, shared, own] = std::array::from_fn(|_| KeyPair::generate());
+        let challenge = random::bytes();
+        let agents = [1, 2, 3, 4].map(|byte| standing("n", [byte; 32]));
+        let show = |own: &KeyPair, agent: &Standing| {
+            ShownKey::new(own, &controller.public, &agent.key, &challenge)
+                .ok_or_else(|| "the key is invalid".to_owned())
+        };
+        let silent: Result<ShownKey, String> = Err("it does not answer".to_owned());
+        let shown = vec![
+            show(&shared, &agents[0]),
+            show(&shared, &agents[1]),
+            silent,
+            show(&own, &agents[3]),
+        ];
+        let keys = verified(&agents, &controller, &challenge, shown);
+        assert!(keys[0].is_err() && keys[1].is_err());
+        assert_eq!((&keys[2], &keys[3]), (&Err("it does not answer".to_owned()), &Ok(own.public)));
     }
 }

@@ -52,6 +52,7 @@ mod retirement;
 mod role;
 mod route;
 mod seal;
+mod shown_key;
 mod sink;
 mod stat;
 mod stream;
@@ -137,6 +138,7 @@ pub use role::{
 };
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
 pub use seal::{ContentHasher, SealError, Sealer, TAG_LEN, content_digest, root_digest};
+pub use shown_key::{CHALLENGE_LEN, KeyChallenge, ShownKey};
 pub use sink::{Landing, Sink, SinkError};
 pub use stat::{MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest};
 pub use stream::{PACKETS, RxStats, StreamTask, TxStats, WRITE_MAX};

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::{ensure, within};
-use super::channel::PublicKey;
 use super::keys::Secret;
 use super::record_key::{self, RecordKey, Signature};
 use super::seal::content_digest;
+use super::shown_key::{KeyChallenge, ShownKey};
 use garland_core::plan::{BLOCKS_MAX, Layout};
 use garland_core::tree::{self, DEPTH_MAX, is_name};
 
@@ -195,10 +195,13 @@ pub enum NamesOrder {
         is_tree: bool,
     },
     /// Return the public key with which the node itself reads names and contents, another one than
-    /// before if `fresh`. Answered by `Key` and `End`. The private key never leaves the node.
+    /// before if `fresh`. Answered by `Key` and `End`. The private key never leaves the node; the
+    /// answer shows that the agent has it.
     MemberKey {
         /// Whether a new key is made.
         fresh: bool,
+        /// Random bytes, for which alone the answer counts.
+        challenge: KeyChallenge,
     },
     /// Keep the list of members that was sent before in pieces ([`Roster`](crate::Roster)), by which
     /// the agent recognises members, and its node reads names and contents. Sessions of keys that are
@@ -231,7 +234,7 @@ pub enum NamesEvent {
     /// A piece of a manifest, and whether more follow.
     Piece(Vec<u8>, bool),
     /// The public key with which the node reads names and contents.
-    Key(PublicKey),
+    Key(ShownKey),
     /// The record of the name that is valid at this agent after `Keep`: the one that was sent, or a newer one.
     Kept(Box<NameRecord>),
     /// The order was executed, or why it was not.

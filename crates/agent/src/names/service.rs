@@ -12,7 +12,7 @@ use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
 use garland_protocol::{
     FromAgent, HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
-    NameRecord, NamesEvent, NamesOrder, Role, Roster,
+    NameRecord, NamesEvent, NamesOrder, Role, Roster, ShownKey,
 };
 
 use garland_sys::clock;
@@ -115,8 +115,11 @@ fn execute(
             let at = at.map_err(cannot(format!("find {}", place.display())))?;
             send(session, NamesEvent::Path(at));
         }
-        NamesOrder::MemberKey { fresh } => {
-            send(session, NamesEvent::Key(agent.members.own_key(fresh)));
+        NamesOrder::MemberKey { fresh, challenge } => {
+            let own = agent.members.own_key(fresh);
+            let shown = ShownKey::new(&own, &session.caller.key, &agent.keys.public, &challenge);
+            let shown = shown.ok_or("the controller's key is not a valid one")?;
+            send(session, NamesEvent::Key(shown));
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Members => {

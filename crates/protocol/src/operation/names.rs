@@ -11,7 +11,7 @@ use crate::names::{
     NamesEvent, NamesOrder,
 };
 use crate::record_key::RecordKey;
-use crate::{FromAgent, PublicKey, ToAgent};
+use crate::{FromAgent, ShownKey, ToAgent};
 
 /// Timeout for an order about the list of names: a disk may have to spin up. Reading files to publish them has no
 /// timeout.
@@ -28,8 +28,8 @@ pub struct NamesAnswer {
     pub path: Vec<u8>,
     /// The bytes of a manifest, at most [`NAME_MANIFEST_MAX`].
     pub manifest: Vec<u8>,
-    /// The public key with which the node reads names and contents.
-    pub key: Option<PublicKey>,
+    /// The public key with which the node reads names and contents, not verified yet.
+    pub key: Option<ShownKey>,
 }
 
 /// What an order asks for. Nothing else is taken from an answer.

@@ -9,11 +9,11 @@ use std::time::Duration;
 use garland_core::farm::Text;
 use garland_core::plan::Layout;
 use garland_protocol::{
-    Ask, BalanceOrder, Changes, ClusterKey, CompareOrder, CopyId, DiskOnly, DiskOrder, FarmAccess,
-    FarmNode, FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind, KeyPair, Message, NameEntry,
-    NameHolder, NameManifest, NameRecord, NamedFile, NamesEvent, NamesOrder, OpenFlags, OrderKind,
-    PublicKey, ReadyLine, RecordKey, Role, Secret, StatRequest, SurveyOrder, ToAgent,
-    content_digest,
+    Ask, BalanceOrder, CHALLENGE_LEN, Changes, ClusterKey, CompareOrder, CopyId, DiskOnly,
+    DiskOrder, FarmAccess, FarmNode, FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind,
+    KeyPair, Message, NameEntry, NameHolder, NameManifest, NameRecord, NamedFile, NamesEvent,
+    NamesOrder, OpenFlags, OrderKind, PublicKey, ReadyLine, RecordKey, Role, Secret, StatRequest,
+    SurveyOrder, ToAgent, content_digest,
 };
 use garland_sys::clock;
 use garland_testkit::{
@@ -133,7 +133,7 @@ pub(super) fn orders(node: &str) -> Vec<ToAgent> {
         NamesOrder::Hold("none".to_owned(), [1; 32], holder(node, HolderKind::Node, "x")),
         NamesOrder::Locate { path: b"/".to_vec(), base: b"x".to_vec(), is_tree: false },
         NamesOrder::Digest(b"/none".to_vec()),
-        NamesOrder::MemberKey { fresh: false },
+        NamesOrder::MemberKey { fresh: false, challenge: [3; CHALLENGE_LEN] },
     ];
     let compare = CompareOrder::Digests(Vec::new(), false);
     let disk = DiskOrder {
