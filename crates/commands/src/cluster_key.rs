@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use garland_control::ask_names;
+use garland_control::{AskedAgent, NamesPatience, NamesQuestion, ask_names};
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::standing::{RecordDir, Standing};
+use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{
     CLUSTER_NODES_MAX, KeyChallenge, KeyPair, NamesOrder, PublicKey, RecordKey, Roster, ShownKey,
 };
@@ -55,7 +56,7 @@ fn marker(places: &Places, lab: Option<&str>) -> Result<PathBuf, Failure> {
 /// all of these were told.
 ///
 /// Only one command does so at a time: a list that was begun before another one must not come after
-/// it, with keys that are no longer valid.
+/// it, with keys that are no longer valid. It waits for each agent as long as `patience` lasts.
 ///
 /// # Errors
 /// When the key of the controller cannot be read, or this host cannot wait for agents.
@@ -63,6 +64,7 @@ pub fn hand_out(
     places: &Places,
     records: &RecordDir,
     keys: MemberKeys,
+    patience: &NamesPatience,
     must_know: impl Fn(&str) -> bool,
 ) -> Result<bool, Failure> {
     let path = places.folder("names-used")?.join("lock");
@@ -72,14 +74,14 @@ pub fn hand_out(
     let controller = places.controller_keys()?;
     let mut standing = Standing::all(records)?;
     standing.truncate(CLUSTER_NODES_MAX);
-    let of_nodes = member_keys(&standing, &controller, keys)?;
-    let agents = standing.iter().zip(&of_nodes);
+    let asked = member_keys(&standing, &controller, keys, patience)?;
+    let agents = standing.iter().zip(&asked.keys);
     let agents = agents.map(|(agent, key)| agent.for_cluster(key.as_ref().ok().copied()));
     let records = RecordKey::of(&controller.private);
     let roster = Roster { records, agents: agents.collect() }.to_bytes();
-    let asked = ask(&standing, &controller, &NamesOrder::Members, &roster)?;
+    let told = tell(asked.agents, &roster, patience)?;
     let mut are_told = true;
-    for ((agent, key), told) in standing.iter().zip(of_nodes).zip(asked) {
+    for ((agent, key), told) in standing.iter().zip(asked.keys).zip(told) {
         let fault = match (told, key) {
             (Err(reason), _) => format!("does not know who the members are now: {reason}"),
             (Ok(()), Err(reason)) => format!("is no member now: {reason}"),
@@ -124,39 +126,49 @@ fn verified(
     keys
 }
 
-/// Returns the public key of each node, or why its agent did not show it.
+/// What agents answered who were asked for the keys of their nodes.
+struct KeyReplies {
+    /// The agents, for the next order.
+    agents: Vec<AskedAgent>,
+    /// The public key of each node, or why its agent did not show it.
+    keys: Vec<Result<PublicKey, String>>,
+}
+
+/// Asks agents for the public keys of their nodes.
 fn member_keys(
     standing: &[Standing],
     controller: &KeyPair,
     keys: MemberKeys,
-) -> Result<Vec<Result<PublicKey, String>>, Failure> {
+    patience: &NamesPatience,
+) -> Result<KeyReplies, Failure> {
+    let connected = at_once(standing, ASKED, |agent| {
+        let connect = || agent.connect(controller).map_err(|error| error.to_string());
+        AskedAgent { node: agent.name.clone(), agent: patience.wait(&agent.name, connect) }
+    });
     let challenge = random::bytes();
     let order = NamesOrder::MemberKey { fresh: keys == MemberKeys::Fresh, challenge };
-    let agents = connected(standing, controller);
-    let asked = ask_names(agents, &order, &[], None).or_nothing("asking agents for keys")?;
-    let key = |answer: garland_protocol::operation::NamesAnswer| {
-        answer.key.ok_or_else(|| "its agent has no key".to_owned())
-    };
-    let shown = asked.into_iter().map(|(_, answer)| answer.and_then(key)).collect();
-    Ok(verified(standing, controller, &challenge, shown))
+    let replies = ask_names(connected, NamesQuestion::new(&order), patience, None)
+        .or_nothing("asking agents for keys")?;
+    let mut agents = Vec::new();
+    let mut shown = Vec::new();
+    for (agent, reply) in standing.iter().zip(replies) {
+        agents.push(AskedAgent { node: agent.name.clone(), agent: reply.agent });
+        let key = |answer: NamesAnswer| answer.key.ok_or_else(|| "its agent has no key".to_owned());
+        shown.push(reply.answer.and_then(key));
+    }
+    Ok(KeyReplies { agents, keys: verified(standing, controller, &challenge, shown) })
 }
 
-fn ask(
-    standing: &[Standing],
-    controller: &KeyPair,
-    order: &NamesOrder,
+/// Tells agents who the members are, which are in `roster`.
+fn tell(
+    agents: Vec<AskedAgent>,
     roster: &[u8],
+    patience: &NamesPatience,
 ) -> Result<Vec<Result<(), String>>, Failure> {
-    let asked = ask_names(connected(standing, controller), order, roster, None);
-    let asked = asked.or_nothing("telling agents who the members are")?;
-    Ok(asked.into_iter().map(|(_, answer)| answer.map(drop)).collect())
-}
-
-fn connected(
-    standing: &[Standing],
-    controller: &KeyPair,
-) -> Vec<Result<garland_control::Agent, String>> {
-    at_once(standing, ASKED, |agent| agent.connect(controller).map_err(|error| error.to_string()))
+    let question = NamesQuestion { pieces: roster, ..NamesQuestion::new(&NamesOrder::Members) };
+    let replies = ask_names(agents, question, patience, None)
+        .or_nothing("telling agents who the members are")?;
+    Ok(replies.into_iter().map(|reply| reply.answer.map(drop)).collect())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use garland_lab::Lab;
 use super::status::standing_nodes;
 use crate::args;
 use crate::cluster_key::{self, MemberKeys};
+use garland_control::NamesPatience;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
@@ -67,7 +68,8 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     if cluster_key::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         // The keys of nodes whose agents have ended are worth nothing from now on.
         // Who cannot be told is printed; the agents that were to end have ended all the same.
-        let _ = cluster_key::hand_out(&places, &shelf, MemberKeys::Present, |_| true)?;
+        let patience = NamesPatience::default();
+        let _ = cluster_key::hand_out(&places, &shelf, MemberKeys::Present, &patience, |_| true)?;
     }
     let head = Head::new("garland.down/2", None, phases);
     let result = StandingResult { head, nodes: states, spools: Vec::new() };

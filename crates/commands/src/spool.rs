@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::{Agent, stand_chain};
+use garland_control::{Agent, NamesPatience, stand_chain};
 use garland_copy::place::{Place, Target};
 use garland_copy::planned::PlannedCopy;
 use garland_copy::source::CopySource;
@@ -228,7 +228,10 @@ fn hand_out_key(place: &Place) -> Result<(), Failure> {
     let records = RecordDir::open(&place.places, place.lab.as_ref().map(Lab::name))?;
     let keys = MemberKeys::Present;
     match cluster_key::names_are_used(&place.places, place.lab.as_ref().map(Lab::name))? {
-        true => cluster_key::hand_out(&place.places, &records, keys, |_| false).map(drop),
+        true => {
+            let patience = NamesPatience::default();
+            cluster_key::hand_out(&place.places, &records, keys, &patience, |_| false).map(drop)
+        }
         false => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! `garland up`: starts standing agents.
 
-use garland_control::stand_chain;
+use garland_control::{NamesPatience, stand_chain};
 use garland_lab::Lab;
 use garland_protocol::operation::Links;
 
@@ -54,7 +54,8 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
             let mut ours = nodes.iter().zip(&reasons);
             up.new_cluster_key || ours.any(|(node, reason)| node.name == name && reason.is_none())
         };
-        are_told = cluster_key::hand_out(&places, &shelf, keys, must_know)?;
+        are_told =
+            cluster_key::hand_out(&places, &shelf, keys, &NamesPatience::default(), must_know)?;
     }
     phases.end("link");
     let mut states = Vec::new();

@@ -32,6 +32,8 @@ pub struct ManifestReader<'a> {
     pub disk: Option<&'a Pace>,
     /// Ends the reading when it is set.
     pub stop: &'a AtomicBool,
+    /// Called for each file, and for each block that is read.
+    pub progress: &'a dyn Fn(),
 }
 
 impl ManifestReader<'_> {
@@ -137,7 +139,8 @@ impl ManifestReader<'_> {
         let layout = Layout::fitting(stat.len());
         let records = self.records;
         let disk = self.disk;
-        let held = Holding::of(file, layout.block_size, records, disk, || (), self.stop);
+        (self.progress)();
+        let held = Holding::of(file, layout.block_size, records, disk, self.progress, self.stop);
         let held = held.map_err(told)?;
         let digests = held.digests.all();
         let digests =

@@ -1,16 +1,15 @@
 //! By which right this machine reaches the agents that keep names: as the controller that started them, or as a
 //! member of the cluster, with the key that its own agent was given.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use garland_control::NamesPatience;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_mount::Reach;
 use garland_protocol::{ClusterKey, KeyPair, RecordKey, Secret};
 use garland_results::places::Places;
-use garland_sys::sync::Mutex;
 use garland_sys::{private_file, process};
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -23,8 +22,8 @@ pub struct Access {
     records: RecordKey,
     standing: Vec<Standing>,
     member: Option<ClusterKey>,
-    /// The nodes whose agents this command asks nothing more about names, and why.
-    left_out: Mutex<BTreeMap<String, String>>,
+    /// How long this command still waits for each agent.
+    patience: NamesPatience,
 }
 
 impl Access {
@@ -53,7 +52,8 @@ impl Access {
         }
         let keys = places.controller_keys()?;
         let records = RecordKey::of(&keys.private);
-        Ok(Self { records, keys, standing, member: None, left_out: Mutex::default() })
+        let patience = NamesPatience::default();
+        Ok(Self { records, keys, standing, member: None, patience })
     }
 
     fn of_member(key: ClusterKey) -> Self {
@@ -64,7 +64,7 @@ impl Access {
             records: key.roster.records,
             standing,
             member: Some(key),
-            left_out: Mutex::default(),
+            patience: NamesPatience::default(),
         }
     }
 
@@ -83,14 +83,9 @@ impl Access {
         &self.standing
     }
 
-    /// Has this command ask a node's agent nothing more about names. Returns whether it did before.
-    pub fn leave_out(&self, node: &str, reason: &str) -> bool {
-        self.left_out.lock().insert(node.to_owned(), reason.to_owned()).is_none()
-    }
-
-    /// Returns why a node's agent is asked nothing more about names; `None` if it is.
-    pub fn why_left_out(&self, node: &str) -> Option<String> {
-        self.left_out.lock().get(node).cloned()
+    /// Returns how long this command still waits for each agent about names.
+    pub fn patience(&self) -> &NamesPatience {
+        &self.patience
     }
 
     /// Returns the name of this machine in the cluster, and the directory below which its agent resolves paths; `None`

@@ -57,9 +57,11 @@ impl Fetching {
         let (access, interrupts) = (Arc::clone(access), Arc::clone(interrupts));
         let entry = entry.clone();
         let renew = move || {
+            let patience = access.patience().for_background();
             let pause = Duration::from_nanos(LEASE_NS / 3);
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                let keepers = Keepers::open(&access, &interrupts);
+                patience.begin_again();
+                let keepers = Keepers::open_in_background(&access, &patience, &interrupts);
                 // It is tried again: others take this node for gone only when its lease is over.
                 let _ = keepers.and_then(|mut keepers| keepers.fetch(&entry, &own));
             }

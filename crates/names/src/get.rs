@@ -6,7 +6,7 @@ use garland_commands::cp::elsewhere::refuse_as_destination;
 use garland_commands::cp::objects::owner;
 use garland_commands::cp::out::end_with;
 use garland_commands::cp::progress::CopyBars;
-use garland_control::{Outcome, ask_names};
+use garland_control::{AskedAgent, NamesPatience, NamesQuestion, Outcome, ask_names};
 use garland_copy::command_line::CommandLine;
 use garland_copy::overtime::Overtime;
 use garland_copy::place::{Place, Target};
@@ -59,7 +59,8 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let overtime = Overtime::watch("copying", &interrupts)?;
     let mut found = Vec::new();
     let close = |fleet: Fleet, outcome: &Outcome| {
-        let fleet = locate(fleet, (outcome, &names), (&path, &manifest), &mut found);
+        let fleet =
+            locate(fleet, (outcome, &names), (&path, &manifest), access.patience(), &mut found);
         end(fleet, outcome, &overtime);
     };
     let mut bars = CopyBars::new(context, &spec.run);
@@ -168,6 +169,7 @@ fn locate(
     fleet: Fleet,
     (outcome, names): (&Outcome, &[String]),
     (path, manifest): (&[u8], &NameManifest),
+    patience: &NamesPatience,
     found: &mut Vec<NameHolder>,
 ) -> Fleet {
     let Fleet { agents, children } = fleet;
@@ -175,17 +177,20 @@ fn locate(
     let order = NamesOrder::Locate { path: path.to_vec(), base, is_tree };
     let has = |node: usize| outcome.nodes.get(node).is_some_and(|it| it.verdict == Verdict::Ok);
     // A node that does not answer is no holder; its copy is whole all the same.
-    let Ok(asked) = ask_names(agents, &order, &[], None) else {
+    let mut asked = Vec::new();
+    for (node, agent) in agents.into_iter().enumerate() {
+        asked.push(AskedAgent { node: names.get(node).cloned().unwrap_or_default(), agent });
+    }
+    let Ok(replies) = ask_names(asked, NamesQuestion::new(&order), patience, None) else {
         return Fleet { agents: Vec::new(), children };
     };
-    let (mut agents, mut node) = (Vec::new(), 0);
-    for (agent, answer) in asked {
-        if let (Some(name), Ok(answer), true) = (names.get(node), answer, has(node)) {
+    let mut agents = Vec::new();
+    for (node, reply) in replies.into_iter().enumerate() {
+        if let (Some(name), Ok(answer), true) = (names.get(node), reply.answer, has(node)) {
             let path = answer.path;
             found.push(NameHolder { node: name.clone(), kind: HolderKind::Node, path });
         }
-        agents.push(agent);
-        node += 1;
+        agents.push(reply.agent);
     }
     Fleet { agents, children }
 }

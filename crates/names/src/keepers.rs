@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use garland_control::{Agent, KeeperReply, ask_names, ask_records};
+use garland_control::{Agent, AskedAgent, NamesPatience, NamesQuestion, ask_names};
 use garland_core::cluster::{Node, nodelist};
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
@@ -31,15 +31,6 @@ pub const ATTEMPTS_MAX: usize = 8;
 
 /// The maximum number of names of which a command says what is wrong with them.
 const TOLD_MAX: usize = 10;
-
-/// How long a command waits for one keeper, all its answers together.
-const WAITED_MAX: Duration = Duration::from_secs(30);
-
-/// The time of an answer that counts for nothing: a disk is slow, and there are many names.
-const PROMPT: Duration = Duration::from_millis(250);
-
-/// The rate in bytes per second at which a manifest comes and goes, if that counts for nothing.
-const MANIFEST_RATE: u64 = 1 << 20;
 
 /// How long a command gives names to keepers that lack them. Another one goes on with that.
 const REPAIR_MAX: Duration = Duration::from_secs(30);
@@ -115,6 +106,7 @@ fn folded(nodes: &[String]) -> String {
 /// The agents that keep names.
 pub struct Keepers<'a> {
     access: &'a Access,
+    patience: &'a NamesPatience,
     /// Those that can be keepers, in the order of their names.
     standing: Vec<Standing>,
     /// The number of `standing` that were asked to be keepers.
@@ -124,8 +116,6 @@ pub struct Keepers<'a> {
     nodes: Vec<String>,
     /// The agents of `nodes`; or why they are asked nothing more.
     agents: Vec<Result<Agent, String>>,
-    /// How long each of them was waited for.
-    waited: Vec<Duration>,
     interrupts: &'a Interrupts,
 }
 
@@ -148,23 +138,34 @@ pub fn enter_of(
 impl<'a> Keepers<'a> {
     /// Connects to the first standing agents that answer.
     pub fn open(access: &'a Access, interrupts: &'a Interrupts) -> Result<Self, Failure> {
-        Self::among(access.standing().to_vec(), access, interrupts)
+        Self::among(access.standing().to_vec(), access, access.patience(), interrupts)
+    }
+
+    /// Connects as [`open`](Self::open) does, with patience that is not that of the command: nobody
+    /// waits for what is done in the background.
+    pub fn open_in_background(
+        access: &'a Access,
+        patience: &'a NamesPatience,
+        interrupts: &'a Interrupts,
+    ) -> Result<Self, Failure> {
+        Self::among(access.standing().to_vec(), access, patience, interrupts)
     }
 
     /// Connects to the first of `standing` that answer.
     fn among(
         standing: Vec<Standing>,
         access: &'a Access,
+        patience: &'a NamesPatience,
         interrupts: &'a Interrupts,
     ) -> Result<Self, Failure> {
         let mut keepers = Self {
             access,
+            patience,
             standing,
             tried: 0,
             unreached: Vec::new(),
             nodes: Vec::new(),
             agents: Vec::new(),
-            waited: Vec::new(),
             interrupts,
         };
         while keepers.agents.len() < KEEPERS && keepers.tried < keepers.standing.len() {
@@ -182,17 +183,13 @@ impl<'a> Keepers<'a> {
         let next = &self.standing[self.tried..];
         let next = &next[..count.min(next.len())];
         let connected =
-            at_once(next, ASKED, |record| match self.access.why_left_out(&record.name) {
-                Some(reason) => Err(reason),
-                None => record.connect(self.access.keys()).map_err(|error| error.to_string()),
-            });
+            at_once(next, ASKED, |record| connected(record, self.access, self.patience));
         for (record, agent) in next.iter().zip(connected) {
             let node = record.name.clone();
             match agent {
                 Ok(agent) => {
                     self.nodes.push(node);
                     self.agents.push(Ok(agent));
-                    self.waited.push(Duration::ZERO);
                 }
                 Err(reason) => self.unreached.push(NotKeeping { node, reason }),
             }
@@ -370,7 +367,8 @@ impl<'a> Keepers<'a> {
         }
         let found = self.all(None)?;
         let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
-        let Ok(mut next) = Self::among(left.collect(), self.access, self.interrupts) else {
+        let Ok(mut next) = Self::among(left.collect(), self.access, self.patience, self.interrupts)
+        else {
             return Ok(());
         };
         let mut untold = Vec::new();
@@ -437,31 +435,26 @@ impl<'a> Keepers<'a> {
     ) -> Result<Vec<(usize, Answer)>, Failure> {
         let mut numbers = Vec::new();
         let mut asked = Vec::new();
-        let mut was_open = Vec::new();
         let mut all = BTreeMap::new();
         for (number, agent) in std::mem::take(&mut self.agents).into_iter().enumerate() {
             if chosen(number) {
                 numbers.push(number);
-                was_open.push(agent.is_ok());
-                asked.push(agent);
+                asked.push(AskedAgent { node: self.nodes[number].clone(), agent });
             } else {
                 all.insert(number, agent);
             }
         }
         let records = Some(self.access.records());
-        let answered = ask_records(asked, order, manifest, records, Some(self.interrupts));
-        let answered = answered.or_nothing("asking the agents that keep names")?;
+        let question = NamesQuestion { order, pieces: manifest, records };
+        let replies = ask_names(asked, question, self.patience, Some(self.interrupts));
+        let replies = replies.or_nothing("asking the agents that keep names")?;
         let mut answers = Vec::new();
-        for (at, reply) in answered.into_iter().enumerate() {
-            let number = numbers[at];
-            let left_out = self.left_out(number, &reply, manifest.len());
-            if let (Some(reason), true) = (&left_out, was_open[at]) {
+        for (number, reply) in numbers.into_iter().zip(replies) {
+            if let (Err(reason), true) = (&reply.agent, reply.is_newly_left_out) {
                 let node = &self.nodes[number];
-                if self.access.leave_out(node, reason) {
-                    garland_terminal::errln!("names: {node} is asked nothing more: {reason}");
-                }
+                garland_terminal::errln!("names: {node} is asked nothing more: {reason}");
             }
-            all.insert(number, left_out.map_or(reply.agent, Err));
+            all.insert(number, reply.agent);
             answers.push((number, reply.answer));
         }
         self.agents = all.into_values().collect();
@@ -470,30 +463,16 @@ impl<'a> Keepers<'a> {
         }
         Ok(answers)
     }
+}
 
-    /// Returns why a keeper is asked nothing more after this reply; `None` if it is. One that is
-    /// late once is not waited for again, nor is one that takes its time with each answer.
-    fn left_out(&mut self, number: usize, reply: &KeeperReply, sent: usize) -> Option<String> {
-        if self.interrupts.have_come() {
-            return reply.agent.as_ref().err().cloned();
-        }
-        let received = reply.answer.as_ref().map_or(0, |answer| answer.manifest.len());
-        let moved = Duration::from_millis((sent + received) as u64 * 1000 / MANIFEST_RATE);
-        if reply.took > PROMPT + moved {
-            self.waited[number] += reply.took;
-        }
-        match (&reply.agent, &reply.answer) {
-            (Err(reason), _) => Some(reason.clone()),
-            (Ok(_), Err(reason)) if reply.is_gone || reply.took >= WAITED_MAX => {
-                Some(reason.clone())
-            }
-            (Ok(_), _) if self.waited[number] >= WAITED_MAX => {
-                let seconds = WAITED_MAX.as_secs();
-                Some(format!("its answers took more than {seconds} s together"))
-            }
-            (Ok(_), _) => None,
-        }
-    }
+/// Connects to a standing agent, unless the command asks it nothing more.
+fn connected(
+    record: &Standing,
+    access: &Access,
+    patience: &NamesPatience,
+) -> Result<Agent, String> {
+    let connect = || record.connect(access.keys()).map_err(|error| error.to_string());
+    patience.wait(&record.name, connect)
 }
 
 /// Says what is wrong with names, the first ones of many.
@@ -516,15 +495,18 @@ pub fn digest(
     let agents = at_once(nodes, ASKED, |node| {
         let record = access.standing().iter().find(|record| record.name == node.name);
         let record = record.ok_or("it has no standing agent: start it with `garland up`")?;
-        record.connect(access.keys()).map_err(|error| error.to_string())
+        connected(record, access, access.patience())
     });
+    let named = nodes.iter().zip(agents);
+    let asked = named.map(|(node, agent)| AskedAgent { node: node.name.clone(), agent });
     let order = NamesOrder::Digest(path.to_vec());
-    let asked = ask_names(agents, &order, &[], Some(interrupts));
-    let asked = asked.or_nothing("reading the content on nodes")?;
+    let question = NamesQuestion::new(&order);
+    let replies = ask_names(asked.collect(), question, access.patience(), Some(interrupts));
+    let replies = replies.or_nothing("reading the content on nodes")?;
     if interrupts.have_come() {
         return Err(Failure::interrupted("reading the content on nodes"));
     }
-    Ok(asked.into_iter().map(|(_, answer)| answer).collect())
+    Ok(replies.into_iter().map(|reply| reply.answer).collect())
 }
 
 /// Has the agents of the nodes in `holders` serve the content of an entry from the paths there, or
@@ -545,12 +527,14 @@ pub fn register(
     let register = |holder: &NameHolder| -> Result<(), String> {
         let record = access.standing().iter().find(|record| record.name == holder.node);
         let record = record.ok_or("it has no standing agent")?;
-        let agent = record.connect(access.keys()).map_err(|error| error.to_string());
-        let (record, path) = (Box::new(entry.record.clone()), holder.path.clone());
-        let order = NamesOrder::Register { record, path };
-        let asked = ask_names(vec![agent], &order, manifest, Some(interrupts));
-        let answers = asked.map_err(|error| error.to_string())?;
-        answers.into_iter().try_for_each(|(_, answer)| answer.map(drop))
+        let agent = connected(record, access, access.patience());
+        let asked = vec![AskedAgent { node: holder.node.clone(), agent }];
+        let path = holder.path.clone();
+        let order = NamesOrder::Register { record: Box::new(entry.record.clone()), path };
+        let question = NamesQuestion { order: &order, pieces: manifest, records: None };
+        let replies = ask_names(asked, question, access.patience(), Some(interrupts));
+        let replies = replies.map_err(|error| error.to_string())?;
+        replies.into_iter().try_for_each(|reply| reply.answer.map(drop))
     };
     let registered = at_once(holders, ASKED, register);
     if interrupts.have_come() {

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use garland_commands::cluster_key::{self, MemberKeys};
 use garland_commands::cp::elsewhere;
+use garland_control::NamesPatience;
 use garland_copy::overtime::Overtime;
 use garland_copy::place;
 use garland_core::cluster::Node;
@@ -79,7 +80,7 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
     access.signer()?;
     drop(Keepers::open(&access, &interrupts)?);
-    begin_names(&places, lab.as_ref().map(Lab::name))?;
+    begin_names(&places, lab.as_ref().map(Lab::name), access.patience())?;
     phases.end("set-up");
     let content = match &nodes {
         Some(place::Target { nodes, path }) => {
@@ -117,12 +118,16 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
 }
 
 /// Tells agents who the members are if this is the first name.
-fn begin_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
+fn begin_names(
+    places: &Places,
+    lab: Option<&str>,
+    patience: &NamesPatience,
+) -> Result<(), Failure> {
     if !cluster_key::names_are_used(places, lab)? {
         let records = RecordDir::open(places, lab)?;
         cluster_key::use_names(places, lab)?;
         // Who cannot be told is printed, and reads no names until the next `garland up`.
-        let _ = cluster_key::hand_out(places, &records, MemberKeys::Present, |_| true)?;
+        let _ = cluster_key::hand_out(places, &records, MemberKeys::Present, patience, |_| true)?;
     }
     Ok(())
 }
@@ -202,7 +207,13 @@ fn on_nodes(nodes: &[Node], base: &[u8], read: Vec<Answer>) -> Result<Content, F
 /// Reads the content on this machine.
 fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Content, Failure> {
     let (records, stop) = (places.records(), AtomicBool::new(false));
-    let reader = ManifestReader { root: &Root::Free, records: &records, disk: None, stop: &stop };
+    let reader = ManifestReader {
+        root: &Root::Free,
+        records: &records,
+        disk: None,
+        stop: &stop,
+        progress: &|| (),
+    };
     let overtime = Overtime::watch("reading the content", interrupts)?;
     let (path, manifest) = reader.read(path).map_err(Failure::nothing)?;
     overtime.end();

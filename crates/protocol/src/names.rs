@@ -181,8 +181,8 @@ pub enum NamesOrder {
     /// Keep this entry in place of any older one. Unless the manifest of its root is here already, it was
     /// sent before. A record that this key did not make does not count. Answered by `Kept`, or by `End` with the error.
     Keep(Box<NameEntry>, RecordKey),
-    /// Make the manifest of the file or directory with this path (raw bytes). Answered by `Path` and `Piece`, or by
-    /// `End` with the error.
+    /// Make the manifest of the file or directory with this path (raw bytes). Answered by `Reading` while that takes,
+    /// `Path` and `Piece`, or by `End` with the error.
     Digest(Vec<u8>),
     /// Report where a copy to `path` has put the file or directory `base`. Answered by `Path`, or by `End` with the
     /// error.
@@ -233,6 +233,8 @@ pub enum NamesEvent {
     Path(Vec<u8>),
     /// A piece of a manifest, and whether more follow.
     Piece(Vec<u8>, bool),
+    /// The agent has read more of what it makes a manifest of, since it last said so.
+    Reading,
     /// The public key with which the node reads names and contents.
     Key(ShownKey),
     /// The record of the name that is valid at this agent after `Keep`: the one that was sent, or a newer one.

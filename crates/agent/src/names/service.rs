@@ -1,5 +1,6 @@
 //! The orders of a controller about names.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,6 +23,9 @@ use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::session::Session;
+
+/// The interval in nanoseconds at which a controller is told that files are read for it.
+const READING_TOLD_NS: u64 = 1_000_000_000;
 
 /// Obeys the orders of one controller about names. What it reads for it ends when this is dropped.
 pub struct NamesService {
@@ -97,7 +101,15 @@ fn execute(
         }
         NamesOrder::Digest(path) => {
             let (records, disk) = (&agent.config.records, agent.disk.as_deref());
-            let reader = ManifestReader { root: &agent.root, records, disk, stop };
+            let told_ns = Cell::new(clock::now_ns());
+            let progress = || {
+                if clock::until(told_ns.get() + READING_TOLD_NS).is_zero() {
+                    told_ns.set(clock::now_ns());
+                    send(session, NamesEvent::Reading);
+                }
+            };
+            let reader =
+                ManifestReader { root: &agent.root, records, disk, stop, progress: &progress };
             let (real, manifest) = reader.read(Path::new(OsStr::from_bytes(&path)))?;
             send(session, NamesEvent::Path(real));
             pieces(session, &manifest.encode()?.0);

@@ -4,9 +4,32 @@ use super::*;
 use crate::tests::Scratch;
 
 fn read(root: &Root, path: &str) -> Result<(Vec<u8>, NameManifest), String> {
+    read_with(root, path, &|| ())
+}
+
+fn read_with(
+    root: &Root,
+    path: &str,
+    progress: &dyn Fn(),
+) -> Result<(Vec<u8>, NameManifest), String> {
     let records = Records::default();
     let stop = AtomicBool::new(false);
-    ManifestReader { root, records: &records, disk: None, stop: &stop }.read(Path::new(path))
+    let reader = ManifestReader { root, records: &records, disk: None, stop: &stop, progress };
+    reader.read(Path::new(path))
+}
+
+#[test]
+fn whoever_waits_for_a_manifest_is_told_of_each_file_and_block() {
+    let scratch = Scratch::new("manifest-progress");
+    fs::create_dir_all(scratch.join("d")).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(scratch.join("d").join(name), vec![7; 100_000]).unwrap();
+    }
+    let root = Root::confined(&scratch.join("")).unwrap();
+    let told = std::cell::Cell::new(0);
+    let (_, manifest) = read_with(&root, "d", &|| told.set(told.get() + 1)).unwrap();
+    let blocks: usize = manifest.files.iter().map(|file| file.digests.len()).sum();
+    assert!(told.get() >= manifest.files.len() + blocks, "{}", told.get());
 }
 
 #[test]

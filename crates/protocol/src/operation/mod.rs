@@ -24,7 +24,7 @@ pub use disk::{DiskCourse, DiskEnd, DiskNode};
 pub use examine::examine;
 pub use interface::{AgentEvent, Operation, Orders};
 pub use meetings::{MeetingKeys, MeetingRound, Pair, PairEnd};
-pub use names::{NamesAnswer, names};
+pub use names::{NAMES_PATIENCE, NamesAnswer, names};
 pub use query::{Answers, Query};
 pub use rest::Rest;
 pub use shared_reads::SharedDigests;

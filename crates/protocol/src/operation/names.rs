@@ -13,9 +13,9 @@ use crate::names::{
 use crate::record_key::RecordKey;
 use crate::{FromAgent, ShownKey, ToAgent};
 
-/// Timeout for an order about the list of names: a disk may have to spin up. Reading files to publish them has no
-/// timeout.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an agent may take to answer an order about names: a disk may have to spin up. It may take
+/// any time to read files that are published, but not be silent for longer while it reads.
+pub const NAMES_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an agent has answered so far about names.
 #[derive(Clone, Debug, Default)]
@@ -70,15 +70,17 @@ struct Verified {
     known: HashMap<String, NameRecord>,
 }
 
-/// Sends `order` to `count` nodes; before it, the pieces of `manifest`, if the order is to keep an entry with it.
-/// Records count only if they are signed by `records`; without it, none do.
+/// Sends `order` to nodes, one for each of `limits`, the times in which they must answer; before it, the pieces of
+/// `manifest`, if the order is to keep an entry with it. Records count only if they are signed by `records`; without it,
+/// none do.
 #[must_use]
 pub fn names(
-    count: usize,
+    limits: &[Duration],
     order: &NamesOrder,
     manifest: &[u8],
     records: Option<&RecordKey>,
 ) -> Query<'static, NamesAnswer> {
+    let count = limits.len();
     let pieces = manifest.chunks(MANIFEST_PIECE_MAX);
     let pieces: Vec<_> =
         pieces.map(|piece| ToAgent::Names(NamesOrder::Piece(piece.to_vec(), true))).collect();
@@ -87,17 +89,30 @@ pub fn names(
         pieces.clone().into_iter().chain([order]).map(move |order| (node, order))
     };
     let orders: Vec<_> = (0..count).flat_map(all).collect();
-    let late = format!("its list of names did not answer within {} s", PATIENCE.as_secs());
-    let patience = !matches!(order, NamesOrder::Digest(_));
+    let seconds = NAMES_PATIENCE.as_secs();
+    let reads = matches!(order, NamesOrder::Digest(_));
+    let late = match reads {
+        true => format!("it has read nothing for {seconds} s"),
+        false => format!("its answers about names took more than {seconds} s"),
+    };
     let wanted = Wanted::from(order);
     let mut verified = Verified { key: records.copied(), known: HashMap::new() };
     let mut answers: Vec<Answering> = (0..count).map(|_| Answering::default()).collect();
-    Query::new(orders, patience.then_some((PATIENCE, late)), move |node, message| {
+    let query = Query::new(orders, Some((NAMES_PATIENCE, late)), move |node, message| {
         let (FromAgent::Names(event), Some(answering)) = (message, answers.get_mut(node)) else {
             return None;
         };
         answering.take(event, &wanted, &mut verified)
-    })
+    });
+    let query = query.with_limits(limits);
+    if reads { query.limiting_silence(is_of_reading) } else { query }
+}
+
+/// Returns whether a message shows that an agent reads files to publish them, or tells what it has
+/// read.
+fn is_of_reading(message: &FromAgent) -> bool {
+    let FromAgent::Names(event) = message else { return false };
+    matches!(event, NamesEvent::Reading | NamesEvent::Path(_) | NamesEvent::Piece(..))
 }
 
 impl From<&NamesOrder> for Wanted {
@@ -149,12 +164,14 @@ impl Answering {
                 self.answer.key = Some(key);
                 Ok(false)
             }
+            NamesEvent::Reading if matches!(wanted, Wanted::Digests) => Ok(false),
             // An agent's reason is shown among this program's own lines.
             NamesEvent::End(result) => {
                 result.map(|()| true).map_err(|reason| printable::line(&reason))
             }
             NamesEvent::Path(_)
             | NamesEvent::Piece(..)
+            | NamesEvent::Reading
             | NamesEvent::Kept(_)
             | NamesEvent::Key(_) => Err("its answer is one to another order".to_owned()),
         };

@@ -1,6 +1,6 @@
 //! Sends an order to each of several nodes, and collects one answer of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::interface::{AgentEvent, Operation, Orders};
@@ -20,8 +20,14 @@ pub struct Query<'a, T> {
     answers: Answers<T>,
     /// How long nodes may take to answer, and the error for nodes that take longer.
     patience: Option<(Duration, String)>,
-    /// The time by which nodes must answer, in monotonic nanoseconds.
-    deadline_ns: u64,
+    /// How long each node may take, by its index, if they do not all have the same time.
+    limits: Vec<Duration>,
+    /// Whether a message shows that a node works, and gives it its time once more.
+    shows_work: fn(&FromAgent) -> bool,
+    /// The time by which each node must answer, in monotonic nanoseconds.
+    deadlines_ns: BTreeMap<usize, u64>,
+    /// The nodes that did not answer in time.
+    late: BTreeSet<usize>,
 }
 
 impl<'a, T> Query<'a, T> {
@@ -34,13 +40,49 @@ impl<'a, T> Query<'a, T> {
     ) -> Self {
         let orders: Vec<_> = orders.into_iter().collect();
         let answers = orders.iter().map(|(node, _)| (*node, None)).collect();
-        Self { orders, answer: Box::new(answer), answers, patience, deadline_ns: u64::MAX }
+        Self {
+            orders,
+            answer: Box::new(answer),
+            answers,
+            patience,
+            limits: Vec::new(),
+            shows_work: |_| false,
+            deadlines_ns: BTreeMap::new(),
+            late: BTreeSet::new(),
+        }
+    }
+
+    /// Gives each node a time of its own to answer, in the order of nodes.
+    #[must_use]
+    pub fn with_limits(self, limits: &[Duration]) -> Self {
+        Self { limits: limits.to_vec(), ..self }
+    }
+
+    /// Has the time of a node begin again with each message for which `shows_work` is true: what it
+    /// was asked for may take long, and only its silence is limited.
+    #[must_use]
+    pub fn limiting_silence(self, shows_work: fn(&FromAgent) -> bool) -> Self {
+        Self { shows_work, ..self }
+    }
+
+    /// Returns the time by which a node must answer, or show that it works, from `now_ns` on.
+    fn deadline_ns(&self, node: usize, now_ns: u64) -> u64 {
+        let same = self.patience.as_ref().map(|(time, _)| *time);
+        let time = self.limits.get(node).copied().or(same);
+        let time = time.and_then(|time| u64::try_from(time.as_nanos()).ok());
+        now_ns.saturating_add(time.unwrap_or(u64::MAX))
     }
 
     /// Returns whether a node has answered, or can no longer answer.
     #[must_use]
     pub fn has_answered(&self, node: usize) -> bool {
         self.answers.get(&node).is_some_and(Option::is_some)
+    }
+
+    /// Returns whether the time of a node was over before it answered.
+    #[must_use]
+    pub fn was_late(&self, node: usize) -> bool {
+        self.late.contains(&node)
     }
 
     /// Returns the answers so far.
@@ -52,12 +94,15 @@ impl<'a, T> Query<'a, T> {
 
 impl<T> Operation for Query<'_, T> {
     fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
-        let patience = self.patience.as_ref().map_or(u128::MAX, |(time, _)| time.as_nanos());
-        self.deadline_ns = now_ns.saturating_add(u64::try_from(patience).unwrap_or(u64::MAX));
+        let deadlines = self.answers.keys().map(|node| (*node, self.deadline_ns(*node, now_ns)));
+        self.deadlines_ns = deadlines.collect();
         self.orders.drain(..).for_each(|(node, order)| orders.send(node, order));
     }
 
-    fn handle(&mut self, _: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        if matches!(&event, AgentEvent::Message(message) if (self.shows_work)(message)) {
+            let _ = self.deadlines_ns.insert(node, self.deadline_ns(node, now_ns));
+        }
         let result = match event {
             AgentEvent::Message(message) => (self.answer)(node, message),
             AgentEvent::Lost(reason) => Some(Err(reason)),
@@ -68,9 +113,13 @@ impl<T> Operation for Query<'_, T> {
     }
 
     fn tick(&mut self, now_ns: u64, _: &mut Orders) {
-        if let Some((_, late)) = self.patience.as_ref().filter(|_| now_ns > self.deadline_ns) {
-            let answers = self.answers.values_mut();
-            answers.filter(|it| it.is_none()).for_each(|it| *it = Some(Err(late.clone())));
+        let Some((_, late)) = self.patience.as_ref() else { return };
+        for (node, answer) in &mut self.answers {
+            let is_late = self.deadlines_ns.get(node).is_some_and(|deadline| now_ns > *deadline);
+            if answer.is_none() && is_late {
+                *answer = Some(Err(late.clone()));
+                let _ = self.late.insert(*node);
+            }
         }
     }
 

@@ -10,7 +10,8 @@ struct Request(Query<'static, NamesAnswer>);
 
 impl Request {
     fn new(nodes: usize, order: &NamesOrder) -> Self {
-        let mut query = names(nodes, order, &[], Some(&RecordKey::of(&KEY)));
+        let limits = vec![NAMES_PATIENCE; nodes];
+        let mut query = names(&limits, order, &[], Some(&RecordKey::of(&KEY)));
         query.begin(0, &mut Orders::default());
         Self(query)
     }
@@ -75,7 +76,7 @@ fn hosts_and_addresses_that_a_keeper_adds_to_a_record_do_not_count() {
 #[test]
 fn a_manifest_goes_before_the_entry_that_it_belongs_to() {
     let order = NamesOrder::Find(None);
-    let mut query = names(1, &order, &[7; MANIFEST_PIECE_MAX + 1], None);
+    let mut query = names(&[NAMES_PATIENCE], &order, &[7; MANIFEST_PIECE_MAX + 1], None);
     let mut orders = Orders::default();
     query.begin(0, &mut orders);
     let sent = orders.take();
@@ -158,4 +159,52 @@ fn only_a_record_of_the_controller_is_told_to_be_valid() {
         let kept = asked.answers().remove(0).expect("it has answered").kept;
         assert_eq!(kept, is_taken.then(|| record(&KEY)));
     }
+}
+
+/// A second in nanoseconds.
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn an_agent_that_reads_for_long_is_waited_for_and_one_that_only_lives_is_not() {
+    let order = NamesOrder::Digest(b"x".to_vec());
+    let mut asked = Request::new(3, &order);
+    let mut orders = Orders::default();
+    for second in 1..=90 {
+        let now_ns = second * SECOND_NS;
+        let tell = |query: &mut Query<'static, NamesAnswer>, node, message| {
+            query.handle(now_ns, node, AgentEvent::Message(message), &mut Orders::default());
+        };
+        // The first one reads, the second one says that it lives, and the third one stops.
+        tell(&mut asked.0, 0, FromAgent::Names(NamesEvent::Reading));
+        tell(&mut asked.0, 1, FromAgent::Heartbeat(Vec::new()));
+        if second <= 20 {
+            tell(&mut asked.0, 2, FromAgent::Names(NamesEvent::Reading));
+        }
+        asked.0.tick(now_ns, &mut orders);
+        let answered = [0, 1, 2].map(|node| asked.0.has_answered(node));
+        assert_eq!(answered, [false, second > 30, second > 50], "after {second} s");
+    }
+    asked.say(0, NamesEvent::Path(b"x".to_vec()));
+    asked.say(0, NamesEvent::Piece(vec![1], false));
+    let answers = asked.answers();
+    let manifest = answers[0].as_ref().map(|answer| answer.manifest.as_slice());
+    assert_eq!(manifest, Ok(&[1][..]));
+    let why = answers[1].as_ref().expect_err("it is silent");
+    assert_eq!(why, "it has read nothing for 30 s");
+    assert_eq!(answers[2].as_ref().expect_err("it stopped"), why);
+}
+
+#[test]
+fn each_agent_has_the_time_that_is_left_for_it() {
+    let limits = [10, 0, 30].map(Duration::from_secs);
+    let mut query = names(&limits, &NamesOrder::Find(None), &[], None);
+    let mut orders = Orders::default();
+    query.begin(0, &mut orders);
+    // To say that it reads is no answer to this order.
+    let reading = || AgentEvent::Message(FromAgent::Names(NamesEvent::Reading));
+    query.handle(SECOND_NS, 2, reading(), &mut orders);
+    query.tick(SECOND_NS, &mut orders);
+    assert_eq!([0, 1, 2].map(|node| query.has_answered(node)), [false, true, true]);
+    query.tick(11 * SECOND_NS, &mut orders);
+    assert!(query.is_over());
 }
