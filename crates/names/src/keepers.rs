@@ -402,7 +402,7 @@ impl<'a> Keepers<'a> {
     }
 
     /// Tells the keepers that `holder` fetches the content of an entry. Returns those that began before it, in order,
-    /// as the first keeper knows them.
+    /// as most keepers know them ([`records::fetching`]).
     pub fn fetch(
         &mut self,
         entry: &NameEntry,
@@ -411,13 +411,16 @@ impl<'a> Keepers<'a> {
         let Some(content) = entry.record.content() else { return Ok(Vec::new()) };
         let name = entry.record.name().to_owned();
         let answers = self.ask(&NamesOrder::Fetch(name, content.root, holder.clone()), &[])?;
-        let mut entries =
-            answers.into_iter().flatten().flat_map(|answer| answer.entries.into_values());
-        let found = entries.find(|it| it.record == entry.record);
-        let mut before = found.map(|it| it.holders).unwrap_or_default();
+        let mut lists = Vec::new();
+        for told in answers.iter().flatten().flat_map(|answer| answer.entries.values()) {
+            if told.record == entry.record {
+                lists.push(told.holders.as_slice());
+            }
+        }
+        let before = records::fetching(&lists);
         // Nobody follows what a keeper may have invented.
-        before.retain(|holder| self.knows(&holder.node));
-        Ok(before)
+        let known = before.into_iter().filter(|holder| self.knows(&holder.node));
+        Ok(known.cloned().collect())
     }
 
     /// Sends an order to all keepers. Returns their answers, in order.

@@ -1,5 +1,6 @@
 //! What the answers of several keepers say about records: values without channels and clocks.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use garland_protocol::operation::NamesAnswer;
@@ -75,6 +76,28 @@ fn merged(equal: &[&NameEntry], known: impl Fn(&str) -> bool) -> NameEntry {
         }
     }
     NameEntry { record: equal[0].record.clone(), holders }
+}
+
+/// Returns the nodes that fetch a content, as most keepers know them, the one that began last at the
+/// end. Each of `lists` is in the order in which nodes told one keeper. What counts of a node is the
+/// place in the middle of those that the keepers give it, counted from the end, and a keeper that
+/// does not name it gives it none: so one of three keepers neither adds nor removes a node that the
+/// other two name, nor moves it beyond the places that these give it.
+pub fn fetching<'a>(lists: &[&'a [NameHolder]]) -> Vec<&'a NameHolder> {
+    let place = |list: &[NameHolder], node: &NameHolder| {
+        list.iter().rev().position(|it| it == node).unwrap_or(usize::MAX)
+    };
+    let mut nodes: Vec<(usize, &NameHolder)> = Vec::new();
+    for node in lists.iter().flat_map(|list| list.iter()) {
+        let mut places: Vec<usize> = lists.iter().map(|list| place(list, node)).collect();
+        places.sort_unstable();
+        let middle = places[places.len() / 2];
+        if middle != usize::MAX && !nodes.contains(&(middle, node)) {
+            nodes.push((middle, node));
+        }
+    }
+    nodes.sort_by_key(|(place, holder)| (Reverse(*place), &holder.node, &holder.path));
+    nodes.into_iter().map(|(_, holder)| holder).collect()
 }
 
 /// Returns whether a keeper has answered and lacks the record of `entry`.

@@ -491,3 +491,54 @@ fn a_keeper_that_invents_holders_leaves_room_for_those_of_the_others() {
     let truly = merged([&false_ones, &answer(full)]);
     assert_eq!(truly.iter().filter(|node| !node.starts_with("nx")).count(), HOLDERS_MAX / 2);
 }
+
+/// Returns holders with these names, one for each letter.
+fn fetchers(names: &str) -> Vec<NameHolder> {
+    let holder = |name: char| NameHolder {
+        node: name.to_string(),
+        kind: HolderKind::Node,
+        path: b"x".to_vec(),
+    };
+    names.chars().map(holder).collect()
+}
+
+/// Returns the nodes that fetch a content if the keepers tell these lists, one letter for each.
+fn fetching_by(lists: &[&str]) -> String {
+    let lists: Vec<Vec<NameHolder>> = lists.iter().map(|names| fetchers(names)).collect();
+    let lists: Vec<&[NameHolder]> = lists.iter().map(Vec::as_slice).collect();
+    fetching(&lists).into_iter().map(|holder| holder.node.as_str()).collect()
+}
+
+#[test]
+fn no_keeper_alone_decides_whom_a_node_follows() {
+    assert_eq!(fetching_by(&["abc", "abc", "abc"]), "abc");
+    // Whatever one says, in whichever place it answers: nodes that only it names are not followed,
+    // and those that the others name in one order stay there.
+    for lie in ["", "x", "xyz", "cba", "abcx", "xabc", "ccc", "cab", "bxxxxxxxxa"] {
+        for at in 0..3 {
+            let mut lists = vec!["abc", "abc"];
+            lists.insert(at, lie);
+            assert_eq!(fetching_by(&lists), "abc", "{lie} at {at}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_told_not_all_keepers_yet_is_followed_as_most_know_it() {
+    assert_eq!(fetching_by(&["ab", "abc", "abc"]), "abc");
+    assert_eq!(fetching_by(&["ab", "ab", "abc"]), "ab", "one alone may have invented it");
+    assert_eq!(fetching_by(&["bac", "abc", "abc"]), "abc");
+    assert_eq!(fetching_by(&["ab", "ba"]), "ab", "an order that neither of the two chooses");
+    assert_eq!(fetching_by(&["ab", "b"]), "b");
+    assert_eq!(fetching_by(&["ba"]), "ba", "there is no other keeper");
+    assert_eq!(fetching_by(&[]), "");
+}
+
+#[test]
+fn a_place_that_one_keeper_invents_for_a_node_does_not_count() {
+    let honest = fetchers("ab");
+    let mut lie = fetchers("ab");
+    lie[1].path = b"elsewhere".to_vec();
+    let told = fetching(&[&lie, &honest, &honest]);
+    assert_eq!(told, honest.iter().collect::<Vec<_>>());
+}
