@@ -28,6 +28,10 @@ use crate::copy::{Agent, CopyJob, CopySession, Ends, Pipeline};
 /// Timeout for connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// The time in nanoseconds after which a transfer is given up in which no byte moves: its job goes to
+/// another node. A very slow disk finishes a call in this time.
+const IDLE_NS: u64 = 120_000_000_000;
+
 /// Copies files between this machine and nodes.
 pub struct Stager {
     keys: KeyPair,
@@ -232,7 +236,7 @@ fn job(plan: &Plan, ends: Ends) -> CopyJob<'_> {
         packing: Packing::None,
         congestion: tcp::PREFERRED.map(str::to_owned).to_vec(),
         transport: Transport::Tcp,
-        policy: Policy::for_nodes(1),
+        policy: Policy::for_nodes(1).with_idle_after(IDLE_NS),
         late: None,
         tracing: None,
         injections: Vec::new(),

@@ -51,7 +51,7 @@ impl TimeLimits {
             let limit_ns = match job.step {
                 JobStep::Make => Self::MAKE_NS,
                 JobStep::Leave => Self::LEAVE_NS,
-                // A copy has limits of its own, and a job the one that its user has set.
+                // A copy ends if no byte moves for too long (`Policy::idle_after_ns`), and a job the one that its user has set.
                 JobStep::Stage(_) | JobStep::Run => continue,
             };
             job.unanswered_ns = job.unanswered_ns.saturating_add(passed_ns);

@@ -10,6 +10,8 @@ mod event;
 mod faults;
 mod gather;
 mod hops;
+mod idle;
+mod idleness;
 mod joining;
 mod lane;
 mod liveness;
@@ -32,6 +34,7 @@ use self::admission::Admission;
 pub use self::event::{HeadEvent, HeadOrder};
 use self::faults::Faults;
 pub use self::faults::{BadFrame, Fault};
+use self::idleness::Idleness;
 use self::lane::LaneState;
 use self::liveness::{Liveness, Silent};
 pub use self::milestones::Moments;
@@ -73,6 +76,8 @@ pub struct Head {
     roots: Vec<[u8; 32]>,
     faults: Faults,
     liveness: Liveness,
+    /// How long nothing has moved.
+    idleness: Idleness,
     admission: Admission,
     milestones: Milestones,
     /// The time after which agents that were ordered to close the copy are no longer awaited, in
@@ -128,6 +133,7 @@ impl Head {
             roots: Vec::new(),
             faults: Faults::default(),
             liveness,
+            idleness: Idleness::new(now),
             admission: Admission::default(),
             milestones: Milestones::new(receivers),
             closing_until: None,
@@ -294,7 +300,10 @@ impl Head {
                 self.give_up("interrupted");
             }
             // Time during which the head was suspended does not count as silence of nodes.
-            HeadEvent::Slept(ns) => self.liveness.excuse(ns),
+            HeadEvent::Slept(ns) => {
+                self.liveness.excuse(ns);
+                self.idleness.excuse(ns);
+            }
             HeadEvent::Tick => self.tick(now),
             HeadEvent::Close => self.close(now),
         }
@@ -462,6 +471,7 @@ impl Head {
             let reason = liveness::silence(ns) + &word;
             self.take_out(id, NodeState::Dead(reason));
         }
+        self.judge_idleness(now);
         for lane in 0..self.lanes.len() {
             self.retry_links(now, lane);
         }

@@ -40,6 +40,9 @@ pub struct Policy {
     pub prepare: bool,
     /// The time in nanoseconds after which a node fails if a call on its disk makes no progress.
     pub stuck_after_ns: u64,
+    /// The time in nanoseconds after which the nodes of a copy are given up if no byte moves, although
+    /// they say that they live; `None` if the copy waits.
+    pub idle_after_ns: Option<u64>,
     /// The memory that the list of the parts of a tree which one node reports as absent may take,
     /// in bytes.
     pub absence_max: usize,
@@ -79,6 +82,7 @@ impl Policy {
             together: false,
             prepare: false,
             stuck_after_ns: STUCK_AFTER_NS,
+            idle_after_ns: None,
             absence_max: Absence::share_of(receivers),
         }
     }
@@ -101,6 +105,12 @@ impl Policy {
     #[must_use]
     pub fn with_stuck_after(self, stuck_after_ns: u64) -> Self {
         Self { stuck_after_ns, ..self }
+    }
+
+    /// Changes [`idle_after_ns`](Self::idle_after_ns).
+    #[must_use]
+    pub fn with_idle_after(self, idle_after_ns: u64) -> Self {
+        Self { idle_after_ns: Some(idle_after_ns), ..self }
     }
 
     /// Sets that every node gets its own part, so that no disk slows another node down.

@@ -1,0 +1,60 @@
+//! How long nothing has moved in a copy: a value without the head.
+
+/// How far a copy was when something last moved.
+#[derive(Debug, Default)]
+pub(super) struct Idleness {
+    moved: Moved,
+    /// When that was, in monotonic nanoseconds.
+    since: u64,
+}
+
+/// What shows that a copy goes on. It grows to a bound only, whatever nodes say, and how often they
+/// open a link anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// How far the nodes' states are, added up.
+    pub(super) ranks: u64,
+    /// The blocks that nodes have, as far as the copy has so many.
+    pub(super) held: u64,
+    /// The bytes that kernels of nodes have acknowledged to this machine.
+    pub(super) sent: u64,
+    /// The blocks that have come to this machine.
+    pub(super) received: u64,
+}
+
+impl Moved {
+    /// Returns the most of both.
+    fn max(self, other: Self) -> Self {
+        Self {
+            ranks: self.ranks.max(other.ranks),
+            held: self.held.max(other.held),
+            sent: self.sent.max(other.sent),
+            received: self.received.max(other.received),
+        }
+    }
+}
+
+impl Idleness {
+    /// Begins now.
+    pub(super) fn new(now: u64) -> Self {
+        Self { moved: Moved::default(), since: now }
+    }
+
+    /// Notes how far the copy is.
+    pub(super) fn note(&mut self, now: u64, moved: Moved) {
+        let most = moved.max(self.moved);
+        if most != self.moved {
+            *self = Self { moved: most, since: now };
+        }
+    }
+
+    /// Returns for how long nothing has moved, in nanoseconds.
+    pub(super) fn lasts_ns(&self, now: u64) -> u64 {
+        now.saturating_sub(self.since)
+    }
+
+    /// Excludes the last `ns` nanoseconds, in which this machine was suspended.
+    pub(super) fn excuse(&mut self, ns: u64) {
+        self.since = self.since.saturating_add(ns);
+    }
+}
