@@ -118,6 +118,8 @@ pub(super) struct Node {
     pub(super) detached: bool,
     /// Whether the node hangs in a call on its disk.
     pub(super) hangs: bool,
+    /// How long the node has hung in calls on which others may wait.
+    pub(super) hanging: Hanging,
     /// The rates of the node and of the others, if the node's link or machine slowed the others
     /// down.
     pub(super) slow: Option<Slow>,
@@ -142,6 +144,32 @@ impl Node {
         let disk = Disk { since: now, ..Disk::default() };
         let progress = Progress { since: now, ..Progress::default() };
         Self { reported: now, disk, progress, ..Self::default() }
+    }
+}
+
+/// How long a node has hung in calls on its disk on which others may wait.
+#[derive(Debug, Default)]
+pub(super) struct Hanging {
+    /// The time in calls that have ended, in nanoseconds.
+    before_ns: u64,
+    /// When the present call was first seen to hang, in monotonic nanoseconds.
+    since: Option<u64>,
+}
+
+impl Hanging {
+    /// Notes whether the node hangs now.
+    pub(super) fn note(&mut self, now: u64, hangs: bool) {
+        match (hangs, self.since) {
+            (true, None) => self.since = Some(now),
+            (false, Some(_)) => *self = Self { before_ns: self.total_ns(now), since: None },
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    /// Returns the time of all such calls until now, in nanoseconds.
+    pub(super) fn total_ns(&self, now: u64) -> u64 {
+        let present_ns = self.since.map_or(0, |since| now.saturating_sub(since));
+        self.before_ns.saturating_add(present_ns)
     }
 }
 

@@ -7,6 +7,9 @@ use crate::message::ToAgent;
 use crate::report::{PendingCall, Report};
 use garland_core::plan::{HEAD, NodeId};
 
+/// How many calls that hang for as long as a call may excuse a node in a copy.
+const EXCUSED_CALLS: u64 = 5;
+
 impl Head {
     /// Returns the call that a node hangs in, if any.
     #[must_use]
@@ -18,6 +21,9 @@ impl Head {
     /// Judges a node by the pending call of its last report. A node that hangs is detached or
     /// fails, depending on the policy; after `Policy::stuck_after_ns` it fails in any case.
     pub(super) fn judge_call(&mut self, id: NodeId) {
+        let hangs = self.hangs_in(id).is_some_and(PendingCall::holds_up);
+        let now = self.now;
+        self.nodes[id.index()].hanging.note(now, hangs);
         let node = &self.nodes[id.index()];
         let Some(call) = self.hangs_in(id).filter(|_| !node.left).cloned() else {
             self.nodes[id.index()].hangs = false;
@@ -53,9 +59,13 @@ impl Head {
     }
 
     /// Whether a node hangs in a call on its disk on which others may wait: they are fed past it,
-    /// or have to wait.
+    /// or have to wait. That excuses a node for a time only, all its calls together: it may say so
+    /// again and again.
     pub(super) fn is_held_up(&self, id: NodeId) -> bool {
+        let most_ns = self.policy.stuck_after_ns.saturating_mul(EXCUSED_CALLS);
+        let is_excused = |node: &Node| node.hanging.total_ns(self.now) < most_ns;
         self.hangs_in(id).is_some_and(PendingCall::holds_up)
+            && self.nodes.get(id.index()).is_some_and(is_excused)
     }
 
     fn reason_of(&self, call: &PendingCall) -> String {
@@ -87,5 +97,45 @@ impl Head {
                 self.feed_aside(lane, id);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::super::{HeadEvent, Policy};
+    use super::*;
+    use crate::copy_id::CopyId;
+    use crate::message::FromAgent;
+    use crate::report::DiskCall;
+    use garland_core::plan::{Layout, Plan};
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn hanging_again_and_again_excuses_a_node_for_a_bounded_time() {
+        let copy = CopyId([7; 16]);
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let plan = Plan::broadcast(Layout::fitting(16 << 20), &names, 1).expect("a plan");
+        let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 3];
+        let mut head = Head::new(copy, &plan, addresses, Policy::for_nodes(2), 0);
+        head.handle(0, HeadEvent::Begin);
+        let mut excused_s = 0;
+        for second in 1..=1000 {
+            // It hangs for 50 s, makes progress for a second, and hangs again.
+            let silent_ns = (second % 51) * SECOND_NS;
+            let call = PendingCall {
+                operation: DiskCall::Write,
+                path: "x".to_owned(),
+                silent_ns,
+                allowance_ns: 0,
+            };
+            let report = Report { pending: Some(call), ..Report::default() };
+            let heartbeat = FromAgent::Heartbeat(vec![(copy, report)]);
+            head.handle(second * SECOND_NS, HeadEvent::From(NodeId(1), heartbeat));
+            excused_s += u64::from(head.is_held_up(NodeId(1)));
+        }
+        assert!((250..=300).contains(&excused_s), "{excused_s} s");
     }
 }
