@@ -260,6 +260,7 @@ impl CopySource {
                     times: modified.filter(|_| spec.source.keeps_time),
                     fsync: spec.checks.fsync,
                     room: self.room(),
+                    grows: false,
                     force_device: spec.checks.forces_devices,
                 }
             }

@@ -34,6 +34,9 @@ pub enum Destination {
         /// The disk space that the file needs in bytes: less than the file's length if it has
         /// holes.
         room: u64,
+        /// Whether the file takes this space only as its bytes come: its length is the word of the
+        /// node that has it, which may send nothing.
+        grows: bool,
         /// Whether to write to a device at `path` even if the device is in use.
         force_device: bool,
     },
@@ -105,6 +108,9 @@ pub struct TreeLimits {
     pub top: Option<Vec<u8>>,
     /// Patterns of names that must not appear.
     pub excludes: Vec<Vec<u8>>,
+    /// Whether files take disk space only as their bytes come, as those of a node do whose word
+    /// their lengths are.
+    pub grows: bool,
 }
 
 /// A file or tree that a node sends, with its length and modification time when it was examined.

@@ -108,6 +108,7 @@ impl<'a> Here<'a> {
                 attributes: spec.source.keeps_attributes,
                 top: top.map(|name| name.as_bytes().to_vec()),
                 excludes: spec.source.raw_excludes(),
+                grows: true,
             },
         })
     }
@@ -133,6 +134,8 @@ impl<'a> Here<'a> {
             times: spec.source.keeps_time.then_some(modified),
             fsync: spec.checks.fsync,
             room: u64::MAX,
+            // Its length is the node's word.
+            grows: true,
             force_device: spec.checks.forces_devices,
         }
     }

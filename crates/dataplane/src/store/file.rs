@@ -36,6 +36,8 @@ pub struct Size {
     pub length: u64,
     /// The number of bytes that the file needs on the disk: fewer than `length` if it has holes.
     pub room: u64,
+    /// Whether the file takes its space only as its bytes come.
+    pub grows: bool,
 }
 
 /// Returns the write-back of a file; without a length it is a stream.
@@ -46,13 +48,14 @@ fn write_back(file: &File, length: u64, stable: bool) -> WriteBack {
 impl Size {
     /// Returns the size of a file without holes.
     pub fn whole(length: u64) -> Self {
-        Self { length, room: length }
+        Self { length, room: length, grows: false }
     }
 
-    /// Sets the length of `file`, and reserves space for it unless it has holes.
+    /// Sets the length of `file`, and reserves space for it unless it has holes or grows.
     fn give(self, file: &File) -> io::Result<()> {
         file.set_len(self.length)?;
-        if self.room == self.length { reserve(file, self.length) } else { Ok(()) }
+        let is_reserved = self.room == self.length && !self.grows;
+        if is_reserved { reserve(file, self.length) } else { Ok(()) }
     }
 }
 
@@ -512,6 +515,22 @@ mod tests {
             entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_length_that_is_only_claimed_takes_no_space_and_must_fit_all_the_same() {
+        let dir = Scratch::new("file-grows");
+        let root = Root::confined(&dir).unwrap();
+        let claimed = |length| Size { grows: true, ..Size::whole(length) };
+        let file = FileStore::create(&root, b"/x", b"x", "", claimed(64 << 20), "t1").unwrap();
+        let taken = |file: &FileStore| {
+            std::os::unix::fs::MetadataExt::blocks(&file.file().unwrap().metadata().unwrap())
+        };
+        assert_eq!(taken(&file), 0);
+        file.write_at(0, &[1; 4096]).unwrap();
+        assert!(taken(&file) < 1 << 10);
+        let error = FileStore::create(&root, b"/y", b"y", "", claimed(1 << 60), "t").err().unwrap();
+        assert!(matches!(error, StoreError::NoSpace { .. }), "{error}");
     }
 
     #[test]

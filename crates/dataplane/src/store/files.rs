@@ -52,7 +52,7 @@ impl FilesStore {
             let again = |error| StoreError::path("open the directory", above.display(), &error);
             let folder = folders[above].try_clone().map_err(again)?;
             let room = if *length < LARGE { 0 } else { *room.min(length) };
-            let size = Size { length: *length, room };
+            let size = Size { length: *length, room, grows: false };
             let directory = (folder, above.to_owned(), Vec::new());
             let file = FileStore::create_in(directory, name.to_owned(), size, tag, None)?;
             // The files are made stable together.

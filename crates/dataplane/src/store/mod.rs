@@ -91,7 +91,7 @@ pub fn open(
 ) -> Result<Box<dyn Store>, StoreError> {
     let &StorePlace { root, tag, disk, usage, .. } = place;
     match destination {
-        Destination::File { path, below, name, mode, times, fsync, room, force_device } => {
+        Destination::File { path, below, name, mode, times, fsync, room, grows, force_device } => {
             let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
             if let Present::Left(left) = present {
                 let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
@@ -109,7 +109,7 @@ pub fn open(
             // The file of a stream has no known length: it grows.
             let whole = known.unwrap_or(0);
             let length = stripe.map_or(whole, |stripe| stripe.length(whole));
-            let size = Size { length, room: length.min(*room) };
+            let size = Size { length, room: length.min(*room), grows: *grows };
             let file = match below.as_deref().filter(|_| stripe.is_none()) {
                 Some(below) => FileStore::create_below(root, path, below, name, size, tag)?,
                 None => FileStore::create(root, path, name, &suffix, size, tag)?,
@@ -122,16 +122,17 @@ pub fn open(
         Destination::Files { files, fsync } => match &files[..] {
             // A single file may also be a pipe or a device.
             [FileTarget { path, mode, room, .. }] => {
-                let path = path.clone();
-                let mode = *mode;
-                let fsync = *fsync;
-                let room = *room;
-                let below = None;
-                let name = Vec::new();
-                let times = None;
-                let force_device = false;
-                let file =
-                    Destination::File { path, below, name, mode, times, fsync, room, force_device };
+                let file = Destination::File {
+                    path: path.clone(),
+                    below: None,
+                    name: Vec::new(),
+                    mode: *mode,
+                    times: None,
+                    fsync: *fsync,
+                    room: *room,
+                    grows: false,
+                    force_device: false,
+                };
                 open(&file, layout, None, present, place)
             }
             files => Ok(on_disk(disk, files::FilesStore::create(root, files, *fsync, tag)?)),

@@ -396,6 +396,7 @@ impl Case {
             times: None,
             fsync: true,
             room: self.length,
+            grows: false,
             force_device: false,
         }
     }

@@ -43,6 +43,7 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
         times: None,
         fsync: true,
         room: u64::MAX,
+        grows: false,
         force_device: false,
     };
     let root = Root::confined(folder).unwrap();

@@ -35,6 +35,8 @@ pub struct Maker {
     pub umask: u32,
     /// What becomes of access control lists that only destinations have.
     pub other_lists: OtherLists,
+    /// Whether files take disk space only as their bytes come.
+    pub grows: bool,
 }
 
 impl<'a> DirEntry<'a> {
@@ -42,6 +44,11 @@ impl<'a> DirEntry<'a> {
     pub fn new(directory: &'a Directory, name: &'a [u8], maker: &'a Maker) -> Self {
         let name = OsStr::from_bytes(name);
         Self { directory, name, maker, hidden: OnceCell::new() }
+    }
+
+    /// Returns whether the file takes disk space only as its bytes come.
+    pub fn grows(&self) -> bool {
+        self.maker.grows
     }
 
     /// Checks that the name does not exist, or is that of a file that may be replaced.

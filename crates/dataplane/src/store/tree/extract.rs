@@ -85,6 +85,7 @@ impl TreeExtractor {
                 tag: tag.to_owned(),
                 umask: process::umask(),
                 other_lists: OtherLists::Stay,
+                grows: false,
             },
             troubles: Troubles::new(&top)?,
             top: Arc::new(Directory::new(top, &stat, b"", None)),
@@ -115,6 +116,12 @@ impl TreeExtractor {
     /// this is called.
     pub fn with_other_lists(mut self, lists: OtherLists) -> Self {
         self.placer.maker.other_lists = lists;
+        self
+    }
+
+    /// Sets whether files take disk space only as their bytes come.
+    pub fn with_growing_files(mut self, grows: bool) -> Self {
+        self.placer.maker.grows = grows;
         self
     }
 

@@ -78,7 +78,7 @@ impl TreeStore {
         old: Option<PreviousTree>,
     ) -> Result<Self, StoreError> {
         let TreeDestination { path, below, fsync, verify, limits } = destination;
-        let TreeLimits { removes, attributes, top, excludes } = limits;
+        let TreeLimits { removes, attributes, top, excludes, grows } = limits;
         let limits = LimitCheck::new(top.as_deref(), excludes, *removes, *attributes);
         let limits = limits.map_err(|error| {
             let path = printable::name(path);
@@ -96,7 +96,8 @@ impl TreeStore {
         let lists = if *attributes { OtherLists::Go } else { OtherLists::Stay };
         let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify, waiting)
             .map_err(|error| StoreError::path("store digests in", &name, &error))?
-            .with_other_lists(lists);
+            .with_other_lists(lists)
+            .with_growing_files(*grows);
         let removed = extractor.removed();
         let state = Mutex::new(State { parser: Parser::default(), limits, extractor });
         Ok(Self { name, device, fsync: *fsync, old, removed, steps, state })

@@ -238,7 +238,7 @@ fn nameless(entry: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
 }
 
 /// Creates a file under its hidden name, or gives `nameless` that name, and reserves `length` bytes
-/// for a large file. Locks the file: other copies remove unlocked files, which killed agents have
+/// for a large file unless it grows. Locks the file: other copies remove unlocked files, which killed agents have
 /// left.
 fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
     entry.check()?;
@@ -251,7 +251,8 @@ fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -
             left::create(entry.folder(), entry.hidden())?
         }
     };
-    let reserved = if length >= LARGE { reserve(&file, length) } else { Ok(()) };
+    let is_reserved = length >= LARGE && !entry.grows();
+    let reserved = if is_reserved { reserve(&file, length) } else { Ok(()) };
     if let Err(error) = reserved {
         entry.remove();
         return Err(error);
@@ -280,7 +281,7 @@ mod tests {
     }
 
     fn maker() -> Maker {
-        Maker { tag: "tag".to_owned(), umask: 0o022, other_lists: OtherLists::Stay }
+        Maker { tag: "tag".to_owned(), umask: 0o022, other_lists: OtherLists::Stay, grows: false }
     }
 
     fn meta() -> Meta {
@@ -333,6 +334,16 @@ mod tests {
         let file = with_hidden_name(&entry, Some(nameless), LARGE).unwrap();
         assert!(file.metadata().unwrap().nlink() == 1 && !entry.saved().takes_nameless());
         assert!(dir.join(entry.hidden()).exists());
+    }
+
+    #[test]
+    fn a_large_file_that_grows_takes_no_space_before_its_bytes_come() {
+        let dir = Scratch::new("partial-grows");
+        let directory = directory(&dir);
+        let maker = Maker { grows: true, ..maker() };
+        let entry = DirEntry::new(&directory, b"f", &maker);
+        let file = with_hidden_name(&entry, None, 64 * LARGE).unwrap();
+        assert_eq!(file.metadata().unwrap().blocks(), 0);
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
             &own(name).path,
             name,
             b"x",
-            Size { length: 3, room: 3 },
+            Size::whole(3),
             "tag",
         );
         let said = file.err().unwrap();
