@@ -104,6 +104,14 @@ impl Absence {
         messages
     }
 
+    /// Returns as many of the parts as fit into `room` bytes, and the numbers of all.
+    #[must_use]
+    pub fn within(self, room: usize) -> Self {
+        let mut list = AbsenceList::default();
+        list.add(self, room);
+        list.absence
+    }
+
     fn count(&mut self, is_missed: bool) {
         let counted = if is_missed { &mut self.missed } else { &mut self.skipped };
         *counted += 1;
@@ -193,5 +201,22 @@ mod tests {
         assert_eq!((absence.missed, absence.skipped), (u64::MAX, 10_000));
         assert!(absence.parts.iter().map(Absent::bytes).sum::<usize>() <= share);
         assert!(Absence::share_of(1) == ABSENCE_MAX && 2000 * share <= 32 << 20);
+    }
+
+    #[test]
+    fn the_reports_of_many_separate_copies_take_no_more_memory_than_those_of_one() {
+        let part = |number: usize| Absent {
+            path: format!("{number:0>400}").into_bytes(),
+            reason: "it cannot be read".to_owned(),
+            missed: true,
+        };
+        for nodes in [4, 64, 1000] {
+            let room = crate::Policy::for_nodes(1).beside(nodes).absence_max;
+            let parts: Vec<Absent> = (0..5000).map(part).collect();
+            let absence = Absence { missed: 6000, skipped: 7, parts }.within(room);
+            assert_eq!((absence.missed, absence.skipped), (6000, 7));
+            let bytes: usize = absence.parts.iter().map(Absent::bytes).sum();
+            assert!(bytes > room / 2 && bytes * nodes <= ABSENCE_ALL_MAX, "{nodes}: {bytes}");
+        }
     }
 }

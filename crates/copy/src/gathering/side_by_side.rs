@@ -84,6 +84,8 @@ fn run(
             .unwrap_or_else(|error| failed(&plan, &format!("on this machine: {error}")))
         }
     };
+    // What could not be put in place is known by the names that the node has sent.
+    outcome.absence = std::mem::take(&mut outcome.absence).within(policy.absence_max);
     (common.keep)(&plan, &std::mem::take(&mut outcome.traces));
     Copied { plan, outcome }
 }

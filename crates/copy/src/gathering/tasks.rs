@@ -221,7 +221,7 @@ fn files(
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
             pipeline: Pipeline { buffers: spec.tuning.buffers.or(fitting), ..spec.pipeline() },
-            policy: spec.slow.patience(1, cluster),
+            policy: spec.slow.patience(1, cluster).beside(nodes.len()),
             tally,
         })
     };

@@ -107,6 +107,13 @@ impl Policy {
         Self { stuck_after_ns, ..self }
     }
 
+    /// Sets that this copy is one of a command that copies from `nodes` nodes in separate copies:
+    /// their reports share the memory.
+    #[must_use]
+    pub fn beside(self, nodes: usize) -> Self {
+        Self { absence_max: Absence::share_of(nodes), ..self }
+    }
+
     /// Changes [`idle_after_ns`](Self::idle_after_ns).
     #[must_use]
     pub fn with_idle_after(self, idle_after_ns: u64) -> Self {
