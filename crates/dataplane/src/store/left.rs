@@ -43,19 +43,16 @@ impl Left {
         let names = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
         names.map(OsString::from_vec).find_map(|name| {
             let (file, lock) = free(folder, &name)?;
-            let stat = file.metadata().ok()?;
-            // Another user may give a file of this user the hidden name by link(2): the copy would
-            // overwrite it.
-            let own = stat.uid() == process::user_id() && stat.nlink() == 1;
-            (own && lock == Lock::Held).then_some(Self { file, name })
+            (is_own(&file) && lock == Lock::Held).then_some(Self { file, name })
         })
     }
 
-    /// Returns whether another copy holds a partial file of `name`.
+    /// Returns whether another copy of this user holds a partial file of `name`. Nobody waits for
+    /// files of others: whoever can write to the directory could hold up all copies to it.
     pub fn is_held(folder: &OwnedFd, name: &OsStr) -> bool {
         let of_name = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
         let opened = of_name.filter_map(|hidden| open(folder, OsStr::from_bytes(&hidden)));
-        let mut locks = opened.map(lock::try_lock);
+        let mut locks = opened.map(File::from).filter(is_own).map(lock::try_lock);
         locks.any(|lock| lock.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock))
     }
 
@@ -172,6 +169,13 @@ fn is_old(file: &File) -> bool {
     now - i128::from(modified) > i128::from(WAITS.as_secs())
 }
 
+/// Returns whether an open file belongs to this user and has one name only. Another user may give a
+/// file of this user a hidden name by link(2): a copy would overwrite it.
+fn is_own(file: &File) -> bool {
+    let stat = file.metadata();
+    stat.is_ok_and(|stat| stat.uid() == process::user_id() && stat.nlink() == 1)
+}
+
 /// Opens and locks a partial file. Returns none if a running copy holds the lock, or if it is not a
 /// regular file that this process can open. The lock is `Unsupported` on a file system without
 /// locks.
@@ -218,6 +222,26 @@ mod tests {
         assert!(find().is_none());
         std::fs::remove_file(&other).unwrap();
         assert!(find().is_some(), "the hidden name is its only one");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_file_that_another_user_locks_under_a_hidden_name() {
+        let dir = Scratch::new("left-held");
+        let folder = OwnedFd::from(File::open(&dir).unwrap());
+        let hidden = partial_name(OsStr::new("x"), "0f3c");
+        let held = create(&folder, &hidden).unwrap();
+        let is_held = || Left::is_held(&folder, OsStr::new("x"));
+        assert!(is_held(), "a copy of this user runs");
+        // What others can do without being root: a second name for a file that is locked elsewhere.
+        std::fs::hard_link(dir.join(&hidden), dir.join("other")).unwrap();
+        assert!(!is_held(), "a file with another name is no partial file");
+        std::fs::remove_file(dir.join("other")).unwrap();
+        assert!(is_held());
+        if process::user_id() == 0 {
+            std::os::unix::fs::chown(dir.join(&hidden), Some(65_534), None).unwrap();
+            assert!(!is_held(), "it belongs to another user");
+        }
+        drop(held);
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Times of files as file systems keep them: some only to the second, and some not at all although
 //! they say so.
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, FileType, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, fstatfs, futimens, statat,
+    AtFlags, CWD, FileType, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, fstatfs, futimens,
     utimensat,
 };
+use rustix::io::Errno;
 
 use super::unset::NOT_KEPT;
 use crate::attributes;
@@ -101,30 +101,34 @@ pub fn set_both(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the modification time of the symbolic link `name`, as [`set_modified`] that of a file.
+/// Sets the modification time of a symbolic link that was opened with O_PATH, as [`set_modified`]
+/// that of a file.
 ///
 /// # Errors
 /// When the time cannot be set.
-pub fn set_modified_of_link(
-    folder: &OwnedFd,
-    name: &OsStr,
-    modified: (i64, u32),
-) -> io::Result<()> {
-    let itself = AtFlags::SYMLINK_NOFOLLOW;
+pub fn set_modified_of_link(link: &OwnedFd, modified: (i64, u32)) -> io::Result<()> {
     let wanted = (modified.0, modified.1.min(NANOS_MAX));
-    let set = |last_access: Timespec| {
-        let last_modification = timespec(wanted);
-        utimensat(folder, name, &Timestamps { last_access, last_modification }, itself)
-    };
-    set(Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT })?;
-    let stat = statat(folder, name, itself)?;
-    if has(&stat, folder, wanted) {
+    set_of_link(link, Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, wanted)?;
+    let stat = fstat(link)?;
+    if has(&stat, link, wanted) {
         return Ok(());
     }
-    set(accessed(&stat))?;
-    match has(&statat(folder, name, itself)?, folder, wanted) {
+    set_of_link(link, accessed(&stat), wanted)?;
+    match has(&fstat(link)?, link, wanted) {
         true => Ok(()),
         false => Err(io::Error::other(NOT_KEPT)),
+    }
+}
+
+fn set_of_link(link: &OwnedFd, last_access: Timespec, modified: (i64, u32)) -> io::Result<()> {
+    let times = Timestamps { last_access, last_modification: timespec(modified) };
+    match utimensat(link, "", &times, AtFlags::EMPTY_PATH) {
+        // Kernels before 5.8 take no descriptor alone. This path leads to the link, and no further.
+        Err(Errno::INVAL) => {
+            let path = format!("/proc/self/fd/{}", link.as_raw_fd());
+            Ok(utimensat(CWD, path, &times, AtFlags::empty())?)
+        }
+        result => Ok(result?),
     }
 }
 

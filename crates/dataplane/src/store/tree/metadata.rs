@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use garland_core::printable;
 use garland_core::tree::Meta;
-use rustix::fs::{AtFlags, Gid, Stat, Uid, chownat, fchown, fstat, statat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat};
 use rustix::io::Errno;
 
 use garland_sys::process;
@@ -180,23 +180,28 @@ pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
 }
 
 /// Applies owner and modification time to a symbolic link, which has no mode. Returns what could not
-/// be set.
+/// be set. Whoever can write to the directory may give the name to another file meanwhile, which
+/// must not get the owner: what is changed is what was looked at.
 ///
 /// # Errors
-/// When the disk is broken or full.
+/// When the disk is broken or full, or the name is not that of a link any more.
 pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<Unset> {
-    let itself = AtFlags::SYMLINK_NOFOLLOW;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let link = openat(folder, name, flags, Mode::empty())?;
     let mut unset = Unset::default();
-    let stat = statat(folder, name, itself)?;
+    let stat = fstat(&link)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink || stat.st_nlink > 1 {
+        return Err(io::Error::other("another process has given its name to another file"));
+    }
     if (stat.st_uid, stat.st_gid) != meta.owner {
         let (user, group) = ids(meta.owner);
-        match chownat(folder, name, Some(user), Some(group), itself) {
+        match chownat(&link, "", Some(user), Some(group), AtFlags::EMPTY_PATH) {
             Ok(()) => {}
             Err(error) if is_refused(error) => unset.note_owner(error),
             Err(error) => return Err(error.into()),
         }
     }
-    unset.note("time", times::set_modified_of_link(folder, name, meta.modified))?;
+    unset.note("time", times::set_modified_of_link(&link, meta.modified))?;
     Ok(unset)
 }
 

@@ -1,6 +1,6 @@
 //! Malicious streams.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -293,4 +293,28 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_file_that_takes_the_name_of_a_new_link_gets_neither_its_owner_nor_its_time() {
+    let top = Scratch::new("link-swapped");
+    let folder = std::os::fd::OwnedFd::from(fs::File::open(&top).unwrap());
+    let wanted = Meta { modified: (1_000_000_000, 0), owner: (12_345, 12_345), ..meta() };
+    let apply = |name: &str| metadata::apply_to_link(&folder, OsStr::new(name), &wanted);
+    let status = |name: &str| {
+        let stat = fs::symlink_metadata(top.join(name)).unwrap();
+        (stat.mtime(), stat.uid(), stat.gid())
+    };
+    fs::write(top.join("file"), b"of somebody else").unwrap();
+    symlink("nowhere", top.join("link")).unwrap();
+    fs::hard_link(top.join("link"), top.join("second")).unwrap();
+    for name in ["file", "second"] {
+        let before = status(name);
+        assert!(apply(name).is_err(), "{name}");
+        assert_eq!(status(name), before, "{name}");
+    }
+    fs::remove_file(top.join("second")).unwrap();
+    // Only root may give it the owner; the time can be set in any case.
+    let _ = apply("link").unwrap();
+    assert_eq!(status("link").0, 1_000_000_000);
 }
