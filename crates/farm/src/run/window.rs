@@ -5,7 +5,7 @@
 //! reaches the directories of the jobs' files and nothing else.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -121,6 +121,8 @@ struct Guarded {
     homes: Vec<PathBuf>,
     /// Garland's state directory.
     states: Vec<PathBuf>,
+    /// The directories from which an agent on this machine runs the program that was sent to it.
+    caches: Vec<PathBuf>,
 }
 
 impl Guarded {
@@ -137,13 +139,24 @@ impl Guarded {
         let absolute = |folder: PathBuf| std::path::absolute(Path::new(".").join(folder)).ok();
         let searched = std::env::split_paths(&searched).filter_map(absolute);
         let mut programs: Vec<PathBuf> = searched.collect();
+        // The directory of this program may be in no path, and only directories are compared.
+        programs.extend(std::env::current_exe().ok().and_then(|it| Some(it.parent()?.to_owned())));
         programs.extend(real(programs.iter()));
-        Self { programs, homes, states }
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let user = variable("LOGNAME").or_else(|| variable("USER"));
+        let user = user.unwrap_or_else(|| process::user_id().to_string().into());
+        let mut caches = caches_of(&user, &homes, variable("XDG_CACHE_HOME"), variable("TMPDIR"));
+        caches.extend(real(caches.iter()));
+        Self { programs, homes, states, caches }
     }
 
     /// Returns whether devices, processes or programs are in a directory, or below it.
     fn acts(&self, folder: &Path) -> bool {
-        is_of_system(folder) || self.programs.iter().any(|it| it.starts_with(folder))
+        // Who makes a directory of this name before the program is sent has written to it, too.
+        let has_cache = |cache: &PathBuf| cache.starts_with(folder) || folder.starts_with(cache);
+        is_of_system(folder)
+            || self.programs.iter().any(|it| it.starts_with(folder))
+            || self.caches.iter().any(has_cache)
     }
 
     /// Returns whether a directory is a home directory, hidden in one, or that of Garland's state or
@@ -155,6 +168,25 @@ impl Guarded {
             || self.homes.iter().any(is_hidden_in)
             || self.states.iter().any(|state| folder.starts_with(state))
     }
+}
+
+/// Returns the directories in which `fleet/src/launch/bootstrap.sh` stores the program for this user,
+/// whether they exist or not.
+fn caches_of(
+    user: &OsStr,
+    homes: &[PathBuf],
+    cache_home: Option<OsString>,
+    temporary: Option<OsString>,
+) -> Vec<PathBuf> {
+    let mut named = OsString::from("garland-");
+    named.push(user);
+    let temporary = temporary.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let mut caches = vec![Path::new(MEMORY).join(&named), temporary.join(&named)];
+    // A session of ssh may have no TMPDIR.
+    caches.push(Path::new("/tmp").join(&named));
+    caches.extend(cache_home.map(|folder| Path::new(&folder).join("garland")));
+    caches.extend(homes.iter().map(|home| home.join(".cache/garland")));
+    caches
 }
 
 /// Refuses to give the nodes the user's keys and start-up files, or Garland's, or what the system or
@@ -261,12 +293,30 @@ mod tests {
             programs: vec![PathBuf::from("/srv/tools/bin")],
             homes: vec![PathBuf::from("/people/u")],
             states: vec![PathBuf::from("/var/state")],
+            caches: caches_of(
+                OsStr::new("u"),
+                &[PathBuf::from("/people/u")],
+                Some("/scratch/cache".into()),
+                Some("/scratch/tmp".into()),
+            ),
         };
         let refused = |folder: &str| {
             let refused = refuse_private(&BTreeSet::from([PathBuf::from(folder)]), &guarded);
             refused.err().map(|failure| failure.message().to_owned()).unwrap_or_default()
         };
-        for folder in ["/srv", "/srv/tools", "/srv/tools/bin"] {
+        for folder in [
+            "/srv",
+            "/srv/tools",
+            "/srv/tools/bin",
+            "/dev/shm",
+            "/dev/shm/garland-u",
+            "/dev/shm/garland-u/host-12345678",
+            "/tmp",
+            "/tmp/garland-u",
+            "/scratch",
+            "/scratch/tmp",
+            "/scratch/cache/garland",
+        ] {
             assert!(refused(folder).ends_with("programs are there"), "{folder}");
         }
         for folder in [
@@ -279,7 +329,15 @@ mod tests {
         ] {
             assert!(refused(folder).ends_with("your keys and start-up files"), "{folder}");
         }
-        for folder in ["/people/u/data", "/people/u/data/.a", "/srv/tools/data", "/people/v"] {
+        for folder in [
+            "/people/u/data",
+            "/people/u/data/.a",
+            "/srv/tools/data",
+            "/people/v",
+            "/dev/shm/run",
+            "/tmp/run",
+            "/scratch/cache/other",
+        ] {
             assert_eq!(refused(folder), "", "{folder}");
         }
     }

@@ -42,11 +42,21 @@ become() {
 mine() { [ -d "$1" ] && [ -O "$1" ]; };
 # A directory that this user has just created has the mode of the umask below. What is checked and changed
 # is the directory that was entered: the name $1 may mean a link, before or by now. It does not if it has
-# the inode of that directory, and if so at last, no other user can give the name away, as in /tmp.
+# the inode of that directory, and if so at last, no other user can give the name away, as in /tmp: in
+# a directory without its sticky bit, to which others may write, nothing is stored.
 entered() { [ "$(stat -c %d:%i . 2>/dev/null)" = "$(stat -c %d:%i "$1" 2>/dev/null)" ]; };
+kept() {
+  w=$(stat -c %a .. 2>/dev/null);
+  case $w in
+    [1357]???) ;;
+    *[2367]) return 1;;
+    # The user's own group has nobody else in it on most machines, whose umask is then 002.
+    *[2367]?) [ "$(stat -c %g .. 2>/dev/null)" = "$(id -g)" ];;
+  esac;
+};
 private() {
   o=; if [ -d "$1" ]; then o=old; else mkdir -p "$1" 2>/dev/null; fi;
-  ( cd "$1" 2>/dev/null && mine . && entered "$1" && { [ -z "$o" ] || chmod 700 .; } && [ -w . ] &&
+  ( cd "$1" 2>/dev/null && mine . && entered "$1" && kept && { [ -z "$o" ] || chmod 700 .; } && [ -w . ] &&
     entered "$1" );
 };
 h=host; read -r h </proc/sys/kernel/hostname;

@@ -126,6 +126,25 @@ fn a_stored_program_is_run_again_if_it_is_unchanged() {
 }
 
 #[test]
+fn nothing_is_stored_where_others_can_give_the_directory_away() {
+    everywhere("open", |node| {
+        let ours = program("ours");
+        let above = node.home.join(".cache");
+        fs::create_dir(&above).expect("a new directory");
+        set_mode(&above, 0o777);
+        let said = node.launch(&ours);
+        let other = format!("stored in {}", node.shared_memory().display());
+        assert!(said.contains(&other) && said.ends_with("ours agent\n"), "{said}");
+        fs::remove_dir_all(node.shared_memory()).expect("it was made");
+        // The sticky bit keeps others from renaming it.
+        set_mode(&above, 0o1777);
+        let said = node.launch(&ours);
+        assert!(!said.contains("stored in") && said.ends_with("ours agent\n"), "{said}");
+        assert!(node.kept(&ours).exists());
+    });
+}
+
+#[test]
 fn a_file_that_replaces_the_program_after_the_check_does_not_run() {
     everywhere("swapped", |node| {
         let (ours, evil) = (program("ours"), program("evil"));
