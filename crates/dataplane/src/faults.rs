@@ -134,4 +134,18 @@ mod tests {
         });
         assert!(quick, "nothing else is slow");
     }
+
+    #[test]
+    fn a_byte_is_flipped_once_and_only_among_those_that_have_it() {
+        let faults = Faults::new(&[Injection::Flip(100)]);
+        let mut bytes = [7; 50];
+        faults.flip(0, &mut bytes);
+        faults.flip(50, &mut bytes);
+        faults.flip(101, &mut bytes);
+        assert_eq!(bytes, [7; 50], "byte 100 lies elsewhere");
+        faults.flip(90, &mut bytes);
+        assert_eq!((bytes[9], bytes[10], bytes[11]), (7, 6, 7));
+        faults.flip(90, &mut bytes);
+        assert_eq!(bytes[10], 6, "it is flipped once");
+    }
 }
