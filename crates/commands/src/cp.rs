@@ -1,6 +1,5 @@
 //! `garland cp`: copies files, trees and streams to nodes or from them.
 
-mod arguments;
 pub mod elsewhere;
 mod filters;
 mod from_nodes;
@@ -16,15 +15,15 @@ mod sources;
 mod task;
 mod tell;
 
+pub use self::options::{Cp, FilterRule, ProgressForm};
 use self::task::Task;
-use crate::args::Cp;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
 
 /// Runs one copy and prints its result. Nodes that fail are part of the result, not errors.
 pub fn run(context: &Context, args: &Cp) -> Result<Exit, Failure> {
     let task = Task::new(args)?;
-    let spec = arguments::parse(args, &task)?;
+    let spec = args.spec(&task)?;
     let destination = args.destination();
     match &task {
         Task::Join(run) => join::run(context, args, run),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use garland_commands::args::*;
+use garland_commands::cp::Cp;
 use garland_experiments::args::*;
 use garland_farm::args::*;
 use garland_fleet::context::Context;

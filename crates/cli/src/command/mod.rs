@@ -1,6 +1,6 @@
 //! Dispatches the parsed command line to the commands.
 
-use garland_commands::args::Cp;
+use garland_commands::cp::Cp;
 use garland_commands::cp::resume::{reporting, words};
 use garland_commands::{
     cp, down, exec, explain, forecast, key, lab_command, mount_command, net, plan, report, runs,
@@ -80,8 +80,8 @@ fn resume(context: &Context, asked: &Cp, run: &str) -> Result<Exit, Failure> {
     match again.command {
         Command::Cp(copy) => cp::run(&context, &reporting(*copy, asked)),
         Command::Get(mut get) => {
-            get.quiet |= asked.quiet;
-            get.progress = asked.progress.or(get.progress);
+            get.quiet |= asked.run.quiet;
+            get.progress = asked.run.progress.or(get.progress);
             get::run(&context, &get)
         }
         _ => Err(Failure::usage(format!("cannot resume {run}: it is not a copy"))),

@@ -1,7 +1,6 @@
 //! The arguments of the commands, as the user typed them.
 
-mod checks;
-mod copy;
+mod exec;
 mod explain;
 mod forecast;
 mod lab;
@@ -14,7 +13,7 @@ mod top;
 mod trace;
 mod words;
 
-pub use copy::{Cp, Exec, FilterRule, ProgressForm, at_least_one};
+pub use exec::Exec;
 pub use explain::Explain;
 pub use forecast::{Forecast, PlanCommand, PlanName, PlanSuggest};
 pub use lab::{LabCommand, What};
@@ -25,6 +24,7 @@ pub use runs::{Runs, RunsCommand};
 pub use standing::{Down, KeyCommand, KeyRotate, Standing, Up};
 pub use top::Top;
 pub use trace::{TraceCommand, TraceExport};
+pub use words::{at_least_one, words};
 
 /// The environment variable with the number of traces to keep.
 pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Pattern;
 
-use crate::args::FilterRule;
+use super::FilterRule;
 use garland_copy::lists::{lines, read};
 use garland_terminal::failure::Failure;
 

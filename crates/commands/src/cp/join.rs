@@ -3,7 +3,7 @@
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 
-use crate::args::Cp;
+use super::Cp;
 use garland_fleet::context::Context;
 use garland_fleet::join_listener::{self, Answer, JOIN_DIR};
 use garland_results::copy::{CopyResult, NodeResult};
@@ -77,7 +77,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
         None if interrupts.have_come() => return Err(Failure::interrupted("joining")),
         None => return Err(over(&copy)),
     };
-    if !cp.quiet && !context.json {
+    if !cp.run.quiet && !context.json {
         garland_terminal::errln!("{list} joins {}", copy.name());
     }
     phases.end("answer");

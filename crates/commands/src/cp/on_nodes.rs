@@ -8,8 +8,8 @@ use garland_core::cluster::target::{self, Target};
 use garland_core::farm::job::quoted;
 use garland_core::printable;
 
+use super::Cp;
 use super::elsewhere;
-use crate::args::Cp;
 use garland_terminal::failure::Failure;
 
 /// The maximum number of commands in a hint.
@@ -30,7 +30,7 @@ pub fn refuse_several(cp: &Cp) -> Result<(), Failure> {
         format!("cannot copy several sources in one command: {first} is a source on nodes");
     let is_to_nodes = matches!(target::parse(cp.destination()), Ok(Target::Nodes { .. }));
     let place = if is_to_nodes { OsStr::new("./") } else { cp.destination() };
-    let options = if cp.recursive { " -r" } else { "" };
+    let options = if cp.source.recursive { " -r" } else { "" };
     // What is on this machine already need not be copied to it.
     let apart = sources.iter().filter(|source| !is_to_nodes || is_on_nodes(source));
     let commands = apart.take(COMMANDS_MAX).map(|source| {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::args::Cp;
+use super::Cp;
 use garland_copy::command_line::CommandLine;
 use garland_terminal::failure::Failure;
 
@@ -30,7 +30,7 @@ pub fn words(asked: &Cp, run: &str) -> Result<Vec<OsString>, Failure> {
 
 /// Returns how a resumed copy is made: as `copy`, its own command line, but it reports as `asked` says.
 pub fn reporting(mut copy: Cp, asked: &Cp) -> Cp {
-    copy.quiet |= asked.quiet;
-    copy.progress = asked.progress.or(copy.progress);
+    copy.run.quiet |= asked.run.quiet;
+    copy.run.progress = asked.run.progress.or(copy.run.progress);
     copy
 }

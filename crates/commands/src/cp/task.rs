@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use garland_core::cluster::target::{self, Target};
 
+use super::Cp;
 use super::{elsewhere, on_nodes};
-use crate::args::Cp;
 use garland_terminal::failure::Failure;
 
 /// The task of a command line.

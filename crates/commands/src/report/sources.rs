@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Args as _, Command, FromArgMatches as _};
 use garland_core::printable;
 use serde_json::Value;
 
-use crate::args::Cp;
+use crate::cp::Cp;
 
 /// The most sources that are named.
 const NAMED: usize = 2;

@@ -1,58 +1,13 @@
-//! The table of the options of `garland cp`: on which kinds of copies each option has an effect. An
-//! option without an effect is refused, never ignored.
+//! On which kinds of copies each option of `garland cp` has an effect. An option without an effect is
+//! refused, never ignored.
 
-use std::fmt;
-
-use super::task::Task;
-use crate::args::Cp;
-use crate::cp::elsewhere;
-use garland_copy::ends::is_stream;
+use super::kind::{COPY, JOIN, Kind, Kinds};
+use super::{Cp, checks, plan, run, slow, source, tuning};
 use garland_terminal::failure::Failure;
-
-/// The kinds of copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A file of this machine to nodes.
-    File,
-    /// An object or a URL to nodes.
-    Object,
-    /// Standard input, the output of a command, or a named pipe, to nodes.
-    Stream,
-    /// Files and directories to nodes.
-    Tree,
-    /// One file, striped over all nodes.
-    Stripes,
-    /// A file of each node to this machine.
-    FromFiles,
-    /// A tree of each node to this machine.
-    FromTrees,
-    /// One file, striped over nodes, to this machine.
-    FromStripes,
-    /// Nodes join a running copy.
-    Join,
-}
-
-/// A set of kinds, one bit each.
-type Kinds = u16;
-
-const FILE: Kinds = Kind::File.bit();
-const OBJECT: Kinds = Kind::Object.bit();
-const STREAM: Kinds = Kind::Stream.bit();
-const TREE: Kinds = Kind::Tree.bit();
-const STRIPES: Kinds = Kind::Stripes.bit();
-const FROM_FILES: Kinds = Kind::FromFiles.bit();
-const FROM_TREES: Kinds = Kind::FromTrees.bit();
-const FROM_STRIPES: Kinds = Kind::FromStripes.bit();
-const JOIN: Kinds = Kind::Join.bit();
-/// Copies to nodes in which every node gets everything.
-const BROADCAST: Kinds = FILE | OBJECT | STREAM | TREE;
-const TO_NODES: Kinds = BROADCAST | STRIPES;
-const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
-const COPY: Kinds = TO_NODES | FROM_NODES;
 
 /// The kinds of copies on which an option has an effect.
 #[derive(Clone, Copy)]
-struct Rule {
+pub struct Rule {
     /// The name of the option on the command line, without dashes.
     option: &'static str,
     /// The kinds on which the option has an effect.
@@ -64,110 +19,42 @@ struct Rule {
     hint: &'static str,
 }
 
-/// Returns a rule for an option that has an effect on `kinds`.
-const fn rule(option: &'static str, kinds: Kinds, hint: &'static str) -> Rule {
-    Rule { option, kinds, same: (0, &[]), hint }
+pub const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
+
+/// The rules of the options that name a copy which runs or ran. Conflicts that depend on values, on other options or
+/// on the type of a file are reported elsewhere: by the argument parser, or when the source is opened.
+const RULES: &[Rule] = &[
+    Rule::new("join", JOIN, ""),
+    // The command line of the resumed copy takes the place of this one.
+    Rule::new("resume", 0, ""),
+];
+
+fn rules() -> impl Iterator<Item = &'static Rule> {
+    let groups =
+        [RULES, source::RULES, plan::RULES, slow::RULES, checks::RULES, tuning::RULES, run::RULES];
+    groups.into_iter().flatten()
 }
 
 impl Rule {
+    /// Returns a rule for an option that has an effect on `kinds`.
+    pub const fn new(option: &'static str, kinds: Kinds, hint: &'static str) -> Self {
+        Self { option, kinds, same: (0, &[]), hint }
+    }
+
+    /// Returns the rule of an option that has an effect on all copies.
+    pub const fn everywhere(option: &'static str) -> Self {
+        Self::new(option, COPY, "")
+    }
+
     /// Also accepts the option on `kinds` if its value is one of `values`, which equal the default.
-    const fn same(self, kinds: Kinds, values: &'static [&'static str]) -> Self {
+    pub const fn same(self, kinds: Kinds, values: &'static [&'static str]) -> Self {
         Self { same: (kinds, values), ..self }
     }
-}
 
-const NONE_APART: &str = "no node can be fed on the side in this copy: each node has a different part, or the source can be read only once";
-const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
-const ONLY_TO_NODES: &str = "it applies only to copies to nodes";
-
-/// The names of the options that have an effect on all copies, separated by spaces. `whole` is one
-/// of them: a copy without a comparison sends everything anyway.
-const OF_ALL_COPIES: &str = "\
-    whole no-fsync no-encrypt dry-run verbose save-plan rails buffers congestion bwlimit verify \
-    digest no-trace progress launcher stuck-after dead-after keep-traces mptcp lab from local-root \
-    cluster listen port";
-
-/// The rules of the options that are not in [`OF_ALL_COPIES`]. Conflicts that depend on values, on
-/// other options or on the type of a file are reported elsewhere: by the argument parser, or when
-/// the source is opened.
-const RULES: &[Rule] = &[
-    rule("join", JOIN, ""),
-    // The command line of the resumed copy takes the place of this one.
-    rule("resume", 0, ""),
-    rule("stripe", STRIPES | FROM_STRIPES, ""),
-    // Objects below a prefix are a tree; for another address the option is refused by an error that names it.
-    rule("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
-    rule("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a"),
-    rule("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    rule("include", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    rule("exclude-from", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    rule("files-from", TREE | OBJECT, ONLY_TREES),
-    rule("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    rule("delete", TREE | OBJECT, "copies from nodes add and replace files, but never remove any"),
-    rule("checksum", TO_NODES | OBJECT, "copies from nodes send everything"),
-    rule("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
-    // With a stream, the option is refused later, when the source is opened.
-    rule(
-        "shared",
-        FILE | STREAM,
-        "it applies only to one regular file of this machine, which nodes see at the same path",
-    ),
-    rule(
-        "force-device",
-        FILE | OBJECT | STREAM | FROM_FILES | FROM_STRIPES,
-        "this copy writes to no device",
-    ),
-    rule("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]),
-    rule("order", TO_NODES, "copies from nodes read from all nodes at once")
-        .same(FROM_NODES, &["auto", "list"]),
-    rule(
-        "shape",
-        BROADCAST & !STREAM,
-        "in this copy no node feeds another, or the source is a stream, which always uses a chain",
-    )
-    .same(STREAM, &["auto", "chain"]),
-    rule("on-slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
-    rule("slow-below", BROADCAST & !STREAM, NONE_APART),
-    rule(
-        "block-size",
-        COPY & !FROM_STRIPES,
-        "stripes are read in blocks of the size in their manifest",
-    ),
-    rule("op-size", STRIPES, "only a striped copy to nodes is cut into operations"),
-    rule("op-overlap", STRIPES, "only a striped copy to nodes is cut into operations"),
-    rule("min-ok", COPY & !STRIPES & !FROM_STRIPES, ""),
-    rule("inject", TO_NODES, ONLY_TO_NODES),
-    rule("quiet", COPY | JOIN, ""),
-    rule("json", COPY | JOIN, ""),
-];
-
-fn rules() -> impl Iterator<Item = Rule> {
-    let plain = OF_ALL_COPIES.split(' ').map(|option| rule(option, COPY, ""));
-    RULES.iter().copied().chain(plain)
-}
-
-/// Returns the kind of copy that the arguments and their task ask for.
-///
-/// # Errors
-/// When a source looks like a URL and cannot be parsed as one.
-pub fn kind_of(cp: &Cp, task: &Task) -> Result<Kind, Failure> {
-    match (task, cp.stripe.is_some(), cp.recursive) {
-        (Task::Join(_), ..) => return Ok(Kind::Join),
-        (Task::In { .. }, true, _) => return Ok(Kind::FromStripes),
-        (Task::In { .. }, false, true) => return Ok(Kind::FromTrees),
-        (Task::In { .. }, false, false) => return Ok(Kind::FromFiles),
-        (Task::Out, true, _) => return Ok(Kind::Stripes),
-        (Task::Out, false, _) => {}
+    fn allows(&self, kind: Kind, value: &str) -> bool {
+        let (kinds, values) = self.same;
+        self.kinds & kind.bit() != 0 || kinds & kind.bit() != 0 && values.contains(&value)
     }
-    Ok(if elsewhere::address(cp.sources())?.is_some() {
-        Kind::Object
-    } else if cp.sources().iter().any(|source| is_stream(source)) {
-        Kind::Stream
-    } else if cp.recursive {
-        Kind::Tree
-    } else {
-        Kind::File
-    })
 }
 
 /// Returns an error for options that have no effect on this kind of copy.
@@ -193,40 +80,12 @@ pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Rule {
-    fn allows(&self, kind: Kind, value: &str) -> bool {
-        let (kinds, values) = self.same;
-        self.kinds & kind.bit() != 0 || kinds & kind.bit() != 0 && values.contains(&value)
-    }
-}
-
-impl Kind {
-    const fn bit(self) -> Kinds {
-        1 << self as u16
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::File => "a copy of a file to nodes",
-            Self::Object => "a copy of an object or URL to nodes",
-            Self::Stream => "a copy of a stream to nodes",
-            Self::Tree => "a copy of a tree to nodes",
-            Self::Stripes => "a striped copy to nodes",
-            Self::FromFiles => "a copy of files from nodes",
-            Self::FromTrees => "a copy of trees from nodes",
-            Self::FromStripes => "a striped copy from nodes",
-            Self::Join => "a running copy (--join)",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
     use super::*;
+    use crate::cp::task::Task;
     use garland_fleet::context::Context;
 
     #[derive(Parser)]
@@ -269,7 +128,7 @@ mod tests {
         let (_, words) = KINDS.iter().find(|(own, _)| *own == kind).unwrap();
         let cp =
             cp(&[*words, options]).unwrap_or_else(|error| panic!("{kind} {options:?}: {error}"));
-        assert_eq!(Task::new(&cp).and_then(|task| kind_of(&cp, &task)).unwrap(), kind);
+        assert_eq!(Task::new(&cp).and_then(|task| Kind::new(&cp, &task)).unwrap(), kind);
         let refused = refuse_without_effect(&cp, kind);
         refused.err().map(|failure| failure.to_string()).unwrap_or_default()
     }
@@ -290,7 +149,7 @@ mod tests {
     fn options_are_known_by_their_former_names() {
         let cp =
             cp(&[&["Cargo.toml", "n1:/x", "--clear", "--slow", "fail"]]).expect("known options");
-        assert!(cp.no_encrypt && cp.on_slow == garland_protocol::SlowNodes::Fail);
+        assert!(cp.tuning.no_encrypt && cp.slow.on_slow == garland_protocol::SlowNodes::Fail);
         assert!(cp.typed.iter().any(|(option, _)| option == "no-encrypt"), "{:?}", cp.typed);
     }
 
@@ -298,8 +157,13 @@ mod tests {
     fn archive_stands_for_trees_with_modes_and_times() {
         let words: [&[&str]; 2] = [&["src", "n1:/x"], &["-an", "--delete", "--exclude", "*.o"]];
         let known = cp(&words).expect("known options");
-        assert!(known.recursive && known.preserve && known.dry_run && known.delete);
-        assert_eq!(kind_of(&known, &Task::Out).unwrap(), Kind::Tree);
+        assert!(
+            known.source.recursive
+                && known.source.preserve
+                && known.source.delete
+                && known.run.dry_run
+        );
+        assert_eq!(Kind::new(&known, &Task::Out).unwrap(), Kind::Tree);
         assert!(cp(&[&["src", "n1:/x", "--delete"]]).is_err(), "of a file");
     }
 

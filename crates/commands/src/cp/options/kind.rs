@@ -1,0 +1,98 @@
+//! The kinds of copies, which decide on which options have an effect.
+
+use std::fmt;
+
+use garland_copy::ends::is_stream;
+use garland_terminal::failure::Failure;
+
+use super::Cp;
+use crate::cp::elsewhere;
+use crate::cp::task::Task;
+
+/// The kinds of copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file of this machine to nodes.
+    File,
+    /// An object or a URL to nodes.
+    Object,
+    /// Standard input, the output of a command, or a named pipe, to nodes.
+    Stream,
+    /// Files and directories to nodes.
+    Tree,
+    /// One file, striped over all nodes.
+    Stripes,
+    /// A file of each node to this machine.
+    FromFiles,
+    /// A tree of each node to this machine.
+    FromTrees,
+    /// One file, striped over nodes, to this machine.
+    FromStripes,
+    /// Nodes join a running copy.
+    Join,
+}
+
+/// A set of kinds, one bit each.
+pub type Kinds = u16;
+
+pub const FILE: Kinds = Kind::File.bit();
+pub const OBJECT: Kinds = Kind::Object.bit();
+pub const STREAM: Kinds = Kind::Stream.bit();
+pub const TREE: Kinds = Kind::Tree.bit();
+pub const STRIPES: Kinds = Kind::Stripes.bit();
+pub const FROM_FILES: Kinds = Kind::FromFiles.bit();
+pub const FROM_TREES: Kinds = Kind::FromTrees.bit();
+pub const FROM_STRIPES: Kinds = Kind::FromStripes.bit();
+pub const JOIN: Kinds = Kind::Join.bit();
+/// Copies to nodes in which every node gets everything.
+pub const BROADCAST: Kinds = FILE | OBJECT | STREAM | TREE;
+pub const TO_NODES: Kinds = BROADCAST | STRIPES;
+pub const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
+pub const COPY: Kinds = TO_NODES | FROM_NODES;
+
+impl Kind {
+    /// Returns the kind of copy that the arguments and their task ask for.
+    ///
+    /// # Errors
+    /// When a source looks like a URL and cannot be parsed as one.
+    pub fn new(cp: &Cp, task: &Task) -> Result<Self, Failure> {
+        match (task, cp.plan.stripe.is_some(), cp.source.recursive) {
+            (Task::Join(_), ..) => return Ok(Self::Join),
+            (Task::In { .. }, true, _) => return Ok(Self::FromStripes),
+            (Task::In { .. }, false, true) => return Ok(Self::FromTrees),
+            (Task::In { .. }, false, false) => return Ok(Self::FromFiles),
+            (Task::Out, true, _) => return Ok(Self::Stripes),
+            (Task::Out, false, _) => {}
+        }
+        Ok(if elsewhere::address(cp.sources())?.is_some() {
+            Self::Object
+        } else if cp.sources().iter().any(|source| is_stream(source)) {
+            Self::Stream
+        } else if cp.source.recursive {
+            Self::Tree
+        } else {
+            Self::File
+        })
+    }
+
+    /// Returns the set of this kind alone.
+    pub const fn bit(self) -> Kinds {
+        1 << self as u16
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a copy of a file to nodes",
+            Self::Object => "a copy of an object or URL to nodes",
+            Self::Stream => "a copy of a stream to nodes",
+            Self::Tree => "a copy of a tree to nodes",
+            Self::Stripes => "a striped copy to nodes",
+            Self::FromFiles => "a copy of files from nodes",
+            Self::FromTrees => "a copy of trees from nodes",
+            Self::FromStripes => "a striped copy from nodes",
+            Self::Join => "a running copy (--join)",
+        })
+    }
+}

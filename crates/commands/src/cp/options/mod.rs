@@ -1,0 +1,308 @@
+//! The options of `garland cp`. Each stands in one place with its help, the kinds of copies on which it has an
+//! effect, and what it means for the copy: in the file of its part of a [`CopySpec`].
+
+mod checks;
+mod kind;
+mod plan;
+mod rule;
+mod run;
+mod slow;
+mod source;
+mod tuning;
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgGroup, ArgMatches, Args as ClapArgs, Command, FromArgMatches};
+use garland_copy::command_line::CommandLine;
+use garland_copy::spec::CopySpec;
+use garland_fleet::args::Launch;
+use garland_terminal::failure::Failure;
+
+use self::checks::CheckArgs;
+use self::kind::Kind;
+use self::plan::PlanArgs;
+use self::rule::refuse_without_effect;
+pub use self::run::ProgressForm;
+use self::run::RunArgs;
+use self::slow::SlowArgs;
+pub use self::source::FilterRule;
+use self::source::SourceArgs;
+use self::tuning::TuningArgs;
+use super::task::Task;
+
+/// The headings of options in the help, besides the common ones.
+const SLOW: &str = "When nodes are slow or fail";
+const SAFETY: &str = "Safety";
+const MORE: &str = "Other kinds of copies";
+const TUNING: &str = "Tuning";
+
+const USAGE: &str = "\
+garland cp [OPTIONS] <SOURCE>... <DESTINATION>
+       garland cp [OPTIONS] --join <RUN> <NODES>
+       garland cp [OPTIONS] --resume <RUN>";
+
+/// The end of the short help.
+const MORE_HELP: &str = "\
+More: stripes, streams, gathering, compression, tuning: garland cp --help";
+
+/// The options in the order of the help: those that more users need come first. Others follow.
+const HELP_ORDER: &[&str] = &[
+    "join",
+    "resume",
+    "stripe",
+    "recursive",
+    "archive",
+    "exclude",
+    "include",
+    "exclude_from",
+    "files_from",
+    "delete",
+    "xattrs",
+    "preserve",
+    "whole",
+    "checksum",
+    "shared",
+    "no_fsync",
+    "force_device",
+    "no_encrypt",
+    "compress",
+    "dry_run",
+    "verbose",
+    "save_plan",
+    "order",
+    "shape",
+    "on_slow",
+    "slow_below",
+    "stuck_after",
+    "dead_after",
+    "rails",
+    "block_size",
+    "buffers",
+    "op_size",
+    "op_overlap",
+    "congestion",
+    "bwlimit",
+    "verify",
+    "digest",
+    "min_ok",
+    "inject",
+    "keep_traces",
+    "no_trace",
+    "quiet",
+    "progress",
+];
+
+/// The arguments of `garland cp`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(
+    override_usage = USAGE,
+    after_help = MORE_HELP,
+    group = ArgGroup::new("tree").args(["recursive", "archive"]).multiple(true),
+    mut_args = placed_in_help
+)]
+pub struct Cp {
+    /// SOURCE... and, last, DESTINATION.
+    ///
+    /// Options may stand anywhere between them. SOURCE is a path of this machine, - for standard input, '|COMMAND' for the output of a command of this machine,
+    /// NODES:PATH to gather that path from every node, or an object or URL (s3://BUCKET/KEY, http, https), which this
+    /// machine reads once for all nodes. With -r it is any number of files and directories of this machine, or all objects
+    /// below s3://BUCKET/PREFIX.
+    ///
+    /// DESTINATION is NODES:PATH, or a path of this machine if the source is on nodes. A PATH that ends in / is a
+    /// directory; created if missing. /dev/null verifies the bytes and drops them. - is the standard output of this
+    /// command. 'NODES:|COMMAND' is the standard input of a command on the node, run by `sh -c`; its exit code is the
+    /// verdict of the node. Block devices and named pipes are written to in place.
+    ///
+    /// What is gathered from several nodes goes to PATH/NODE/NAME; from one node, to PATH, - or '|COMMAND'. PATH/NODE must
+    /// not be a symbolic link. A node that sends names that were not asked for, or removals, fails.
+    ///
+    /// Over ssh, a relative PATH begins in the home directory of the login. Local and lab nodes have a root directory each,
+    /// where absolute and relative paths begin. Quote NODES: brackets are special to the shell too.
+    // An empty path is refused later, where its role is known.
+    #[arg(
+        required_unless_present = "resume",
+        value_name = "PATH",
+        value_parser = OsStringValueParser::new().map(PathBuf::from)
+    )]
+    paths: Vec<PathBuf>,
+    /// For each option on the command line, its long name and its values, joined by commas. Options
+    /// that keep their default are not included.
+    #[arg(skip)]
+    pub typed: Vec<(String, String)>,
+    /// All words of the command line; none if another command makes the copy.
+    #[arg(skip)]
+    pub words: Vec<OsString>,
+    /// Add NODES to the running copy RUN, or `last`.
+    ///
+    /// garland cp --join RUN NODES; `last` is the most recent copy. The nodes receive the file at the same path as the other nodes, from a node that holds it, and this command waits for the
+    /// end of the copy. Striped copies, pipes and gathered files cannot be joined. The options of the copy are those of its
+    /// own command; only --quiet and --json may stand here.
+    #[arg(long, value_name = "RUN")]
+    pub join: Option<String>,
+    /// Go on with the copy RUN, or `last`.
+    ///
+    /// RUN was interrupted, killed or failed on some nodes; `last` is the most recent copy. It is started again with the paths and options of its own command, and in the directory where that was
+    /// given. Nodes keep what they have received, so that only the rest is sent; a node that has the whole file is sent
+    /// nothing. Only --quiet, --progress and --json may stand here.
+    #[arg(long, value_name = "RUN", conflicts_with = "join")]
+    pub resume: Option<String>,
+    /// What is copied, and what of it is kept.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    // The headings of the help have the order in which the options name them first.
+    /// Memory, wires and traces.
+    #[command(flatten)]
+    pub tuning: TuningArgs,
+    /// The order of the nodes, and the way of the data.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// When nodes are slow or fail.
+    #[command(flatten)]
+    pub slow: SlowArgs,
+    /// What is compared, read back and made stable.
+    #[command(flatten)]
+    pub checks: CheckArgs,
+    /// How the command runs and what it prints.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Returns an option at its place in the help.
+fn placed_in_help(option: Arg) -> Arg {
+    let place = HELP_ORDER.iter().position(|id| option.get_id() == id);
+    match place {
+        Some(place) => option.display_order(place),
+        None => option,
+    }
+}
+
+impl Cp {
+    /// Parses the words of a copy that another command makes, without the name of a program. `launch` says how
+    /// agents are started.
+    ///
+    /// # Errors
+    /// When `garland cp` would refuse them.
+    pub fn of_words(
+        words: impl IntoIterator<Item = OsString>,
+        launch: &Launch,
+    ) -> Result<Self, Failure> {
+        let told = |error: clap::Error| Failure::usage(error.to_string().trim_end());
+        let command = Self::augment_args(Command::new("garland cp").no_binary_name(true));
+        let matches = command.try_get_matches_from(words).map_err(told)?;
+        let mut cp = Self::from_arg_matches(&matches).map_err(told)?;
+        cp.note_typed(&matches);
+        cp.run.launch = launch.clone();
+        Ok(cp)
+    }
+
+    /// Returns the sources: all paths but the last.
+    pub fn sources(&self) -> &[PathBuf] {
+        self.paths.split_last().map_or(&[][..], |(_, sources)| sources)
+    }
+
+    /// Returns the destination: the last path; empty if there is no path.
+    pub fn destination(&self) -> &OsStr {
+        self.paths.last().map_or(OsStr::new(""), |path| path.as_os_str())
+    }
+
+    /// Returns whether any path was given.
+    pub fn has_paths(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
+    /// Sets `typed` to the options that were given on the command line, and their values, and the options that
+    /// others stand for.
+    pub fn note_typed(&mut self, matches: &ArgMatches) {
+        self.source.note_typed(matches);
+        let command = Self::augment_args(Command::new("cp"));
+        let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
+        let own = command.get_arguments().filter_map(|argument| {
+            Some((argument.get_id().to_string(), argument.get_long()?.to_owned()))
+        });
+        let typed = own.chain(of_all).filter(|(id, _)| {
+            matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine)
+        });
+        let valued = typed.map(|(id, option)| {
+            let values = matches.get_raw(&id).into_iter().flatten();
+            (option, values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(","))
+        });
+        self.typed = valued.collect();
+    }
+
+    /// Returns the copy that the arguments of `task` ask for. Conflicts that depend on the nodes or on the type of a
+    /// file are reported once these are known.
+    ///
+    /// # Errors
+    /// When an option has no effect on this kind of copy, or its value cannot be parsed.
+    pub fn spec(&self, task: &Task) -> Result<CopySpec, Failure> {
+        refuse_without_effect(self, Kind::new(self, task)?)?;
+        if self.join.is_none() {
+            self.refuse_missing_source()?;
+        }
+        let sources = self.sources();
+        let is_list_read = self.source.reads_list_from_input();
+        let command_line = CommandLine::new(&self.words, sources, is_list_read);
+        Ok(CopySpec {
+            source: self.source.spec(sources)?,
+            plan: self.plan.spec()?,
+            slow: self.slow.spec(),
+            checks: self.checks.spec(),
+            tuning: self.tuning.spec()?,
+            run: self.run.spec(command_line),
+        })
+    }
+
+    fn refuse_missing_source(&self) -> Result<(), Failure> {
+        if self.sources().is_empty() {
+            let only = self.destination().to_string_lossy();
+            let message =
+                format!("a copy needs a SOURCE and a DESTINATION, and only {only} was given");
+            return Err(Failure::usage(message).hint("such as garland cp FILE 'n[01-20]:/path'"));
+        }
+        if self.sources().iter().any(|source| source.as_os_str().is_empty()) {
+            return Err(Failure::usage("the path of a SOURCE is empty"));
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<&Cp> for CopySpec {
+    type Error = Failure;
+
+    /// Parses and checks the arguments as [`Cp::spec`] does.
+    fn try_from(args: &Cp) -> Result<Self, Failure> {
+        args.spec(&Task::new(args)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches};
+    use garland_copy::spec::SourceSpec;
+
+    use super::*;
+
+    /// A copy that no command line asks for has the options of one without options.
+    #[test]
+    fn a_spec_and_a_command_line_have_the_same_defaults() {
+        let command = Cp::augment_args(Command::new("cp").no_binary_name(true));
+        let matches = command.get_matches_from(["Cargo.toml", "n1:/x"]);
+        let args = Cp::from_arg_matches(&matches).expect("a valid command line");
+        let typed = CopySpec::try_from(&args).expect("a copy");
+        let source = SourceSpec { paths: vec!["Cargo.toml".into()], ..SourceSpec::default() };
+        let made = CopySpec::new(source, args.run.launch.clone());
+        assert_eq!(format!("{typed:?}"), format!("{made:?}"));
+    }
+
+    #[test]
+    fn the_order_of_the_help_names_options() {
+        let command = Cp::augment_args(Command::new("cp"));
+        let is_option = |id: &&&str| command.get_arguments().any(|own| own.get_id() == **id);
+        let unknown: Vec<_> = HELP_ORDER.iter().filter(|id| !is_option(id)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}

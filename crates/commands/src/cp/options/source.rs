@@ -1,0 +1,142 @@
+//! Options that say what is copied, and what of it is kept.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args as ClapArgs};
+use garland_copy::spec::SourceSpec;
+use garland_terminal::failure::Failure;
+
+use super::kind::{COPY, FROM_TREES, OBJECT, STREAM, TREE};
+use super::rule::Rule;
+use crate::cp::filters::excludes;
+
+/// What is copied, and what of it is kept.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct SourceArgs {
+    /// Copy directories and everything in them.
+    ///
+    /// They go into the directory PATH; of a source that ends in /, only its contents. Symbolic and hard links stay links. Modes and times are kept, and owners if the agent runs as root. Each file appears
+    /// whole or not at all; a file never replaces a directory, nor a directory a file. Sockets, pipes and devices are
+    /// skipped. Files that cannot be read, or change during the copy, are listed, and the exit code is 1.
+    #[arg(short, long, conflicts_with = "stripe")]
+    pub recursive: bool,
+    /// -r -p: directories, with modes and times.
+    #[arg(short, long, conflicts_with = "stripe")]
+    archive: bool,
+    /// Skip paths matching PATTERN, as rsync does.
+    ///
+    /// *.o anywhere, /build at the top only, cache/ directories only; `*` and `?` stop at a slash, `**` does not. May be
+    /// repeated.
+    #[arg(long, value_name = "PATTERN", requires = "tree")]
+    exclude: Vec<OsString>,
+    /// Do not skip paths matching PATTERN: of all patterns, in the order in which they are given, the first that matches
+    /// decides.
+    #[arg(long, value_name = "PATTERN", requires = "tree", hide_short_help = true)]
+    include: Vec<OsString>,
+    /// Patterns from FILE, one a line, as of --exclude, or with `+` and a space before it as of --include; lines that
+    /// begin with # or ; are comments.
+    #[arg(long, value_name = "FILE", requires = "tree", hide_short_help = true)]
+    exclude_from: Vec<PathBuf>,
+    /// The patterns of the three options above, in the order in which they were given.
+    #[arg(skip)]
+    pub filters: Vec<FilterRule>,
+    /// Only the paths in FILE, one a line, relative to the one SOURCE; `-` is standard input (such a copy cannot be resumed, only started again).
+    ///
+    /// They keep these paths below PATH. A directory is copied with everything in it. Paths may also be separated by NUL, as of
+    /// `find -print0`; lines that begin with # or ; are comments.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tree",
+        conflicts_with = "delete",
+        hide_short_help = true
+    )]
+    pub files_from: Option<PathBuf>,
+    /// Remove what the source does not have.
+    ///
+    /// From directories on nodes: only inside the directory that is copied (PATH itself for a source that ends in /), through no link, and only for a
+    /// single source directory. Paths matching --exclude stay. A directory in which something could not be copied is left
+    /// as it is, and listed.
+    #[arg(long, requires = "tree")]
+    pub delete: bool,
+    /// Keep extended attributes, and with them access control lists and capabilities.
+    #[arg(long, requires = "tree", hide_short_help = true)]
+    pub xattrs: bool,
+    /// Keep the mode and time of a file.
+    ///
+    /// Trees keep them without this option.
+    #[arg(short = 'p', long)]
+    pub preserve: bool,
+}
+
+/// A rule about paths to skip.
+#[derive(Clone, Debug)]
+pub enum FilterRule {
+    /// Skip what matches this pattern.
+    Exclude(OsString),
+    /// Do not skip what matches this pattern.
+    Include(OsString),
+    /// The patterns in this file.
+    From(PathBuf),
+}
+
+const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
+
+pub const RULES: &[Rule] = &[
+    // Objects below a prefix are a tree; for another address the option is refused by an error that names it.
+    Rule::new("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
+    Rule::new("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a"),
+    Rule::new("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    Rule::new("include", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    Rule::new("exclude-from", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    Rule::new("files-from", TREE | OBJECT, ONLY_TREES),
+    Rule::new(
+        "delete",
+        TREE | OBJECT,
+        "copies from nodes add and replace files, but never remove any",
+    ),
+    Rule::new("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
+    Rule::new("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
+];
+
+impl SourceArgs {
+    /// Sets what options stand for together, and the order of the patterns on the command line.
+    pub fn note_typed(&mut self, matches: &ArgMatches) {
+        self.recursive |= self.archive;
+        self.preserve |= self.archive;
+        self.filters = self.filters_in_order(matches);
+    }
+
+    fn filters_in_order(&self, matches: &ArgMatches) -> Vec<FilterRule> {
+        let places = |id| matches.indices_of(id).into_iter().flatten();
+        let excludes = self.exclude.iter().cloned().map(FilterRule::Exclude);
+        let includes = self.include.iter().cloned().map(FilterRule::Include);
+        let files = self.exclude_from.iter().cloned().map(FilterRule::From);
+        let all = places("exclude").zip(excludes).chain(places("include").zip(includes));
+        let mut all: Vec<_> = all.chain(places("exclude_from").zip(files)).collect();
+        all.sort_by_key(|(place, _)| *place);
+        all.into_iter().map(|(_, rule)| rule).collect()
+    }
+
+    /// Whether the paths to copy are read from standard input.
+    pub fn reads_list_from_input(&self) -> bool {
+        self.files_from.as_deref().is_some_and(|list| list.as_os_str() == "-")
+    }
+
+    /// Returns what a copy of `paths` copies.
+    ///
+    /// # Errors
+    /// When a pattern is invalid, or the file that has it cannot be read.
+    pub fn spec(&self, paths: &[PathBuf]) -> Result<SourceSpec, Failure> {
+        Ok(SourceSpec {
+            paths: paths.to_vec(),
+            is_tree: self.recursive,
+            excludes: excludes(&self.filters)?,
+            chosen_by: self.files_from.clone(),
+            removes_others: self.delete,
+            keeps_attributes: self.xattrs,
+            keeps_time: self.preserve,
+        })
+    }
+}
