@@ -131,7 +131,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let (place, target) = Place::enter(context, &interrupts, &up.launch, &destination, true)?;
     let Target { nodes, path } = target;
     // Options that no copy can have are refused now.
-    CopySpec::try_from(&copy_of(up, directory, FileType::Directory)?)?;
+    CopySpec::try_from(&copy_of(up, directory)?)?;
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&place.places, "spool")?;
     let start = |nodes: &[Node], quiet| start(up, &place, &run, (nodes, &interrupts), quiet);
@@ -195,11 +195,10 @@ fn destination(up: &Up) -> OsString {
     destination
 }
 
-/// Parses the copy of `source`, a file of this kind, as `garland cp` would.
-fn copy_of(up: &Up, source: &Path, kind: FileType) -> Result<Cp, Failure> {
-    // The time of a file is kept without -r, which would make it a tree. A link stays a link.
-    let kept = if kind == FileType::RegularFile { "-p" } else { "-a" };
-    let mut words = vec![OsString::from(kept)];
+/// Parses the copy of `source` as `garland cp` would. With `-a` a link stays a link, and options of
+/// trees are known; a file is opened as such nevertheless.
+fn copy_of(up: &Up, source: &Path) -> Result<Cp, Failure> {
+    let mut words = vec![OsString::from("-a")];
     words.extend(up.options.iter().cloned());
     words.extend(["--".into(), source.as_os_str().to_owned(), destination(up)]);
     Cp::of_words(words, &up.launch)
@@ -508,7 +507,7 @@ impl Spool<'_> {
     fn make(&mut self, entry: &Entry, nodes: &[usize]) -> Result<CopyResult, Failure> {
         let kind = entry.stamp.kind();
         let path = self.directory.path_of(entry);
-        let cp = copy_of(self.up, &path, kind)?;
+        let cp = copy_of(self.up, &path)?;
         let spec = CopySpec::try_from(&cp)?;
         let all = self.members.nodes();
         let target = Target {
@@ -605,5 +604,29 @@ fn on_one_line(text: &str) -> String {
     match text.contains(char::is_control) {
         true => shown(text),
         false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Args {
+        #[command(flatten)]
+        up: Up,
+    }
+
+    #[test]
+    fn files_of_a_spool_take_the_options_of_its_directories() {
+        for option in ["--exclude=*.o", "--delete", "--xattrs"] {
+            let words = ["up", "--spool", "out", "n1:/x", "--", option];
+            let Args { up } = Args::try_parse_from(words).expect("a spool");
+            let made = copy_of(&up, Path::new("out/file"));
+            let spec = made.and_then(|cp| CopySpec::try_from(&cp));
+            assert!(spec.is_ok_and(|spec| spec.source.keeps_time), "{option}");
+        }
     }
 }
