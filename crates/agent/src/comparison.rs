@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use garland_protocol::{
     BITMAP_MAX, Begin, Compare, CompareBy, CompareOrder, Compared, Destination, End, FromAgent,
-    TreeOutline, root_digest,
+    StatusRule, TreeOutline, root_digest,
 };
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};
@@ -154,8 +154,8 @@ impl Comparison {
     /// or if there is not enough memory.
     fn look_for_tree(&self, agent: &Agent, outline: &TreeOutline, digests: u64) -> Option<()> {
         self.asked.check().ok()?;
-        if let CompareBy::Status { attributes, named } = self.asked.by {
-            return self.look_for_status(agent, outline, (attributes, named));
+        if let CompareBy::Status { rule, named } = self.asked.by {
+            return self.look_for_status(agent, outline, rule, named);
         }
         let memory = Gathered::memory(outline);
         let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
@@ -173,14 +173,15 @@ impl Comparison {
         &self,
         agent: &Agent,
         outline: &TreeOutline,
-        (attributes, named): (bool, bool),
+        rule: StatusRule,
+        named: bool,
     ) -> Option<()> {
         let share = agent.budget.take(StatusCheck::memory(outline, named)).ok()?;
         let folder = self.open_destination(agent)?;
         if !named && !has_some(&folder, outline) {
             return None;
         }
-        let check = StatusCheck::new(folder, outline, attributes, named);
+        let check = StatusCheck::new(folder, outline, rule, named);
         let mut state = self.state.lock();
         (state.coming, state.share) = (Some(ComingTree::Status(Box::new(check))), Some(share));
         Some(())
@@ -239,7 +240,10 @@ impl Comparison {
 
     fn read_tree(&self, Controller { agent, session }: &Controller, coming: Coming) -> Compared {
         let (layout, disk) = (self.asked.layout, agent.disk.as_deref());
-        let trusts = self.asked.by == CompareBy::Differing;
+        let trusts = match self.asked.by {
+            CompareBy::Differing(window) => Some(window),
+            CompareBy::Contents | CompareBy::Status { .. } => None,
+        };
         let found = coming.read(layout, trusts, disk, progress(session), &self.stop);
         let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
         let mut state = self.state.lock();

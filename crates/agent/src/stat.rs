@@ -61,6 +61,7 @@ fn tree(
         sweep: false,
         excludes: excludes.collect::<Result<_, _>>().map_err(|error| error.to_string())?,
         attributes: what.attributes,
+        one_file_system: what.one_file_system,
         root: &agent.root,
         stop: &|| session.is_over(),
     };

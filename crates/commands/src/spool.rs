@@ -621,12 +621,14 @@ mod tests {
 
     #[test]
     fn files_of_a_spool_take_the_options_of_its_directories() {
-        for option in ["--exclude=*.o", "--delete", "--xattrs"] {
+        for option in
+            ["--exclude=*.o", "--delete", "--xattrs", "-x", "--modify-window=1", "--no-times"]
+        {
             let words = ["up", "--spool", "out", "n1:/x", "--", option];
             let Args { up } = Args::try_parse_from(words).expect("a spool");
             let made = copy_of(&up, Path::new("out/file"));
             let spec = made.and_then(|cp| CopySpec::try_from(&cp));
-            assert!(spec.is_ok_and(|spec| spec.source.keeps_time), "{option}");
+            assert!(spec.is_ok_and(|spec| spec.source.preserves), "{option}");
         }
     }
 }

@@ -162,7 +162,14 @@ mod tests {
         }
         let stop = || false;
         let (excludes, root) = (Vec::new(), &Root::Free);
-        let options = ScanOptions { excludes, attributes: false, sweep: false, root, stop: &stop };
+        let options = ScanOptions {
+            excludes,
+            attributes: false,
+            sweep: false,
+            one_file_system: false,
+            root,
+            stop: &stop,
+        };
         let tree = TreeSource::open(&[top.join("d")], &options).unwrap();
         std::fs::remove_dir_all(&top).unwrap();
         let mut numbers = BTreeMap::new();

@@ -71,10 +71,7 @@ pub fn leave_out_unchanged(
     else {
         return Ok((Remaining { given, ends, plan, agents }, None));
     };
-    let by = CompareBy::Status {
-        attributes: spec.source.keeps_attributes,
-        named: spec.run.names_entries,
-    };
+    let by = CompareBy::Status { rule: spec.status_rule(), named: spec.run.names_entries };
     let Some(outline) = tree_compare(tree, destination, &plan, by) else {
         return Ok((Remaining { given, ends, plan, agents }, None));
     };
@@ -194,7 +191,10 @@ fn asked<'a>(
         // A comparison by blocks would read each object twice.
         (CopySource::Tree(tree), _) if tree.is_of_objects() => None,
         (CopySource::Tree(tree), Destination::Tree(destination)) => {
-            let by = if spec.ignores_status() { CompareBy::Contents } else { CompareBy::Differing };
+            let by = match spec.ignores_status() {
+                true => CompareBy::Contents,
+                false => CompareBy::Differing(spec.checks.window),
+            };
             let compare = tree_compare(tree, destination, plan, by)?;
             Some((compare, CompareSource::Tree(tree)))
         }

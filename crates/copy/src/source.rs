@@ -10,17 +10,19 @@ use std::sync::Arc;
 use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
+use garland_core::printable;
 use garland_dataplane::{
-    Content, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, TreeSource,
+    Content, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, Tally, TreeSource,
+    name_of,
 };
-use garland_protocol::{Destination, TreeDestination, TreeLimits};
+use garland_protocol::{Destination, TreeDestination};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, inherited, random};
 
 use crate::ends;
 use crate::lists::chosen;
-use crate::spec::CopySpec;
+use crate::spec::{CopySpec, SourceSpec};
 use garland_results::tree::TreeResult;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -79,7 +81,7 @@ impl CopySource {
                 return Err(Failure::usage("--files-from needs one SOURCE, a directory"));
             }
         };
-        Self::from_tree(tree, disk)
+        Self::from_tree(spec, tree, disk)
     }
 
     /// Opens the entry of the open directory `folder` that has the last name of `path`, its path, as a
@@ -93,11 +95,16 @@ impl CopySource {
     ) -> Result<Self, Failure> {
         let stop = || interrupts.have_come();
         let tree = TreeSource::open_entry(folder, path, &scan_options(spec, &stop));
-        Self::from_tree(tree, disk)
+        Self::from_tree(spec, tree, disk)
     }
 
-    fn from_tree(tree: Result<TreeSource, ScanError>, disk: Option<u64>) -> Result<Self, Failure> {
+    fn from_tree(
+        spec: &CopySpec,
+        tree: Result<TreeSource, ScanError>,
+        disk: Option<u64>,
+    ) -> Result<Self, Failure> {
         let tree = tree.map_err(scan_failure)?;
+        refuse_to_remove_all(&spec.source, tree.tally())?;
         Ok(Self::Tree(Arc::new(tree.on_disk(Pace::of(disk).as_ref()))))
     }
 
@@ -244,20 +251,20 @@ impl CopySource {
                 below: None,
                 fsync: spec.checks.fsync,
                 verify: spec.checks.read_back.verify,
-                limits: TreeLimits {
-                    removes: spec.source.removes_others,
-                    attributes: spec.source.keeps_attributes,
-                    ..TreeLimits::default()
-                },
+                keeps: spec.source.keeps,
+                limits: spec.source.limits_on_nodes(),
             }),
             (path, Self::File(..) | Self::Elsewhere(_) | Self::Stream(..)) => {
                 let FileFacts { name, mode, modified } = self.facts()?;
+                let keeps = spec.source.kept_of_file();
                 Destination::File {
                     path: path.to_vec(),
                     below: None,
                     name,
                     mode,
-                    times: modified.filter(|_| spec.source.keeps_time),
+                    // A stream has no mode to keep.
+                    keeps_mode: keeps.modes && modified.is_some(),
+                    times: modified.filter(|_| keeps.times),
                     fsync: spec.checks.fsync,
                     room: self.room(),
                     grows: false,
@@ -361,9 +368,27 @@ fn scan_options<'a>(spec: &CopySpec, stop: &'a dyn Fn() -> bool) -> ScanOptions<
         excludes: spec.source.excludes.clone(),
         attributes: spec.source.keeps_attributes,
         sweep: spec.source.removes_others,
+        one_file_system: spec.source.is_one_file_system,
         root: &Root::Free,
         stop,
     }
+}
+
+/// Returns an error if nodes would be left without all that they have of a source: a disk that is
+/// not mounted looks like an empty directory.
+fn refuse_to_remove_all(source: &SourceSpec, tally: Tally) -> Result<(), Failure> {
+    let Tally { files, folders, links } = tally;
+    let own = source.paths.iter().filter(|path| name_of(path).is_some()).count() as u64;
+    let is_empty = files + links == 0 && folders <= own;
+    if !source.removes_others || source.removes_max.is_some() || !is_empty {
+        return Ok(());
+    }
+    let shown = source.paths.iter().map(|path| printable::name(path.as_os_str().as_bytes()));
+    let shown = shown.collect::<Vec<_>>().join(" ");
+    let what = format!("cannot copy {shown} with --delete: nothing in it can be copied");
+    Err(Failure::nothing(format!("{what}, and all that nodes have there would be removed")).hint(
+        "check that it is mounted and readable; --max-delete N allows N removals on each node",
+    ))
 }
 
 fn scan_failure(error: ScanError) -> Failure {
@@ -383,6 +408,28 @@ mod tests {
     use garland_terminal::failure::Exit;
 
     use super::*;
+
+    #[test]
+    fn an_empty_source_removes_nothing_unless_that_is_allowed() {
+        let tally = |files, folders, links| Tally { files, folders, links };
+        let refused = |path: &str, removes_max, tally| {
+            let paths = vec![path.into()];
+            let source =
+                SourceSpec { removes_others: true, removes_max, paths, ..SourceSpec::default() };
+            refuse_to_remove_all(&source, tally).map_err(|failure| failure.message().to_owned())
+        };
+        let why = |path: &str| {
+            let what = format!("cannot copy {path} with --delete: nothing in it can be copied");
+            Err(format!("{what}, and all that nodes have there would be removed"))
+        };
+        assert_eq!(refused("d/", None, tally(0, 0, 0)), why("d/"));
+        assert_eq!(refused("d", None, tally(0, 1, 0)), why("d"));
+        assert_eq!(refused("d/", None, tally(0, 1, 0)), Ok(()));
+        assert_eq!(refused("d", None, tally(0, 1, 1)), Ok(()));
+        assert_eq!(refused("d", Some(0), tally(0, 1, 0)), Ok(()));
+        let kept = SourceSpec { paths: vec!["d".into()], ..SourceSpec::default() };
+        assert!(refuse_to_remove_all(&kept, tally(0, 1, 0)).is_ok());
+    }
 
     #[test]
     fn a_source_of_delete_that_is_not_there_is_told_as_such() {

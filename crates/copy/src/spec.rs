@@ -11,7 +11,9 @@ use garland_core::units::{Nanos, Rate};
 use garland_dataplane::{Packing, Tracing};
 use garland_fleet::args::Launch;
 use garland_lab::Lab;
-use garland_protocol::{Cut, Policy, ReadBack, SlowNodes};
+use garland_protocol::{
+    Cut, KeptStatus, Policy, ReadBack, SlowNodes, StatusRule, TimeWindow, TreeLimits,
+};
 use garland_results::run::TRACED;
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
@@ -50,12 +52,19 @@ pub struct SourceSpec {
     pub excludes: Vec<Pattern>,
     /// The file with the paths to copy, below the only source; `-` is standard input.
     pub chosen_by: Option<PathBuf>,
+    /// Whether other file systems in trees are left out.
+    pub is_one_file_system: bool,
     /// Whether what the source does not have is removed from nodes.
     pub removes_others: bool,
+    /// The maximum number of files and directories that are removed from a node; `None` if there is
+    /// none, and then nothing is removed for an empty source.
+    pub removes_max: Option<u64>,
     /// Whether extended attributes are kept.
     pub keeps_attributes: bool,
-    /// Whether the modification time of a single file is kept.
-    pub keeps_time: bool,
+    /// Whether a single file keeps what `keeps` says.
+    pub preserves: bool,
+    /// What entries of trees keep of mode and time.
+    pub keeps: KeptStatus,
 }
 
 /// The order of the nodes, and the way of the data.
@@ -108,6 +117,8 @@ pub struct SlowOptions {
 pub struct CopyChecks {
     /// How is found out what nodes have already.
     pub comparison: Comparison,
+    /// Which modification times count as equal.
+    pub window: TimeWindow,
     /// What is read back at the end.
     pub read_back: ReadBack,
     /// Whether the end waits for stable storage.
@@ -205,6 +216,15 @@ impl CopySpec {
         self.checks.comparison != Comparison::Status || self.checks.read_back.verify
     }
 
+    /// Returns by what entries of a tree count as unchanged.
+    pub fn status_rule(&self) -> StatusRule {
+        StatusRule {
+            attributes: self.source.keeps_attributes,
+            window: self.checks.window,
+            keeps: self.source.keeps,
+        }
+    }
+
     /// Returns an error if the data would be read back although it is not stored; `message` names
     /// its destination.
     ///
@@ -219,6 +239,21 @@ impl CopySpec {
 }
 
 impl SourceSpec {
+    /// Returns what a single file keeps of mode and time.
+    pub fn kept_of_file(&self) -> KeptStatus {
+        let KeptStatus { modes, times } = self.keeps;
+        KeptStatus { modes: modes && self.preserves, times: times && self.preserves }
+    }
+
+    /// Returns what the stream of a tree may do on nodes.
+    pub fn limits_on_nodes(&self) -> TreeLimits {
+        TreeLimits {
+            removes: self.removes_others.then(|| self.removes_max.unwrap_or(u64::MAX)),
+            attributes: self.keeps_attributes,
+            ..TreeLimits::default()
+        }
+    }
+
     /// Returns the patterns in `excludes`, as bytes.
     pub fn raw_excludes(&self) -> Vec<Vec<u8>> {
         self.excludes.iter().map(|pattern| pattern.text().to_vec()).collect()
@@ -299,6 +334,7 @@ impl Default for CopyChecks {
     fn default() -> Self {
         Self {
             comparison: Comparison::Status,
+            window: TimeWindow::default(),
             read_back: ReadBack::default(),
             fsync: true,
             forces_devices: false,

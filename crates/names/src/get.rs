@@ -113,8 +113,7 @@ fn place(
 
 /// Returns the copy of the content with the manifest `manifest`.
 fn copy_of(get: &Get, manifest: &NameManifest, place: &Place) -> CopySpec {
-    let source =
-        SourceSpec { is_tree: manifest.is_tree, keeps_time: true, ..SourceSpec::default() };
+    let source = SourceSpec { is_tree: manifest.is_tree, preserves: true, ..SourceSpec::default() };
     let mut spec = CopySpec::new(source, get.launch.clone());
     spec.tuning.link_limit = get.bwlimit;
     // To this machine the bytes leave no kernel.
@@ -156,6 +155,7 @@ fn given(
         excludes: Vec::new(),
         attributes: false,
         sweep: false,
+        one_file_system: false,
         root: &Root::Free,
         stop: &|| interrupts.have_come(),
     };

@@ -26,8 +26,10 @@ pub enum Destination {
         name: Vec<u8>,
         /// The source's permission bits.
         mode: u32,
-        /// The modification time to set (seconds, nanoseconds). If given, the mode is set exactly;
-        /// otherwise the node's umask applies to it.
+        /// Whether the file gets the mode exactly; otherwise it has that with which cp(1) would
+        /// leave it.
+        keeps_mode: bool,
+        /// The modification time to set (seconds, nanoseconds).
         times: Option<(i64, u32)>,
         /// Whether the file must be on stable storage before the node reports completion.
         fsync: bool,
@@ -92,16 +94,34 @@ pub struct TreeDestination {
     pub fsync: bool,
     /// Whether every file is read back from the medium and compared with the received bytes.
     pub verify: bool,
+    /// What the entries get of the status of their sources.
+    pub keeps: KeptStatus,
     /// The changes that the tree's stream may make in the directory.
     pub limits: TreeLimits,
+}
+
+/// What copied entries keep of the status of their sources, beside the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptStatus {
+    /// Whether they have the same mode; otherwise that with which cp(1) would leave them.
+    pub modes: bool,
+    /// Whether they have the same modification time.
+    pub times: bool,
+}
+
+impl Default for KeptStatus {
+    fn default() -> Self {
+        Self { modes: true, times: true }
+    }
 }
 
 /// Limits of a tree's stream at its destination (`garland_core::tree::LimitCheck`). The default
 /// allows all names, but neither removals nor extended attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeLimits {
-    /// Whether names may be removed.
-    pub removes: bool,
+    /// The maximum number of files and directories that are removed; `None` if the stream must not
+    /// order any removal.
+    pub removes: Option<u64>,
     /// Whether extended attributes may be set.
     pub attributes: bool,
     /// The only name that may appear in the destination directory; `None` allows any name.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::begin::KeptStatus;
 use super::bounds::{ensure, within};
 use super::line::MAX_MESSAGE;
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
@@ -40,15 +41,45 @@ pub enum CompareBy {
     Contents,
     /// Of a tree, the bytes of files whose length or modification time differs; all other files
     /// count as equal, and are not read.
-    Differing,
+    Differing(TimeWindow),
     /// Of the entries of a tree, kind, length, modification time, mode and owner, and if requested
     /// extended attributes. No file is read.
     Status {
-        /// Whether extended attributes are compared.
-        attributes: bool,
+        /// What counts as unchanged.
+        rule: StatusRule,
         /// Whether every node compares everything, and names what the copy would remove.
         named: bool,
     },
+}
+
+/// By what an entry of a tree counts as unchanged, beside kind, length and owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusRule {
+    /// Whether extended attributes are compared.
+    pub attributes: bool,
+    /// Which modification times count as equal.
+    pub window: TimeWindow,
+    /// What the copy sets: a mode that it does not set is not compared, nor is such a time of
+    /// directories and links. Files are compared by their times in any case.
+    pub keeps: KeptStatus,
+}
+
+/// How far two modification times that count as equal may be apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeWindow(
+    /// The number of seconds, of which parts are not compared; `None` if times must be the same.
+    pub Option<u32>,
+);
+
+impl TimeWindow {
+    /// Returns whether two times, in seconds and nanoseconds, count as equal.
+    #[must_use]
+    pub fn covers(self, one: (i64, u32), other: (i64, u32)) -> bool {
+        match self.0 {
+            Some(seconds) => one.0.abs_diff(other.0) <= u64::from(seconds),
+            None => one == other,
+        }
+    }
 }
 
 /// A part of a source on a file system that the node shares with the head. The node reads this part
@@ -163,6 +194,15 @@ mod tests {
         assert!(part.to_bytes().len() <= MAX_MESSAGE);
         let bitmap = FromAgent::Compared(Compared::Unchanged(vec![255; BITMAP_MAX], true));
         assert!(bitmap.to_bytes().len() <= MAX_MESSAGE);
+    }
+
+    #[test]
+    fn times_within_the_window_count_as_equal() {
+        let covers = |window, one, other| TimeWindow(window).covers(one, other);
+        assert!(covers(None, (5, 7), (5, 7)) && !covers(None, (5, 7), (5, 8)));
+        assert!(covers(Some(0), (5, 7), (5, 8)) && !covers(Some(0), (5, 0), (6, 0)));
+        assert!(covers(Some(2), (5, 0), (7, 9)) && covers(Some(2), (7, 9), (5, 0)));
+        assert!(!covers(Some(2), (5, 0), (8, 0)) && !covers(Some(1), (i64::MIN, 0), (i64::MAX, 0)));
     }
 
     #[test]

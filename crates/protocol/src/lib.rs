@@ -64,14 +64,14 @@ pub use absence::{ABSENCE_MAX, Absence, AbsenceList, Absent};
 pub use agreement::{Agreement, GreetingStamp, Mac};
 pub use balance::{BALANCE_SIZES, BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 pub use begin::{
-    BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, Origin, TRACE_MAX,
+    BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, KeptStatus, Origin, TRACE_MAX,
     TreeDestination, TreeLimits,
 };
 pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Side, fingerprint};
 pub use cluster::{CLUSTER_NODES_MAX, ClusterAgent, ClusterKey, Roster};
 pub use compare::{
     BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,
-    TreeOutline,
+    StatusRule, TimeWindow, TreeOutline,
 };
 pub use copy_id::CopyId;
 pub use curve25519::exchanges_of_thread;

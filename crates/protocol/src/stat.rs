@@ -20,6 +20,8 @@ pub struct TreeStatRequest {
     pub excludes: Vec<Vec<u8>>,
     /// Whether to read extended attributes.
     pub attributes: bool,
+    /// Whether what is mounted in the tree is left out.
+    pub one_file_system: bool,
 }
 
 /// A summary of an examined tree.

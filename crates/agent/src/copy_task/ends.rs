@@ -71,8 +71,12 @@ impl Ends {
             buffer_count(layout, begin.own_lanes().count(), buffers)
         };
         let (store, sink, bringing) = match (reuse, destination) {
-            (Some(Reuse::Whole(old, digests)), Destination::File { mode, times, fsync, .. }) => {
-                let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
+            (
+                Some(Reuse::Whole(old, digests)),
+                Destination::File { mode, keeps_mode, times, fsync, .. },
+            ) => {
+                let metadata =
+                    Metadata { mode: *mode, keeps_mode: *keeps_mode, times: *times, fsync: *fsync };
                 let kept = KeptStore::new(old, metadata);
                 let mut sink = Sink::new(layout, true).with_digests(digests);
                 (0..layout.blocks()).for_each(|index| sink.hold(index));

@@ -40,6 +40,7 @@ pub fn open(
         excludes: source.excludes.clone(),
         attributes: false,
         sweep: source.removes_others,
+        one_file_system: false,
         root: &Root::Free,
         stop: &|| interrupts.have_come(),
     };

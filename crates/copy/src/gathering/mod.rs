@@ -188,6 +188,7 @@ impl Here<'_> {
         let tree = || TreeStatRequest {
             excludes: spec.source.raw_excludes(),
             attributes: spec.source.keeps_attributes,
+            one_file_system: spec.source.is_one_file_system,
         };
         StatRequest {
             path: self.source.to_vec(),

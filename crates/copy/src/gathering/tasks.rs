@@ -103,8 +103,9 @@ impl<'a> Here<'a> {
             below: self.below(node),
             fsync: spec.checks.fsync,
             verify: spec.checks.read_back.verify,
+            keeps: spec.source.keeps,
             limits: TreeLimits {
-                removes: false,
+                removes: None,
                 attributes: spec.source.keeps_attributes,
                 top: top.map(|name| name.as_bytes().to_vec()),
                 excludes: spec.source.raw_excludes(),
@@ -113,8 +114,7 @@ impl<'a> Here<'a> {
         })
     }
 
-    /// Returns the destination of a file, with the mode of the source and, with `--preserve`, its
-    /// modification time.
+    /// Returns the destination of a file, with what it keeps of mode and time.
     fn file(
         &self,
         spec: &CopySpec,
@@ -126,12 +126,14 @@ impl<'a> Here<'a> {
             LocalEnd::Path(path) => path,
             LocalEnd::Sink(sink) => return sink.clone(),
         };
+        let keeps = spec.source.kept_of_file();
         Destination::File {
             path: path.as_os_str().as_bytes().to_vec(),
             below: node.and_then(|node| self.below(node)),
             name: self.name.as_bytes().to_vec(),
             mode,
-            times: spec.source.keeps_time.then_some(modified),
+            keeps_mode: keeps.modes,
+            times: keeps.times.then_some(modified),
             fsync: spec.checks.fsync,
             room: u64::MAX,
             // Its length is the node's word.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_core::plan::{BlockSet, Layout};
 use garland_core::tree::{Record, RecordSet};
-use garland_protocol::{TreeOutline, content_digest};
+use garland_protocol::{TimeWindow, TreeOutline, content_digest};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 
 use super::holding::KnownDigests;
@@ -61,13 +61,14 @@ impl Coming {
         self.gathered.take(parcel)
     }
 
-    /// Reads the files that are in place, from the emulated `disk` if given. If `trusts` is set,
-    /// files with the length and modification time of the source are not read. Calls `progress`
+    /// Reads the files that are in place, from the emulated `disk` if given. If `trusts` is given,
+    /// files with the length and, within this window, the modification time of the source are not
+    /// read. Calls `progress`
     /// after every block. Returns none if the catalogue is invalid, or if `stop` is set.
     pub fn read(
         self,
         layout: Layout,
-        trusts: bool,
+        trusts: Option<TimeWindow>,
         disk: Option<&Pace>,
         progress: impl Fn(),
         stop: &AtomicBool,
@@ -75,8 +76,9 @@ impl Coming {
         let index = self.gathered.index(layout.length)?;
         let places =
             [Place { folder: self.folder, path: Vec::new(), first: 0, mounts: Mounts::Entered }];
-        let equal = trusts.then(|| RecordSet::new(index.len()));
-        let mut own = Own { index, places, opener: Opener::default(), looked: 0, equal };
+        let equal = trusts.map(|_| RecordSet::new(index.len()));
+        let window = trusts.unwrap_or_default();
+        let mut own = Own { index, places, opener: Opener::default(), looked: 0, equal, window };
         let mut trusted = BlockSet::new(layout.blocks());
         let mut buffer = vec![0; layout.block_size as usize];
         let mut digests = Vec::new();
@@ -119,6 +121,8 @@ struct Own {
     /// The records of files with the length and modification time of the source; none if files are
     /// compared by their bytes only.
     equal: Option<RecordSet>,
+    /// Which modification times count as equal.
+    window: TimeWindow,
 }
 
 impl Own {
@@ -204,7 +208,7 @@ impl Own {
         self.index.see(number, Stamp::of(&first));
         if let Some(equal) = &mut self.equal
             && let Some(Record::File { meta, .. }) = record_of(&self.index, number)
-            && meta.modified == modified(&first)
+            && self.window.covers(modified(&first), meta.modified)
         {
             equal.insert(number);
         }

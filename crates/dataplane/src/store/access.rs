@@ -14,7 +14,7 @@ use rustix::fs::{
 use super::unset::NOT_KEPT;
 
 /// The permission bits that a file may take over from the one that it replaces.
-const PERMISSIONS: u32 = 0o777;
+pub const PERMISSIONS: u32 = 0o777;
 
 /// The permission bits that the owner needs to create files in a directory.
 pub const OWNER: u32 = 0o700;
@@ -27,7 +27,7 @@ const DEFAULT: &str = "system.posix_acl_default";
 const LIST_MAX: usize = 64 << 10;
 
 /// Gives `file`, which is to be called `name` in `folder`, the mode and the access control list
-/// that it has after a cp(1) without `-p`: those of the file of this user that it replaces, or else
+/// that it has after a cp(1) without `-p`: those of the file of its owner that it replaces, or else
 /// `mode` as far as the default list of the directory or the umask allow it.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn give(file: &File, folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Resul
         return set(file, new);
     }
     let there = stat.st_mode & PERMISSIONS;
-    if stat.st_uid != process::user_id() || stat.st_nlink > 1 {
+    if stat.st_uid != fstat(file)?.st_uid || stat.st_nlink > 1 {
         // Another user could have made it, or this name of it, for all to write.
         return set(file, new & there);
     }
@@ -87,7 +87,7 @@ fn has(stat: &Stat, mode: u32) -> bool {
 
 /// Returns the permission bits that new files in a directory may have. Its default list takes the
 /// place of the umask.
-fn new_file_mask(folder: &OwnedFd) -> u32 {
+pub fn new_file_mask(folder: &OwnedFd) -> u32 {
     let list = read(|list| fgetxattr(folder, DEFAULT, list));
     list.and_then(|list| mode_of(&list)).unwrap_or(!process::umask())
 }

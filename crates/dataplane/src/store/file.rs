@@ -94,10 +94,12 @@ pub struct Metadata {
     /// The permission bits. The file belongs to this process's user, whoever owns its source: it
     /// never gets a set-user-ID or set-group-ID bit.
     pub mode: u32,
+    /// Whether the mode is set exactly. Otherwise it is what cp(1) would leave: that of the
+    /// existing file, or as far as the directory's default access control list or the umask allow
+    /// it.
+    pub keeps_mode: bool,
     /// The modification time, as seconds and nanoseconds since 1970. If given, the access time is
-    /// set to the same value, and the umask does not restrict the mode. If none, the times are not
-    /// set, and the mode is what cp(1) would leave: that of the existing file, or as far as the
-    /// directory's default access control list or the umask allow it.
+    /// set to the same value; if none, the times are not set.
     pub times: Option<(i64, u32)>,
     /// Whether the file is made stable before it is renamed.
     pub fsync: bool,
@@ -111,22 +113,32 @@ impl Metadata {
     /// When the disk is broken or full.
     pub fn apply_to(&self, file: &File, folder: &OwnedFd, name: &OsStr) -> io::Result<Unset> {
         let mut unset = Unset::default();
-        match self.times {
-            Some(modified) => {
-                unset.note("time", times::set_both(file, modified))?;
-                unset.note("mode", access::set(file, self.mode & KEPT_BITS))?;
-            }
-            None => {
-                let given = unset.note("mode", access::give(file, folder, name, self.mode));
-                // Nobody asked for a mode: where all files have the same one, that is no fault.
-                if !unset.is_empty() && fstat(file)?.st_mode & 0o7777 != left::MODE {
-                    unset = Unset::default();
-                }
-                given?;
-            }
+        if !self.keeps_mode {
+            unset = give_access(file, folder, name, self.mode)?;
+        }
+        if let Some(modified) = self.times {
+            unset.note("time", times::set_both(file, modified))?;
+        }
+        if self.keeps_mode {
+            unset.note("mode", access::set(file, self.mode & KEPT_BITS))?;
         }
         Ok(unset)
     }
+}
+
+/// Gives a file, which is to be called `name` in `folder`, the mode with which cp(1) would leave it
+/// without `-p`. Returns whether that could not be set.
+///
+/// # Errors
+/// When the disk is broken or full.
+pub fn give_access(file: &File, folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<Unset> {
+    let mut unset = Unset::default();
+    unset.note("mode", access::give(file, folder, name, mode))?;
+    // Nobody asked for a mode: where all files have the same one, that is no fault.
+    if !unset.is_empty() && fstat(file)?.st_mode & 0o7777 != left::MODE {
+        return Ok(Unset::default());
+    }
+    Ok(unset)
 }
 
 impl FileStore {
@@ -229,7 +241,7 @@ impl FileStore {
             }
         };
         let file = file.map_err(error)?;
-        let metadata = Metadata { mode: 0o666, times: None, fsync: true };
+        let metadata = Metadata { mode: 0o666, keeps_mode: false, times: None, fsync: true };
         let write_back = write_back(&file, size.length, metadata.fsync);
         let direct = DirectFile::open_if_large(&file, &folder, &partial, size.length);
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
@@ -501,6 +513,8 @@ pub fn unreplaceable(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<&'stat
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use garland_core::trace::Record;
     use garland_protocol::CopyId;
     use garland_testkit::{HangingDisk, Modes, Oddities};
@@ -554,7 +568,8 @@ mod tests {
         // The last two are UTIME_NOW and UTIME_OMIT, which would not set the given time.
         for nanos in [5, u32::MAX, (1 << 30) - 1, (1 << 30) - 2] {
             let file = FileStore::create(&root, b"/x", b"x", "", Size::whole(3), "t1").unwrap();
-            let metadata = Metadata { mode: 0o7751, times: Some((1_000, nanos)), fsync: false };
+            let times = Some((1_000, nanos));
+            let metadata = Metadata { mode: 0o7751, keeps_mode: true, times, fsync: false };
             let file = file.with(metadata);
             file.commit(&untraced()).unwrap();
             let stat = fstat(File::open(dir.join("x")).unwrap()).unwrap();
@@ -585,13 +600,36 @@ mod tests {
             let disk = HangingDisk::mount_odd(&dir, Oddities { modes, ..Oddities::default() });
             let root = Root::confined(&dir).unwrap();
             let file = FileStore::create(&root, b"/x", b"x", "", Size::whole(3), "t1").unwrap();
-            let file = file.with(Metadata { mode: 0o644, times, fsync: false });
+            let file = file.with(Metadata {
+                mode: 0o644,
+                keeps_mode: times.is_some(),
+                times,
+                fsync: false,
+            });
             file.write_at(0, b"new").unwrap();
             let done = file.commit(&untraced()).map_err(|error| error.to_string());
             let wanted = said.map_or(Ok(()), |said| Err(format!("{start}{said}")));
             assert_eq!(done, wanted, "{modes:?} {times:?}");
             assert_eq!(std::fs::read(dir.join("x")).unwrap(), b"new");
             drop((file, disk));
+        }
+    }
+
+    #[test]
+    fn mode_and_time_are_kept_apart() {
+        for (keeps_mode, times) in [(true, None), (false, Some((1_000, 5)))] {
+            let dir = Scratch::new("file-apart");
+            let root = Root::confined(&dir).unwrap();
+            std::fs::write(dir.join("x"), "old").unwrap();
+            std::fs::set_permissions(dir.join("x"), std::fs::Permissions::from_mode(0o606))
+                .unwrap();
+            let file = FileStore::create(&root, b"/x", b"x", "", Size::whole(3), "t1").unwrap();
+            let file = file.with(Metadata { mode: 0o751, keeps_mode, times, fsync: false });
+            file.commit(&untraced()).unwrap();
+            let stat = fstat(File::open(dir.join("x")).unwrap()).unwrap();
+            let mode = if keeps_mode { 0o751 } else { 0o606 };
+            assert_eq!(format!("{:o}", stat.st_mode & 0o7777), format!("{mode:o}"));
+            assert_eq!(stat.st_mtime == 1_000, times.is_some());
         }
     }
 
@@ -629,7 +667,7 @@ mod tests {
             let budget = Budget { records: 1000, threads: 1 };
             let trace = Collector::new(budget, CopyId([0; 16]), 1, 0, None);
             let file = FileStore::create(&root, path, b"x", "", Size::whole(3), "t1").unwrap();
-            let file = file.with(Metadata { mode: 0o666, times: None, fsync });
+            let file = file.with(Metadata { mode: 0o666, keeps_mode: false, times: None, fsync });
             file.commit(&trace).unwrap();
             let is_sync =
                 |record: &&Record| matches!(record, Record::Span(it) if it.stage == Stage::Fsync);

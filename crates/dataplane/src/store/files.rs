@@ -56,7 +56,8 @@ impl FilesStore {
             let directory = (folder, above.to_owned(), Vec::new());
             let file = FileStore::create_in(directory, name.to_owned(), size, tag, None)?;
             // The files are made stable together.
-            let file = file.with(Metadata { mode: *mode, times: None, fsync: false });
+            let file =
+                file.with(Metadata { mode: *mode, keeps_mode: false, times: None, fsync: false });
             files.push((begin, file));
             begin += length;
         }

@@ -91,8 +91,20 @@ pub fn open(
 ) -> Result<Box<dyn Store>, StoreError> {
     let &StorePlace { root, tag, disk, usage, .. } = place;
     match destination {
-        Destination::File { path, below, name, mode, times, fsync, room, grows, force_device } => {
-            let metadata = Metadata { mode: *mode, times: *times, fsync: *fsync };
+        Destination::File {
+            path,
+            below,
+            name,
+            mode,
+            keeps_mode,
+            times,
+            fsync,
+            room,
+            grows,
+            force_device,
+        } => {
+            let metadata =
+                Metadata { mode: *mode, keeps_mode: *keeps_mode, times: *times, fsync: *fsync };
             if let Present::Left(left) = present {
                 let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
                 return Ok(on_disk(disk, file.with(metadata)));
@@ -121,20 +133,7 @@ pub fn open(
         }
         Destination::Files { files, fsync } => match &files[..] {
             // A single file may also be a pipe or a device.
-            [FileTarget { path, mode, room, .. }] => {
-                let file = Destination::File {
-                    path: path.clone(),
-                    below: None,
-                    name: Vec::new(),
-                    mode: *mode,
-                    times: None,
-                    fsync: *fsync,
-                    room: *room,
-                    grows: false,
-                    force_device: false,
-                };
-                open(&file, layout, None, present, place)
-            }
+            [file] => open(&alone(file, *fsync), layout, None, present, place),
             files => Ok(on_disk(disk, files::FilesStore::create(root, files, *fsync, tag)?)),
         },
         Destination::Tree(tree) => {
@@ -159,5 +158,21 @@ pub fn open(
             let usage = Arc::clone(usage);
             Ok(Box::new(ScratchStore::new(file, path, *fsync, disk, usage)))
         }
+    }
+}
+
+/// Returns the destination of the only one of several files.
+fn alone(file: &FileTarget, fsync: bool) -> Destination {
+    Destination::File {
+        path: file.path.clone(),
+        below: None,
+        name: Vec::new(),
+        mode: file.mode,
+        keeps_mode: false,
+        times: None,
+        fsync,
+        room: file.room,
+        grows: false,
+        force_device: false,
     }
 }

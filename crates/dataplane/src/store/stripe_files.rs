@@ -57,7 +57,7 @@ impl StripeFiles {
             .map_err(|error| StoreError::path("open the directory of", file.name(), &error))?;
         let stripe = file.file_name().to_owned();
         let manifest = joined(&[stripe.as_bytes(), MANIFEST.as_bytes()]);
-        let metadata = Metadata { times: None, ..file.metadata() };
+        let metadata = Metadata { keeps_mode: false, times: None, ..file.metadata() };
         let suffix = OsString::from(suffix);
         let tag = tag.to_owned();
         Ok(Self { folder, folder_path, suffix, stripe, manifest, tag, metadata, log })

@@ -18,6 +18,9 @@ pub struct ScanOptions<'a> {
     pub attributes: bool,
     /// Whether nodes remove files that the source does not have.
     pub sweep: bool,
+    /// Whether directories of other file systems than that of their source are copied without what
+    /// is in them.
+    pub one_file_system: bool,
     /// The root in which paths are resolved; if it is confined, no path may leave it.
     pub root: &'a Root,
     /// Called repeatedly; returns true if the user has interrupted the scan.

@@ -627,6 +627,7 @@ mod tests {
             excludes: Vec::new(),
             attributes: false,
             sweep: false,
+            one_file_system: false,
             root: &Root::Free,
             stop: &|| false,
         };

@@ -98,6 +98,8 @@ struct Walk<'a> {
     /// The length in bytes of the first part of `path`, which is not part of the path on nodes.
     top: usize,
     depth: usize,
+    /// The file system of the current source, by device number.
+    disk: u64,
     /// The entries of the current directory that are copied; `None` if all are.
     chosen: Option<&'a Chosen>,
     /// Whether an entry of the current directory is left out.
@@ -118,7 +120,19 @@ impl<'a> Walk<'a> {
         let chosen = None;
         let incomplete = false;
         let mounts = Mounts::Entered;
-        Self { options, mounts, scan, path, top: 0, depth: 0, chosen, incomplete, user, firsts }
+        Self {
+            options,
+            mounts,
+            scan,
+            path,
+            top: 0,
+            depth: 0,
+            disk: 0,
+            chosen,
+            incomplete,
+            user,
+            firsts,
+        }
     }
 
     /// Scans a source that is copied under its own name, `name` in the directory `folder`.
@@ -131,6 +145,7 @@ impl<'a> Walk<'a> {
         if let Some(is) = other_kind(&stat) {
             return Err(ScanError::Kind { path: source.display().to_string(), is });
         }
+        self.disk = stat.st_dev;
         self.entry(folder, name, TOP)
     }
 
@@ -140,10 +155,10 @@ impl<'a> Walk<'a> {
         let folder = self.begin(source, source)?;
         self.path = with_slash(source);
         self.top = self.path.len();
-        let meta = fstat(&folder)
-            .map_err(io::Error::from)
-            .and_then(|stat| Ok(meta(&stat, self.attributes(&folder)?)));
-        let meta = meta.map_err(|error| unopened(source, &error))?;
+        let stat = fstat(&folder).map_err(|error| unopened(source, &error.into()))?;
+        self.disk = stat.st_dev;
+        let attributes = self.attributes(&folder).map_err(|error| unopened(source, &error))?;
+        let meta = meta(&stat, attributes);
         self.scan.index.push(TOP, &Record::Top(meta), Body::None);
         self.inside(&folder, TOP)
     }
@@ -266,9 +281,22 @@ impl<'a> Walk<'a> {
         self.depth += 1;
         self.path.push(b'/');
         let chosen = self.chosen;
+        let disk = self.disk;
+        if chosen.is_some() {
+            // What the list names is copied wherever it is.
+            self.disk = stat.st_dev;
+        }
         self.chosen = chosen.and_then(|chosen| chosen.inside(name));
-        let walked = self.inside(&folder, own);
+        let walked = if self.options.one_file_system && stat.st_dev != self.disk {
+            // Without an order to sweep it, nodes keep what they have there.
+            let why = "what is in it belongs to another file system (-x)";
+            self.scan.left_out.push(LeftOut::skipped(&self.path, why));
+            Ok(())
+        } else {
+            self.inside(&folder, own)
+        };
         self.chosen = chosen;
+        self.disk = disk;
         self.depth -= 1;
         self.scan.index.push(number, &Record::Leave, Body::None);
         walked
@@ -398,7 +426,9 @@ mod tests {
     use garland_sys::confine::Root;
     use garland_sys::fuse;
     use garland_sys::mounts::MOUNTED;
+    use garland_testkit::{HangingDisk, Oddities};
 
+    use super::super::place::record_of;
     use super::*;
     use crate::tests::Scratch;
 
@@ -414,6 +444,7 @@ mod tests {
             excludes: Vec::new(),
             attributes: false,
             sweep: false,
+            one_file_system: false,
             root: &Root::Free,
             stop: &|| false,
         };
@@ -427,6 +458,46 @@ mod tests {
         assert!(left_out.path.ends_with("tree/inner"));
         assert!(left_out.reason.ends_with(MOUNTED), "{}", left_out.reason);
         assert!(refused.unwrap_err().to_string().ends_with(MOUNTED));
+    }
+
+    #[test]
+    fn another_file_system_is_copied_as_a_directory_of_which_nothing_is_known() {
+        let dir = Scratch::new("one-file-system");
+        let inner = dir.join("tree/inner");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::create_dir(dir.join("tree/own")).unwrap();
+        std::fs::write(dir.join("tree/own/leaf"), "leaf").unwrap();
+        let disk = HangingDisk::mount_odd(&inner, Oddities::default());
+        std::fs::write(inner.join("other"), "other").unwrap();
+        let options = |one_file_system| ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: true,
+            one_file_system,
+            root: &Root::Free,
+            stop: &|| false,
+        };
+        let sources = [dir.join("tree")];
+        let counts = |scan: &Scan| {
+            let records = (0..scan.index.len()).filter_map(|at| record_of(&scan.index, at));
+            let sweeps = records.filter(|record| matches!(record, Record::Sweep)).count();
+            (scan.tally.files, scan.tally.folders, sweeps)
+        };
+        let all = scan(&sources, &options(false)).unwrap();
+        assert_eq!(counts(&all), (2, 3, 3));
+        let one = scan(&sources, &options(true)).unwrap();
+        // Nodes keep what they have in the place of `inner`.
+        assert_eq!(counts(&one), (1, 3, 2));
+        let [left_out] = &one.left_out[..] else { panic!("{:?}", one.left_out) };
+        assert!(left_out.path.ends_with("tree/inner") && !left_out.failed, "{left_out}");
+        // A source that is itself mounted is copied, and so is what a list names.
+        let inside = scan(&[inner.join("")], &options(true)).unwrap();
+        assert_eq!(inside.tally.files, 1);
+        let mut chosen = Chosen::default();
+        assert!(chosen.add(b"inner"));
+        let listed = scan_chosen(&dir.join("tree"), &chosen, &options(true)).unwrap();
+        assert_eq!(listed.tally.files, 1);
+        drop(disk);
     }
 
     fn folder(path: &Path) -> OwnedFd {
@@ -447,6 +518,7 @@ mod tests {
             excludes: Vec::new(),
             attributes: false,
             sweep: false,
+            one_file_system: false,
             root: &Root::Free,
             stop: &|| false,
         };

@@ -18,7 +18,7 @@ use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::{ScanOptions, Source, TreeSource};
 use garland_protocol::{
-    Destination, FarmAccess, Injection, KeyPair, NodeState, Origin, Policy, ReadBack,
+    Destination, FarmAccess, Injection, KeptStatus, KeyPair, NodeState, Origin, Policy, ReadBack,
     TreeDestination, TreeLimits,
 };
 use garland_sys::channel::channel;
@@ -352,6 +352,7 @@ impl Case {
                     excludes: Vec::new(),
                     attributes: false,
                     sweep: false,
+                    one_file_system: false,
                     root: &Root::Free,
                     stop: &|| false,
                 };
@@ -393,6 +394,7 @@ impl Case {
             below: None,
             name: NAME.into(),
             mode: 0o644,
+            keeps_mode: false,
             times: None,
             fsync: true,
             room: self.length,
@@ -465,7 +467,14 @@ fn said(state: &NodeState) -> String {
 
 fn tree(path: Vec<u8>) -> Destination {
     let limits = TreeLimits::default();
-    Destination::Tree(TreeDestination { path, below: None, fsync: true, verify: false, limits })
+    Destination::Tree(TreeDestination {
+        path,
+        below: None,
+        fsync: true,
+        verify: false,
+        keeps: KeptStatus::default(),
+        limits,
+    })
 }
 
 /// Returns the contents that a file had before.

@@ -2,6 +2,7 @@
 //! by tools that aren't ours.
 
 mod again;
+mod choices;
 mod compare;
 mod endings;
 mod equal;

@@ -2,10 +2,10 @@
 
 use clap::Args as ClapArgs;
 use garland_copy::spec::{Comparison, CopyChecks};
-use garland_protocol::{Checksum, ReadBack};
+use garland_protocol::{Checksum, ReadBack, TimeWindow};
 
 use super::SAFETY;
-use super::kind::{FILE, FROM_FILES, FROM_STRIPES, OBJECT, STREAM, TO_NODES};
+use super::kind::{FILE, FROM_FILES, FROM_STRIPES, OBJECT, STREAM, TO_NODES, TREE};
 use super::rule::Rule;
 use crate::args::words;
 
@@ -28,6 +28,19 @@ pub struct CheckArgs {
     /// files, are compared by their contents in any case.
     #[arg(short, long, conflicts_with = "whole")]
     pub checksum: bool,
+    /// Take times of files in trees for the same that differ by at most SECONDS, of which parts are
+    /// not compared.
+    ///
+    /// For file systems that keep less of a time than that of SOURCE, or another one [default: the
+    /// same, as far as the file system is known to keep it].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "tree",
+        conflicts_with_all = ["whole", "checksum", "verify"],
+        hide_short_help = true
+    )]
+    pub modify_window: Option<u32>,
     /// Do not wait for stable storage.
     #[arg(long, help_heading = SAFETY)]
     pub no_fsync: bool,
@@ -61,6 +74,7 @@ pub const RULES: &[Rule] = &[
     // A copy without a comparison sends everything anyway.
     Rule::everywhere("whole"),
     Rule::new("checksum", TO_NODES, "copies from nodes send everything"),
+    Rule::new("modify-window", TREE | OBJECT, "only copies of directories to nodes compare times"),
     Rule::everywhere("no-fsync"),
     Rule::new(
         "force-device",
@@ -76,6 +90,7 @@ impl CheckArgs {
     pub fn spec(&self) -> CopyChecks {
         CopyChecks {
             comparison: self.comparison(),
+            window: TimeWindow(self.modify_window),
             read_back: ReadBack { verify: self.verify, checksum: self.digest },
             fsync: !self.no_fsync,
             forces_devices: self.force_device,

@@ -60,10 +60,15 @@ const HELP_ORDER: &[&str] = &[
     "exclude_from",
     "files_from",
     "delete",
+    "max_delete",
+    "one_file_system",
     "xattrs",
     "preserve",
+    "no_perms",
+    "no_times",
     "whole",
     "checksum",
+    "modify_window",
     "shared",
     "no_fsync",
     "force_device",
@@ -101,6 +106,7 @@ const HELP_ORDER: &[&str] = &[
     override_usage = USAGE,
     after_help = MORE_HELP,
     group = ArgGroup::new("tree").args(["recursive", "archive"]).multiple(true),
+    group = ArgGroup::new("kept").args(["recursive", "archive", "preserve"]).multiple(true),
     mut_args = placed_in_help
 )]
 pub struct Cp {

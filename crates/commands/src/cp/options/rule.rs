@@ -168,6 +168,22 @@ mod tests {
     }
 
     #[test]
+    fn options_without_what_they_change_are_refused() {
+        for words in [
+            &["--max-delete=1", "-a"][..],
+            &["--no-times"],
+            &["--no-perms"],
+            &["--no-perms", "-a", "--xattrs"],
+            &["-x"],
+            &["--modify-window=1"],
+            &["--modify-window=1", "-ac"],
+            &["--modify-window=-1", "-a"],
+        ] {
+            assert!(cp(&[&["src", "n1:/x"], words]).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
     fn kinds_without_options_pass() {
         for (kind, _) in KINDS {
             assert_eq!(said(kind, &[]), "", "{kind}");
@@ -210,6 +226,8 @@ mod tests {
             (&["--order=list"], &[Join]),
             (&["--inject=pause:1ms/1MiB"], &[FromFiles, FromTrees, FromStripes, Join]),
             (&["--force-device"], &[Tree, Stripes, FromTrees, Join]),
+            (&["--no-perms", "-p"], &[Stream, Stripes, FromStripes, Join]),
+            (&["--no-times", "-p"], &[Stream, Stripes, FromStripes, Join]),
         ];
         for (options, refused) in table {
             let name = options[0].split('=').next().unwrap();
@@ -244,6 +262,7 @@ mod tests {
             (Join, "--recursive"),
             (Join, "--digest"),
             (FromTrees, "--checksum"),
+            (FromTrees, "--modify-window=1"),
             (Stream, "--recursive"),
         ] {
             assert!(said(kind, &[option]).contains("has no effect on"), "{kind} {option}");
@@ -260,6 +279,12 @@ mod tests {
             (File, "--shared"),
             (FromTrees, "--exclude=x"),
             (FromTrees, "--xattrs"),
+            (FromTrees, "-x"),
+            (FromTrees, "--no-perms"),
+            (FromFiles, "-p"),
+            (Tree, "-x"),
+            (Tree, "--no-times"),
+            (Tree, "--modify-window=0"),
         ] {
             assert_eq!(said(kind, &[option]), "", "{kind} {option}");
         }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args as ClapArgs};
 use garland_copy::spec::SourceSpec;
+use garland_protocol::KeptStatus;
 use garland_terminal::failure::Failure;
 
-use super::kind::{COPY, FROM_TREES, OBJECT, STREAM, TREE};
+use super::kind::{COPY, FILE, FROM_FILES, FROM_TREES, Kinds, OBJECT, STREAM, TREE};
 use super::rule::Rule;
 use crate::cp::filters::excludes;
 
@@ -60,6 +61,19 @@ pub struct SourceArgs {
     /// as it is, and listed.
     #[arg(long, requires = "tree")]
     pub delete: bool,
+    /// With --delete, remove at most N files and directories from each node; others stay, and are
+    /// listed.
+    ///
+    /// Without this option there is no limit, but an empty or unreadable SOURCE is refused: all
+    /// that a node has would be removed.
+    #[arg(long, value_name = "N", requires = "delete", hide_short_help = true)]
+    pub max_delete: Option<u64>,
+    /// Leave out what is mounted in a directory.
+    ///
+    /// As with rsync, the directory itself is copied, and --delete removes nothing from it. A
+    /// SOURCE may be such a directory, and what --files-from names is copied wherever it is.
+    #[arg(short = 'x', long, requires = "tree", hide_short_help = true)]
+    pub one_file_system: bool,
     /// Keep extended attributes, and with them access control lists and capabilities.
     #[arg(long, requires = "tree", hide_short_help = true)]
     pub xattrs: bool,
@@ -68,6 +82,18 @@ pub struct SourceArgs {
     /// Trees keep them without this option.
     #[arg(short = 'p', long)]
     pub preserve: bool,
+    /// With -r, -a or -p: do not set modes.
+    ///
+    /// What exists keeps its mode, and what is new has that of SOURCE as far as the umask allows
+    /// it. Modes are not compared either.
+    #[arg(long, requires = "kept", conflicts_with = "xattrs", hide_short_help = true)]
+    pub no_perms: bool,
+    /// With -r, -a or -p: do not set modification times.
+    ///
+    /// For file systems that refuse them. Files of trees then differ by their times from those of
+    /// SOURCE, so that a rerun reads them on both sides.
+    #[arg(long, requires = "kept", hide_short_help = true)]
+    pub no_times: bool,
 }
 
 /// A rule about paths to skip.
@@ -80,6 +106,9 @@ pub enum FilterRule {
     /// The patterns in this file.
     From(PathBuf),
 }
+
+/// The copies that may set modes and times.
+const KEEPING: Kinds = FILE | OBJECT | TREE | FROM_FILES | FROM_TREES;
 
 const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
 
@@ -96,6 +125,14 @@ pub const RULES: &[Rule] = &[
         TREE | OBJECT,
         "copies from nodes add and replace files, but never remove any",
     ),
+    Rule::new(
+        "max-delete",
+        TREE | OBJECT,
+        "copies from nodes add and replace files, but never remove any",
+    ),
+    Rule::new("one-file-system", TREE | FROM_TREES, "it applies only to directories on disks"),
+    Rule::new("no-perms", KEEPING, "this copy sets no modes of files"),
+    Rule::new("no-times", KEEPING, "this copy sets no times of files"),
     Rule::new("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     Rule::new("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
 ];
@@ -134,9 +171,12 @@ impl SourceArgs {
             is_tree: self.recursive,
             excludes: excludes(&self.filters)?,
             chosen_by: self.files_from.clone(),
+            is_one_file_system: self.one_file_system,
             removes_others: self.delete,
+            removes_max: self.max_delete,
             keeps_attributes: self.xattrs,
-            keeps_time: self.preserve,
+            preserves: self.preserve,
+            keeps: KeptStatus { modes: !self.no_perms, times: !self.no_times },
         })
     }
 }

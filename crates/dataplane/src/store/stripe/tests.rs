@@ -40,6 +40,7 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
         below: None,
         name: Vec::new(),
         mode: 0o644,
+        keeps_mode: false,
         times: None,
         fsync: true,
         room: u64::MAX,

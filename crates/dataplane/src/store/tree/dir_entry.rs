@@ -8,11 +8,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Meta;
+use garland_protocol::KeptStatus;
 use garland_sys::{lock, storage};
 use rustix::io::Errno;
 
 use super::directory::Directory;
-use super::metadata::OtherLists;
+use super::metadata::Manner;
 use super::saved_attributes::SavedAttributes;
 use crate::store::file::unreplaceable;
 use crate::store::left::partial_name;
@@ -33,8 +34,8 @@ pub struct Maker {
     pub tag: String,
     /// The umask of the process.
     pub umask: u32,
-    /// What becomes of access control lists that only destinations have.
-    pub other_lists: OtherLists,
+    /// What is set of the metadata of entries.
+    pub manner: Manner,
     /// Whether files take disk space only as their bytes come.
     pub grows: bool,
 }
@@ -100,9 +101,14 @@ impl<'a> DirEntry<'a> {
         &self.directory.saved
     }
 
-    /// Returns what becomes of access control lists that only destinations have.
-    pub fn other_lists(&self) -> OtherLists {
-        self.maker.other_lists
+    /// Returns the final name.
+    pub fn final_name(&self) -> &OsStr {
+        self.name
+    }
+
+    /// Returns what is set of the metadata of the entry.
+    pub fn manner(&self) -> Manner {
+        self.maker.manner
     }
 
     /// Returns the device number of the directory.
@@ -118,7 +124,9 @@ impl<'a> DirEntry<'a> {
     /// Returns the mode with which to create a file so that it has all of `meta` except the time;
     /// none if no mode achieves that, or if it is not known yet.
     pub fn initial_mode(&self, meta: &Meta) -> Option<u32> {
-        self.saved().initial_mode(meta, self.maker.umask)
+        let KeptStatus { modes, times } = self.maker.manner.keeps;
+        let is_known = modes && times;
+        is_known.then(|| self.saved().initial_mode(meta, self.maker.umask)).flatten()
     }
 
     /// Returns the name that the file has until it is complete.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use garland_core::tree::{Meta, Record};
-use garland_protocol::Absence;
+use garland_protocol::{Absence, KeptStatus};
 use garland_sys::{clock, process, storage};
 use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, Directory};
 use super::keep::{Kept, Linked};
-use super::metadata::OtherLists;
+use super::metadata::{Manner, OtherLists};
 use super::partial::PartialFile;
 use super::placing::{Act, Placer, Step};
 use super::previous::PreviousTree;
@@ -25,7 +25,7 @@ use super::proofs::Proofs;
 use super::sweep::Sweeper;
 use super::trouble::Troubles;
 use super::waiting::Waiting;
-use crate::store::access::OWNER;
+use crate::store::access::{self, OWNER};
 use crate::store::freeing;
 use crate::store::left::remove_all_stale;
 use crate::tree::{WrittenFile, open_directory};
@@ -55,6 +55,7 @@ pub struct TreeExtractor {
     linked: Linked,
     /// The number of files and directories that were removed.
     removed: Arc<AtomicU64>,
+    removes_max: u64,
     /// An open directory on each file system that was written to, by device number.
     devices: BTreeMap<u64, Arc<OwnedFd>>,
     /// Complete files, and what follows them, if files are to be stable before they appear.
@@ -84,7 +85,7 @@ impl TreeExtractor {
             maker: Maker {
                 tag: tag.to_owned(),
                 umask: process::umask(),
-                other_lists: OtherLists::Stay,
+                manner: OtherLists::Stay.into(),
                 grows: false,
             },
             troubles: Troubles::new(&top)?,
@@ -104,6 +105,7 @@ impl TreeExtractor {
             kept: None,
             linked: Linked::default(),
             removed: Arc::default(),
+            removes_max: u64::MAX,
             devices: BTreeMap::new(),
             waiting,
             placer,
@@ -115,7 +117,20 @@ impl TreeExtractor {
     /// Sets what becomes of access control lists that only the destination has; they stay unless
     /// this is called.
     pub fn with_other_lists(mut self, lists: OtherLists) -> Self {
-        self.placer.maker.other_lists = lists;
+        self.placer.maker.manner.lists = lists;
+        self
+    }
+
+    /// Sets what entries keep of the status of their sources; all unless this is called.
+    pub fn keeping(mut self, keeps: KeptStatus) -> Self {
+        self.placer.maker.manner.keeps = keeps;
+        self
+    }
+
+    /// Sets the maximum number of files and directories that are removed; there is none unless this
+    /// is called.
+    pub fn removing_at_most(mut self, removes_max: u64) -> Self {
+        self.removes_max = removes_max;
         self
     }
 
@@ -161,18 +176,18 @@ impl TreeExtractor {
         record.name().into_iter().for_each(|name| self.keep(name));
         match record {
             Record::Spare(spared) => {
-                let sweeper = Sweeper::new(&spared, Arc::clone(&self.removed));
+                let sweeper = Sweeper::new(&spared, Arc::clone(&self.removed), self.removes_max);
                 self.placer.sweeper = Some(sweeper);
             }
             Record::Sweep => {
                 let swept = self.placer.sweeper.as_mut().map(Sweeper::complete);
                 swept.map_or(Ok(()), |swept| self.act(Act::Sweep(swept)))?;
             }
-            Record::Top(meta) => self.top_meta = Some(meta),
+            Record::Top(meta) => self.top_meta = Some(self.for_top(meta)?),
             Record::Enter { name, meta } => {
                 self.make_way(&name)?;
-                match self.enter(&name) {
-                    Ok(directory) => {
+                match self.enter(&name, meta) {
+                    Ok((directory, meta)) => {
                         self.folders.push((directory, meta));
                         self.placer.sweeper.iter_mut().for_each(Sweeper::enter);
                     }
@@ -371,7 +386,7 @@ impl TreeExtractor {
             self.drop_partial();
         }
         if let Some(kept) = self.kept.take() {
-            let applied = kept.apply_metadata();
+            let applied = kept.apply_metadata(self.kept_status());
             return self.placer.note_unset(&Arc::clone(self.current()), &kept.name, applied);
         }
         let Some(partial) = self.partial.take() else { return Ok(()) };
@@ -379,7 +394,7 @@ impl TreeExtractor {
             partial.remove(&self.entry(&partial.name));
             return self.give_up(&partial.name, partial.linked, &error);
         }
-        let applied = partial.apply_metadata(self.placer.maker.other_lists);
+        let applied = partial.apply_metadata(&self.entry(&partial.name));
         self.act(Act::Show { partial, number: self.number, applied })
     }
 
@@ -454,7 +469,24 @@ impl TreeExtractor {
         self.placer.entry(self.current(), name)
     }
 
-    fn enter(&mut self, name: &[u8]) -> io::Result<Arc<Directory>> {
+    /// Returns what the top directory gets of `meta` at the end. It is there: if modes are not kept,
+    /// it keeps its own.
+    fn for_top(&self, mut meta: Meta) -> io::Result<Meta> {
+        if !self.kept_status().modes {
+            meta.mode = fstat(&self.placer.top.folder)?.st_mode & 0o7777;
+        }
+        Ok(meta)
+    }
+
+    fn kept_status(&self) -> KeptStatus {
+        let Manner { keeps, .. } = self.placer.maker.manner;
+        keeps
+    }
+
+    /// Makes the directory `name` in the current one, unless it is there, and opens it. Returns
+    /// what it gets of `meta` at the end: if modes are not kept, the mode that it has, or with
+    /// which mkdir(1) would leave it.
+    fn enter(&mut self, name: &[u8], mut meta: Meta) -> io::Result<(Arc<Directory>, Meta)> {
         let entry = self.entry(name);
         let above = entry.folder();
         let (disk, _) = self.current().id;
@@ -476,6 +508,11 @@ impl TreeExtractor {
         };
         let stat = fstat(&folder)?;
         entry.note_placed();
+        match (self.kept_status().modes, is_new) {
+            (true, _) => {}
+            (false, true) => meta.mode &= access::new_file_mask(above) & access::PERMISSIONS,
+            (false, false) => meta.mode = stat.st_mode & 0o7777,
+        }
         directory::allow_owner(&folder, &stat);
         if !is_new {
             remove_all_stale(&folder);
@@ -487,7 +524,7 @@ impl TreeExtractor {
             directory.saved.refuses_nameless();
         }
         self.remember(&directory);
-        Ok(directory)
+        Ok((directory, meta))
     }
 
     /// Keeps an open directory of each file system, so that it can be made stable.

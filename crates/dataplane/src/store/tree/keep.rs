@@ -6,11 +6,12 @@ use std::io;
 use std::os::fd::AsFd;
 
 use garland_core::tree::Meta;
+use garland_protocol::KeptStatus;
 use garland_sys::process;
 use rustix::fs::{FileType, Stat, fstat};
 
 use super::dir_entry::DirEntry;
-use super::metadata::{OtherLists, apply_changes};
+use super::metadata::{Manner, OtherLists, apply_changes};
 use crate::attributes;
 use crate::tree::{Stamp, open_file};
 
@@ -58,13 +59,13 @@ impl Kept {
         may.then(|| Self { file, name: name.to_vec(), meta: meta.clone() })
     }
 
-    /// Sets those metadata of the file that differ.
+    /// Sets those metadata of the file that differ and are kept. A mode that is not stays the same.
     ///
     /// # Errors
     /// When some of them cannot be set.
-    pub fn apply_metadata(&self) -> io::Result<()> {
+    pub fn apply_metadata(&self, keeps: KeptStatus) -> io::Result<()> {
         // It has no lists but those of the source.
-        apply_changes(&self.file, &self.meta, OtherLists::Stay)
+        apply_changes(&self.file, &self.meta, Manner { lists: OtherLists::Stay, keeps })
     }
 }
 

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use garland_core::printable;
 use garland_core::tree::Meta;
+use garland_protocol::{KeptStatus, StatusRule};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat};
 use rustix::io::Errno;
 
@@ -28,34 +29,53 @@ const FILE_SYSTEMS_MAX: usize = 64;
 pub struct Identity {
     user: u32,
     groups: Vec<u32>,
+    /// What counts as given.
+    rule: StatusRule,
     /// The units of the times of file systems, by device number, as far as they are known.
     units: RefCell<BTreeMap<u64, TimeUnit>>,
 }
 
 impl Identity {
-    /// Returns those of this process.
-    pub fn own() -> Self {
+    /// Returns those of this process, which gives entries what `rule` says.
+    pub fn new(rule: StatusRule) -> Self {
         let units = RefCell::default();
-        Self { user: process::user_id(), groups: process::group_ids(), units }
+        Self { user: process::user_id(), groups: process::group_ids(), rule, units }
     }
 
-    /// Returns whether a file or directory with the status `stat` has what [`apply`] would give it
-    /// of `meta`, except extended attributes.
+    /// Returns whether a file with the status `stat` has what [`apply`] would give it of `meta`,
+    /// except extended attributes, and the time of `meta` even if it would not get that: by its
+    /// time it is known whether it is the same file.
     pub fn has_given(&self, stat: &Stat, meta: &Meta) -> bool {
+        self.has_given_mode(stat, meta)
+            && self.has_given_owner(stat, meta)
+            && self.has_time(stat, meta)
+    }
+
+    /// Returns whether a directory has what [`apply`] would give it, except extended attributes.
+    pub fn has_given_directory(&self, stat: &Stat, meta: &Meta) -> bool {
+        self.has_given_mode(stat, meta) && self.has_given_link(stat, meta)
+    }
+
+    /// Returns the same of a symbolic link, which has no mode.
+    pub fn has_given_link(&self, stat: &Stat, meta: &Meta) -> bool {
+        let has_time = !self.rule.keeps.times || self.has_time(stat, meta);
+        has_time && self.has_given_owner(stat, meta)
+    }
+
+    fn has_given_mode(&self, stat: &Stat, meta: &Meta) -> bool {
         let (user, group) = meta.owner;
         let denied = if stat.st_uid == user { 0 } else { SET_USER }
             | if stat.st_gid == group { 0 } else { SET_GROUP };
         let mode = meta.mode & 0o7777 & !denied;
-        stat.st_mode & 0o7777 == mode && self.has_given_owner(stat, meta)
+        !self.rule.keeps.modes || stat.st_mode & 0o7777 == mode
     }
 
-    /// Returns the same of a symbolic link, which has no mode.
-    pub fn has_given_owner(&self, stat: &Stat, meta: &Meta) -> bool {
+    fn has_given_owner(&self, stat: &Stat, meta: &Meta) -> bool {
         let (user, group) = meta.owner;
         let is_root = self.user == 0;
         let owned = stat.st_uid == user || !is_root && stat.st_uid == self.user;
         let grouped = stat.st_gid == group || !is_root && !self.groups.contains(&group);
-        owned && grouped && self.has_given_time(stat, meta)
+        owned && grouped
     }
 
     /// Notes what is known of the times of the file system of an open directory, whose status is
@@ -68,8 +88,12 @@ impl Identity {
         }
     }
 
-    /// Returns whether the modification time is what the file system keeps of that in `meta`.
-    fn has_given_time(&self, stat: &Stat, meta: &Meta) -> bool {
+    /// Returns whether the modification time is what the file system keeps of that in `meta`, or
+    /// counts as equal to it.
+    fn has_time(&self, stat: &Stat, meta: &Meta) -> bool {
+        if self.rule.window.covers(attributes::modified(stat), meta.modified) {
+            return true;
+        }
         let mut units = self.units.borrow_mut();
         let own = TimeUnit::from_stat(stat);
         let unit = match units.get_mut(&stat.st_dev) {
@@ -93,21 +117,41 @@ pub enum OtherLists {
     Go,
 }
 
+/// What a copy sets of the metadata of its entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// What becomes of access control lists that only destinations have.
+    pub lists: OtherLists,
+    /// What entries keep of the status of their sources.
+    pub keeps: KeptStatus,
+}
+
+impl From<OtherLists> for Manner {
+    /// Returns the manner of a copy that sets all but these lists.
+    fn from(lists: OtherLists) -> Self {
+        Self { lists, keeps: KeptStatus::default() }
+    }
+}
+
 /// Applies `meta` to an open file or directory. If the agent may not change the owner, the file
 /// keeps the agent's user as its owner, and gets no set-user-ID or set-group-ID bit.
 ///
 /// # Errors
 /// When some of the metadata cannot be set; the others are set nevertheless, unless the disk is
 /// broken or full.
-pub fn apply(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Result<()> {
+pub fn apply(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<()> {
     let fd = fd.as_fd();
     let mut unset = Unset::default();
     // The order matters: chown(2) clears capabilities and bits of the mode.
     let allowed = set_owner(fd, meta.owner, &mut unset)?;
     set_attributes(fd, meta, &mut unset)?;
-    unset.note("access control list", remove_others(fd, meta, lists))?;
-    unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
-    unset.note("time", set_time(fd, meta))?;
+    unset.note("access control list", remove_others(fd, meta, manner.lists))?;
+    if manner.keeps.modes {
+        unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
+    }
+    if manner.keeps.times {
+        unset.note("time", set_time(fd, meta))?;
+    }
     unset.none()
 }
 
@@ -116,7 +160,7 @@ pub fn apply(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of [`apply`].
-pub fn apply_changes(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Result<()> {
+pub fn apply_changes(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<()> {
     let fd = fd.as_fd();
     let mut unset = Unset::default();
     let allowed = set_owner(fd, meta.owner, &mut unset)?;
@@ -124,10 +168,14 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta, lists: OtherLists) -> io::Resul
     if !meta.attributes.is_empty() && !has() {
         set_attributes(fd, meta, &mut unset)?;
     }
-    unset.note("access control list", remove_others(fd, meta, lists))?;
+    unset.note("access control list", remove_others(fd, meta, manner.lists))?;
     let now = fstat(fd)?;
-    unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
-    if !TimeUnit::from_stat(&now).keeps(attributes::modified(&now), meta.modified) {
+    if manner.keeps.modes {
+        unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
+    }
+    if manner.keeps.times
+        && !TimeUnit::from_stat(&now).keeps(attributes::modified(&now), meta.modified)
+    {
         unset.note("time", set_time(fd, meta))?;
     }
     unset.none()
@@ -185,7 +233,12 @@ pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
 ///
 /// # Errors
 /// When the disk is broken or full, or the name is not that of a link any more.
-pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<Unset> {
+pub fn apply_to_link(
+    folder: &OwnedFd,
+    name: &OsStr,
+    meta: &Meta,
+    keeps: KeptStatus,
+) -> io::Result<Unset> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let link = openat(folder, name, flags, Mode::empty())?;
     let mut unset = Unset::default();
@@ -201,7 +254,9 @@ pub fn apply_to_link(folder: &OwnedFd, name: &OsStr, meta: &Meta) -> io::Result<
             Err(error) => return Err(error.into()),
         }
     }
-    unset.note("time", times::set_modified_of_link(&link, meta.modified))?;
+    if keeps.times {
+        unset.note("time", times::set_modified_of_link(&link, meta.modified))?;
+    }
     Ok(unset)
 }
 

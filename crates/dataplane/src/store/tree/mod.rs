@@ -77,9 +77,9 @@ impl TreeStore {
         tag: &str,
         old: Option<PreviousTree>,
     ) -> Result<Self, StoreError> {
-        let TreeDestination { path, below, fsync, verify, limits } = destination;
+        let TreeDestination { path, below, fsync, verify, keeps, limits } = destination;
         let TreeLimits { removes, attributes, top, excludes, grows } = limits;
-        let limits = LimitCheck::new(top.as_deref(), excludes, *removes, *attributes);
+        let limits = LimitCheck::new(top.as_deref(), excludes, removes.is_some(), *attributes);
         let limits = limits.map_err(|error| {
             let path = printable::name(path);
             StoreError::refused("exclude files from", path, error.to_string())
@@ -97,6 +97,8 @@ impl TreeStore {
         let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify, waiting)
             .map_err(|error| StoreError::path("store digests in", &name, &error))?
             .with_other_lists(lists)
+            .keeping(*keeps)
+            .removing_at_most(removes.unwrap_or(0))
             .with_growing_files(*grows);
         let removed = extractor.removed();
         let state = Mutex::new(State { parser: Parser::default(), limits, extractor });

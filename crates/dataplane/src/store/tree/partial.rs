@@ -14,9 +14,9 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::dir_entry::DirEntry;
-use super::metadata::{OtherLists, apply, apply_time};
+use super::metadata::{apply, apply_time};
 use crate::page_cache::WriteBack;
-use crate::store::file::reserve;
+use crate::store::file::{give_access, reserve};
 use crate::store::unset::is_refusal;
 use crate::store::{freeing, left};
 use crate::tree::WrittenFile;
@@ -151,14 +151,19 @@ impl PartialFile {
         if self.sparse { self.file.set_len(self.length) } else { Ok(()) }
     }
 
-    /// Sets owner, mode, extended attributes and time, except those that the file has had since its
-    /// creation. `lists` tells what becomes of access control lists that the directory has given it.
-    pub fn apply_metadata(&self, lists: OtherLists) -> io::Result<()> {
+    /// Sets owner, mode, extended attributes and time, in the manner of `entry` and except those
+    /// that the file has had since its creation.
+    pub fn apply_metadata(&self, entry: &DirEntry<'_>) -> io::Result<()> {
+        let manner = entry.manner();
         if self.final_mode {
-            apply_time(&self.file, &self.meta)
-        } else {
-            apply(&self.file, &self.meta, lists)
+            return apply_time(&self.file, &self.meta);
         }
+        let applied = apply(&self.file, &self.meta, manner);
+        if manner.keeps.modes {
+            return applied;
+        }
+        let given = give_access(&self.file, entry.folder(), entry.final_name(), self.meta.mode)?;
+        applied.and_then(|()| given.none())
     }
 
     /// Gives the file its final name, that of `entry`.
@@ -179,11 +184,11 @@ impl PartialFile {
     /// Copies the file, which has no name and can get none, to one with the hidden name.
     fn copy_to_hidden_name(&self, entry: &DirEntry<'_>) -> io::Result<Arc<File>> {
         let file = Arc::new(left::create(entry.folder(), entry.hidden())?);
-        let copied = self.copy_to(&file, entry.other_lists());
+        let copied = self.copy_to(&file, entry);
         copied.map(|()| file).inspect_err(|_| entry.remove())
     }
 
-    fn copy_to(&self, file: &Arc<File>, lists: OtherLists) -> io::Result<()> {
+    fn copy_to(&self, file: &Arc<File>, entry: &DirEntry<'_>) -> io::Result<()> {
         // Only files below `LARGE` have no name.
         let mut bytes = vec![0; usize::try_from(self.length).unwrap_or(usize::MAX)];
         self.file.read_exact_at(&mut bytes, 0)?;
@@ -203,7 +208,7 @@ impl PartialFile {
         };
         copy.write(&bytes)?;
         copy.end()?;
-        match copy.apply_metadata(lists) {
+        match copy.apply_metadata(entry) {
             // The same of the file without a name is told.
             Err(error) if !is_refusal(&error) => return Err(error),
             _ => {}
@@ -271,6 +276,7 @@ mod tests {
 
     use super::super::dir_entry::Maker;
     use super::super::directory::Directory;
+    use super::super::metadata::OtherLists;
     use super::*;
     use crate::tests::Scratch;
 
@@ -281,7 +287,7 @@ mod tests {
     }
 
     fn maker() -> Maker {
-        Maker { tag: "tag".to_owned(), umask: 0o022, other_lists: OtherLists::Stay, grows: false }
+        Maker { tag: "tag".to_owned(), umask: 0o022, manner: OtherLists::Stay.into(), grows: false }
     }
 
     fn meta() -> Meta {
@@ -311,7 +317,7 @@ mod tests {
             partial.file = Arc::new(unlinkable(&directory));
             partial.write(&bytes).unwrap();
             partial.end().unwrap();
-            partial.apply_metadata(OtherLists::Stay).unwrap();
+            partial.apply_metadata(&entry).unwrap();
             fs::write(dir.join("f"), b"old").unwrap();
             partial.show(&entry).unwrap();
             assert!(fs::read(dir.join("f")).unwrap() == bytes);
@@ -366,7 +372,7 @@ mod tests {
             let mut partial = partial.unwrap();
             // It has the mode of hidden files, as if the file system had not kept its own.
             partial.final_mode = final_mode;
-            let said = partial.apply_metadata(OtherLists::Stay).unwrap_err().to_string();
+            let said = partial.apply_metadata(&entry).unwrap_err().to_string();
             assert_eq!(said, wanted);
             partial.remove(&entry);
         }

@@ -13,14 +13,15 @@ use rustix::io::Errno;
 
 use super::dir_entry::{DirEntry, Maker};
 use super::directory::{self, Directory};
-use super::metadata::{OtherLists, apply, apply_changes, apply_to_link};
+use super::metadata::{Manner, OtherLists, apply, apply_changes, apply_to_link};
 use super::partial::PartialFile;
 use super::proofs::Proofs;
 use super::sweep::{Sweeper, Swept};
 use super::trouble::Troubles;
 use crate::attributes;
+use crate::store::file::give_access;
 use crate::store::unset::Unset;
-use crate::store::{freeing, left};
+use crate::store::{access, freeing, left};
 use crate::tree::open_file;
 
 /// The maximum number of failed files with further hard links. If there are more, the copy fails.
@@ -131,8 +132,13 @@ impl Placer {
                 sweeper.sweep(&swept, stays, &directory.folder, &path, &mut self.troubles)
             }
             Act::Leave(meta) => {
-                let lists = self.maker.other_lists;
-                let applied = apply_changes(&directory.folder, &meta, lists);
+                let manner = self.maker.manner;
+                let applied = apply_changes(&directory.folder, &meta, manner);
+                if !manner.keeps.modes {
+                    // Nobody asked for it: where all directories have the same one, that is no
+                    // fault.
+                    let _ = access::set(&directory.folder, meta.mode);
+                }
                 match &directory.above {
                     Some(above) => self.note_unset(above, &directory.name, applied),
                     None => self.note_unset(&directory, b".", applied),
@@ -181,7 +187,7 @@ impl Placer {
         let entry = self.entry(within, name);
         entry.check()?;
         symlinkat(target, entry.folder(), entry.hidden())?;
-        let applied = apply_to_link(entry.folder(), entry.hidden(), meta);
+        let applied = apply_to_link(entry.folder(), entry.hidden(), meta, entry.manner().keeps);
         let shown = applied.and_then(|unset| entry.show().map(|()| unset));
         shown.inspect_err(|_| entry.remove())
     }
@@ -277,7 +283,12 @@ fn copy(folder: &OwnedFd, name: &[u8], entry: &DirEntry<'_>, syncs: bool) -> io:
     };
     let mut file = left::create(entry.folder(), entry.hidden())?;
     let copied = io::copy(&mut from, &mut file).and_then(|_| {
-        let applied = apply(&file, &meta, OtherLists::Go);
+        let manner = Manner { lists: OtherLists::Go, ..entry.manner() };
+        let mut applied = apply(&file, &meta, manner);
+        if !manner.keeps.modes {
+            let given = give_access(&file, entry.folder(), entry.final_name(), meta.mode)?;
+            applied = applied.and(given.none());
+        }
         if syncs {
             storage::sync(&file)?;
         }

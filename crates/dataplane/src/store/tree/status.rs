@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::tree::{GOOD, Meta, Parser, Record, RecordSet, Step};
-use garland_protocol::TreeOutline;
+use garland_protocol::{StatusRule, TreeOutline};
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
 use super::exact_names::ExactNames;
@@ -74,10 +74,10 @@ impl StatusCheck {
         room(outline) + outline.records.div_ceil(8) as usize + surplus
     }
 
-    /// Returns a check of the directory `top`. `attributes` tells whether extended attributes are
-    /// compared, and `names` whether what the copy would remove is named.
-    pub fn new(top: OwnedFd, outline: &TreeOutline, attributes: bool, names: bool) -> Self {
-        let identity = Identity::own();
+    /// Returns a check of the directory `top` by `rule`. `names` tells whether what the copy would
+    /// remove is named.
+    pub fn new(top: OwnedFd, outline: &TreeOutline, rule: StatusRule, names: bool) -> Self {
+        let identity = Identity::new(rule);
         if let Ok(stat) = fstat(&top) {
             identity.learn(&top, &stat);
         }
@@ -87,7 +87,7 @@ impl StatusCheck {
             path: Vec::new(),
             linked: HashMap::new(),
             identity,
-            attributes,
+            attributes: rule.attributes,
             names,
             sweeper: None,
         };
@@ -140,7 +140,7 @@ impl Walk {
                 let entered = self.enter(name);
                 entered.iter().for_each(|(level, stat)| self.identity.learn(&level.folder, stat));
                 let is_same = entered.as_ref().map(|(level, stat)| {
-                    self.identity.has_given(stat, meta)
+                    self.identity.has_given_directory(stat, meta)
                         && (!self.attributes || has(attributes::read(&level.folder), meta))
                 });
                 self.levels.push(entered.map(|(level, _)| level));
@@ -234,7 +234,7 @@ impl Walk {
     fn compare_link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> Option<bool> {
         let (level, stat) = self.stat(name, FileType::Symlink)?;
         let own = readlinkat(&level.folder, name, Vec::new()).ok()?;
-        Some(own.to_bytes() == target && self.identity.has_given_owner(&stat, meta))
+        Some(own.to_bytes() == target && self.identity.has_given_link(&stat, meta))
     }
 
     /// Returns whether `name` is a hard link to the file with the path `first`, which is unchanged.
@@ -270,6 +270,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, SystemTime};
 
+    use garland_protocol::{KeptStatus, TimeWindow};
     use garland_sys::confine::Root;
     use garland_testkit::{HangingDisk, Oddities};
 
@@ -281,9 +282,14 @@ mod tests {
     type Change = (&'static str, fn(&Path), usize);
 
     fn options() -> ScanOptions<'static> {
-        let root = &Root::Free;
-        let stop = &|| false;
-        ScanOptions { excludes: Vec::new(), attributes: false, sweep: false, root, stop }
+        ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: false,
+            one_file_system: false,
+            root: &Root::Free,
+            stop: &|| false,
+        }
     }
 
     fn source(folder: &Path) -> TreeSource {
@@ -292,10 +298,15 @@ mod tests {
 
     /// The number of entries of `from` that are not unchanged in `to`; none if the check failed.
     fn changed(folder: &Path) -> Option<usize> {
+        changed_by(folder, StatusRule::default())
+    }
+
+    /// The same if this rule says what is unchanged.
+    fn changed_by(folder: &Path, rule: StatusRule) -> Option<usize> {
         let tree = source(folder);
         let outline = tree.outline().unwrap();
         let top = OwnedFd::from(File::open(folder.join("to")).unwrap());
-        let mut check = StatusCheck::new(top, &outline, false, false);
+        let mut check = StatusCheck::new(top, &outline, rule, false);
         assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
         let unchanged = check.run(|| (), &AtomicBool::new(false))?.unchanged;
         Some((0..outline.records).filter(|number| !unchanged.contains(*number)).count())
@@ -335,6 +346,28 @@ mod tests {
             let top = both(name);
             change(&top.join("to/from"));
             assert_eq!(changed(&top), Some(count), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_copy_does_not_set_is_not_compared_except_the_times_of_files() {
+        let [all, modes, times] =
+            [(true, true), (true, false), (false, true)].map(|(modes, times)| StatusRule {
+                keeps: KeptStatus { modes, times },
+                ..StatusRule::default()
+            });
+        let window = StatusRule { window: TimeWindow(Some(3600)), ..StatusRule::default() };
+        let changes: [(&str, fn(&Path), [usize; 4]); 4] = [
+            ("mode", |to| set_mode(&to.join("d/a"), 0o7), [1, 1, 0, 1]),
+            ("mode of a directory", |to| set_mode(&to.join("d/e"), 0o777), [1, 1, 0, 1]),
+            ("time", |to| set_time(&to.join("d/e/b")), [1, 1, 1, 1]),
+            ("time of a directory", |to| fs::write(to.join("d/e/new"), "").unwrap(), [1, 0, 1, 0]),
+        ];
+        for (name, change, counts) in changes {
+            let top = both(name);
+            change(&top.join("to/from"));
+            let found = [all, modes, times, window].map(|rule| changed_by(&top, rule));
+            assert_eq!(found, counts.map(Some), "{name}");
         }
     }
 
@@ -395,7 +428,8 @@ mod tests {
         let named = |options: &ScanOptions<'_>| {
             let tree = TreeSource::open(&[top.join("from")], options).unwrap();
             let folder = OwnedFd::from(File::open(top.join("to")).unwrap());
-            let mut check = StatusCheck::new(folder, &tree.outline().unwrap(), false, true);
+            let mut check =
+                StatusCheck::new(folder, &tree.outline().unwrap(), StatusRule::default(), true);
             assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
             let checked = check.run(|| (), &AtomicBool::new(false)).unwrap();
             let (mut paths, unnamed) = checked.surplus.into_parts();
@@ -433,10 +467,13 @@ mod tests {
         let folder = || OwnedFd::from(File::open(top.join("to")).unwrap());
         let parcels = tree.catalogue().unwrap();
         let long = vec![0; StatusCheck::memory(&outline, false)];
-        assert!(!StatusCheck::new(folder(), &outline, false, false).take(long));
+        let check = |outline: &TreeOutline| {
+            StatusCheck::new(folder(), outline, StatusRule::default(), false)
+        };
+        assert!(!check(&outline).take(long));
         let run = |check: StatusCheck, stop| check.run(|| (), &AtomicBool::new(stop));
         let begun = |outline: &TreeOutline| {
-            let mut check = StatusCheck::new(folder(), outline, false, false);
+            let mut check = check(outline);
             assert!(check.take(parcels[0].clone()));
             check
         };
@@ -444,7 +481,7 @@ mod tests {
         assert!(run(begun(&outline), true).is_none());
         let fewer = TreeOutline { records: outline.records - 1, ..outline.clone() };
         assert!(run(begun(&fewer), false).is_none());
-        assert!(run(StatusCheck::new(folder(), &outline, false, false), false).is_none());
+        assert!(run(check(&outline), false).is_none());
         let mut check = begun(&outline);
         assert!(check.take(b"no parcel".to_vec()) && run(check, false).is_none());
     }

@@ -38,8 +38,8 @@ pub struct Sweeper {
 
 /// What happens to entries that are not part of the tree.
 enum Fate {
-    /// They are removed and counted.
-    Removed(Arc<AtomicU64>),
+    /// They are removed and counted, as long as the number is below the maximum.
+    Removed { removed: Arc<AtomicU64>, removed_max: u64 },
     /// They stay, and their paths are collected.
     Named(Mutex<Surplus>),
 }
@@ -67,9 +67,10 @@ struct Site<'a> {
 
 impl Sweeper {
     /// Returns a sweeper whose current directory is the top. Paths that match a pattern of `spared`
-    /// stay; `removed` counts the removed files and directories.
-    pub fn new(spared: &[Vec<u8>], removed: Arc<AtomicU64>) -> Self {
-        Self::with(spared, Fate::Removed(removed))
+    /// stay; `removed` counts the removed files and directories, of which there are at most
+    /// `removed_max`.
+    pub fn new(spared: &[Vec<u8>], removed: Arc<AtomicU64>, removed_max: u64) -> Self {
+        Self::with(spared, Fate::Removed { removed, removed_max })
     }
 
     /// Returns a sweeper as [`Self::new`] does, but which removes nothing: it collects the paths of
@@ -88,7 +89,7 @@ impl Sweeper {
     /// Returns the paths that were collected.
     pub fn into_named(self) -> Surplus {
         match self.fate {
-            Fate::Removed(_) => Surplus::default(),
+            Fate::Removed { .. } => Surplus::default(),
             Fate::Named(surplus) => surplus.into_inner(),
         }
     }
@@ -202,7 +203,13 @@ impl Sweeper {
             return Ok(false);
         }
         let removed = match &self.fate {
-            Fate::Removed(removed) => removed,
+            Fate::Removed { removed, removed_max } => {
+                if removed.load(Ordering::Relaxed) >= *removed_max {
+                    let why = format!("not removed: --max-delete {removed_max} is reached");
+                    return Err(io::Error::other(why));
+                }
+                removed
+            }
             Fate::Named(surplus) => {
                 let slash: &[u8] = if is_folder { b"/" } else { b"" };
                 surplus.lock().add([path, slash].concat());
@@ -238,7 +245,7 @@ impl Sweeper {
         if Ground::new(&folder)? != above.ground {
             return Err(io::Error::other("not removed: something is mounted there"));
         }
-        if matches!(self.fate, Fate::Removed(_)) {
+        if matches!(self.fate, Fate::Removed { .. }) {
             directory::allow_owner(&folder, &fstat(&folder)?);
         }
         let path = [path, b"/"].concat();

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use garland_core::tree::{GOOD, Meta, Record};
+use garland_protocol::KeptStatus;
 use proptest::prelude::*;
 
 use super::*;
@@ -27,7 +28,14 @@ fn place(test: &str) -> Scratch {
 /// The target, for streams with these limits.
 fn target(top: &Path, limits: TreeLimits) -> TreeDestination {
     let path = top.join("target").into_os_string().into_vec();
-    TreeDestination { path, below: None, fsync: false, verify: false, limits }
+    TreeDestination {
+        path,
+        below: None,
+        fsync: false,
+        verify: false,
+        keeps: KeptStatus::default(),
+        limits,
+    }
 }
 
 /// The limits of a copy that asked for `name`.
@@ -121,7 +129,7 @@ fn nothing_is_removed_unless_that_was_asked_for() {
             assert_eq!(names(&top, "target/kept"), ["x"]);
         }
     }
-    let asked = TreeLimits { removes: true, ..TreeLimits::default() };
+    let asked = TreeLimits { removes: Some(u64::MAX), ..TreeLimits::default() };
     obey_within(&top, asked, &sweep).unwrap();
     assert_eq!(names(&top, "target"), Vec::<OsString>::new());
     assert_untouched(&top);
@@ -300,7 +308,8 @@ fn a_file_that_takes_the_name_of_a_new_link_gets_neither_its_owner_nor_its_time(
     let top = Scratch::new("link-swapped");
     let folder = std::os::fd::OwnedFd::from(fs::File::open(&top).unwrap());
     let wanted = Meta { modified: (1_000_000_000, 0), owner: (12_345, 12_345), ..meta() };
-    let apply = |name: &str| metadata::apply_to_link(&folder, OsStr::new(name), &wanted);
+    let keeps = KeptStatus::default();
+    let apply = |name: &str| metadata::apply_to_link(&folder, OsStr::new(name), &wanted, keeps);
     let status = |name: &str| {
         let stat = fs::symlink_metadata(top.join(name)).unwrap();
         (stat.mtime(), stat.uid(), stat.gid())

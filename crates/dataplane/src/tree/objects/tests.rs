@@ -38,6 +38,7 @@ fn tree(paths: &[(&'static str, u64)], top: &str, excludes: &[&str], sweep: bool
         excludes: excludes.collect(),
         attributes: false,
         sweep,
+        one_file_system: false,
         root: &Root::Free,
         stop: &|| false,
     };

@@ -1,7 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
-use crate::TreeOutline;
+use crate::{StatusRule, TreeOutline};
 use garland_core::plan::Layout;
 
 fn compared(answer: Compared) -> AgentEvent {
@@ -100,7 +100,7 @@ fn a_catalogue_is_made_when_a_node_needs_it_and_sent_if_it_is_small() {
 #[test]
 fn entries_that_all_nodes_have_by_status_are_found_and_nobody_waits_in_vain() {
     let outline = TreeOutline { bytes: 500, records: 12, names: Vec::new() };
-    let by = CompareBy::Status { attributes: false, named: false };
+    let by = CompareBy::Status { rule: StatusRule::default(), named: false };
     let compare = Compare { tree: Some(outline), by, ..request() };
     let unchanged = |bits: [u8; 2]| compared(Compared::Unchanged(bits.to_vec(), false));
     let begun = || {

@@ -1,0 +1,67 @@
+//! Options of rsync that say what is removed, compared and set.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+use garland_testkit::Scratch;
+
+use crate::trees::{garland, paths, write};
+
+#[test]
+fn an_empty_source_and_a_limit_keep_what_nodes_have() {
+    let scratch = Scratch::new("tree-max-delete");
+    fs::create_dir(scratch.path("d")).expect("it can be made");
+    ["a", "b", "c"]
+        .iter()
+        .for_each(|name| write(&scratch, &format!("roots/local1/x/{name}"), name));
+    let there = || paths(&scratch.root("local1").join("x")).len();
+    let garland = garland(&scratch);
+    let refused = garland.cp(&["-a", "--delete", "d/", "local[1-2]:/x"]).with_code(3).err;
+    let told = "error: cannot copy d/ with --delete: nothing in it can be copied, and all that nodes \
+                have there would be removed\nhint: check that it is mounted and readable; --max-delete N";
+    assert!(refused.starts_with(told), "{refused}");
+    assert_eq!(there(), 3);
+    let words = ["-a", "--delete", "--max-delete", "2", "d/", "local[1-2]:/x"];
+    let said = garland.cp(&words).with_code(1).out;
+    assert!(said.contains(": not removed: --max-delete 2 is reached"), "{said}");
+    assert_eq!(there(), 1);
+    let _ = garland.cp(&words).with_code(0);
+    assert_eq!(there(), 0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_a_copy_does_not_set_is_not_copied_again_for_it() {
+    let scratch = Scratch::new("tree-unset");
+    write(&scratch, "d/f", "f");
+    let f = scratch.path("d/f");
+    let touch = |path: &Path, time: &str| {
+        let touched = Command::new("touch").args(["-d", time]).arg(path).status();
+        assert!(touched.expect("it runs").success());
+    };
+    touch(&f, "2001-02-03 04:05:06.5");
+    fs::set_permissions(&f, fs::Permissions::from_mode(0o604)).expect("it is ours");
+    let garland = garland(&scratch);
+    let changes = |options: &[&str]| {
+        let words = [&["-avn"], options, &["d", "local1:/"]].concat();
+        let said = garland.cp(&words).with_code(0).out;
+        said.lines().filter(|line| line.starts_with("copy ")).count()
+    };
+    let _ = garland.cp(&["-a", "--no-perms", "--no-times", "d", "local1:/"]).with_code(0);
+    let there = scratch.root("local1").join("d/f");
+    let stat = fs::metadata(&there).expect("it is there");
+    assert_ne!((stat.mode() & 0o7777, stat.mtime()), (0o604, 981_173_106));
+    // By its time it is known whether it is the same file.
+    assert_eq!(changes(&["--no-perms", "--no-times"]), 1);
+    touch(&there, "2001-02-03 04:05:08");
+    assert_eq!(changes(&["--no-perms", "--no-times", "--modify-window=2"]), 0);
+    assert_eq!(changes(&["--no-perms", "--no-times", "--modify-window=1"]), 1);
+    let _ = garland.cp(&["-a", "--modify-window=2", "d", "local1:/"]).with_code(0);
+    assert_eq!(fs::metadata(&there).expect("it is there").mode() & 0o7777, 0o604);
+    // From nodes, too.
+    let _ = garland.cp(&["-a", "-x", "--no-times", "local1:/d", "."]).with_code(0);
+    assert_eq!(fs::metadata(&f).expect("it is there").mode() & 0o7777, 0o604);
+    scratch.assert_nothing_left();
+}
