@@ -1,6 +1,7 @@
 //! `garland cp`: copies files, trees and streams to nodes or from them.
 
 pub mod elsewhere;
+mod failed_list;
 mod filters;
 mod from_nodes;
 mod join;

@@ -131,7 +131,11 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let (place, target) = Place::enter(context, &interrupts, &up.launch, &destination, true)?;
     let Target { nodes, path } = target;
     // Options that no copy can have are refused now.
-    CopySpec::try_from(&copy_of(up, directory)?)?;
+    let spec = CopySpec::try_from(&copy_of(up, directory)?)?;
+    if spec.source.failed_to.is_some() {
+        let what = "--failed-to has no effect on a spool";
+        return Err(Failure::usage(what).hint("DIR/done has the result of each entry"));
+    }
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&place.places, "spool")?;
     let start = |nodes: &[Node], quiet| start(up, &place, &run, (nodes, &interrupts), quiet);

@@ -65,6 +65,8 @@ pub struct SourceSpec {
     pub preserves: bool,
     /// What entries of trees keep of mode and time.
     pub keeps: KeptStatus,
+    /// The file that gets the names of entries that were not copied.
+    pub failed_to: Option<PathBuf>,
 }
 
 /// The order of the nodes, and the way of the data.

@@ -34,6 +34,10 @@ pub struct TreeResult {
     /// The entries that were not copied: first the missed, as far as [`ABSENCE_MAX`] has room
     /// for them, then at most [`KEPT_MAX`] skipped ones.
     left_out: Vec<LeftOutResult>,
+    /// The paths of all entries that could not be copied because of errors, as the user would write
+    /// them.
+    #[serde(skip)]
+    missed_paths: Vec<PathBuf>,
     /// The number of directories in which nothing was removed because one of their entries could
     /// not be copied.
     deletion_skipped: usize,
@@ -63,6 +67,11 @@ impl TreeResult {
             missed,
             skipped: left_out.len() - missed,
             left_out: all.map(LeftOutResult::from).collect(),
+            missed_paths: left_out
+                .iter()
+                .filter(|left| left.failed)
+                .map(|left| left.path.clone())
+                .collect(),
             deletion_skipped: 0,
             deletion_skipped_in: Vec::new(),
         }
@@ -116,6 +125,11 @@ impl TreeResult {
     /// Returns whether every entry that should be copied was copied.
     pub fn is_whole(&self) -> bool {
         self.missed == 0
+    }
+
+    /// Returns the paths of all entries that could not be read, as the user would write them.
+    pub fn missed_paths(&self) -> &[PathBuf] {
+        &self.missed_paths
     }
 
     /// Returns whether the table lists fewer entries than there are.

@@ -18,6 +18,7 @@ use garland_results::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
+use super::failed_list::FailedList;
 use super::progress::CopyBars;
 use super::tell::{save, tell, tell_dry_run, tell_plan};
 use super::{elsewhere, sources};
@@ -38,6 +39,7 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     if !names_changes(spec, copy.source())? && spec.run.is_dry {
         return tell_plan(&copy, context, spec);
     }
+    let failed_list = FailedList::open(spec)?;
     let run = copy.begin()?;
     let fleet = copy.assemble(&run)?;
     if spec.run.is_dry {
@@ -48,6 +50,7 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     let mut bars = CopyBars::new(context, &spec.run);
     let (outcome, _listener) = copy.make(&run, fleet, &mut bars, close)?;
     let path = outcome.path.clone();
+    failed_list.map_or(Ok(()), |list| list.write(&outcome))?;
     end_with(context, spec, &path, &run, &CopyResult::new(&run, outcome))
 }
 

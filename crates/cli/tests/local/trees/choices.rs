@@ -1,4 +1,5 @@
-//! Options of rsync that say what is removed, compared and set.
+//! Options of rsync that say what is removed, compared and set, and the list of what was not
+//! copied.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -63,5 +64,27 @@ fn what_a_copy_does_not_set_is_not_copied_again_for_it() {
     // From nodes, too.
     let _ = garland.cp(&["-a", "-x", "--no-times", "local1:/d", "."]).with_code(0);
     assert_eq!(fs::metadata(&f).expect("it is there").mode() & 0o7777, 0o604);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_was_not_copied_is_listed_as_files_from_reads_it() {
+    let scratch = Scratch::new("tree-failed-to");
+    for name in ["d/a", "d/e/b", "d/e/c"] {
+        write(&scratch, name, name);
+    }
+    // A directory in the place of a file is not replaced.
+    fs::create_dir_all(scratch.root("local2").join("d/e/b")).expect("it can be made");
+    let garland = garland(&scratch);
+    let copy = ["-a", "--failed-to", "list", "d", "local[1-2]:/"];
+    let _ = garland.cp(&copy).with_code(1);
+    assert_eq!(fs::read_to_string(scratch.path("list")).expect("a list"), "e/b\n");
+    fs::remove_dir(scratch.root("local2").join("d/e/b")).expect("it is empty");
+    let again = ["-a", "--files-from", "list", "--failed-to", "list", "d", "local[1-2]:/d"];
+    let _ = garland.cp(&again).with_code(0);
+    let copied = fs::read(scratch.root("local2").join("d/e/b")).expect("it is there");
+    assert_eq!(copied, b"d/e/b");
+    assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"");
+    let _ = garland.cp(&["-a", "--failed-to", "list", "d", "d/e", "local1:/"]).with_code(2);
     scratch.assert_nothing_left();
 }

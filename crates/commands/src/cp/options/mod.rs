@@ -76,6 +76,7 @@ const HELP_ORDER: &[&str] = &[
     "compress",
     "dry_run",
     "verbose",
+    "failed_to",
     "save_plan",
     "order",
     "shape",

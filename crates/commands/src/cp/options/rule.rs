@@ -178,6 +178,7 @@ mod tests {
             &["--modify-window=1"],
             &["--modify-window=1", "-ac"],
             &["--modify-window=-1", "-a"],
+            &["--failed-to=x"],
         ] {
             assert!(cp(&[&["src", "n1:/x"], words]).is_err(), "{words:?}");
         }
@@ -263,6 +264,7 @@ mod tests {
             (Join, "--digest"),
             (FromTrees, "--checksum"),
             (FromTrees, "--modify-window=1"),
+            (FromTrees, "--failed-to=x"),
             (Stream, "--recursive"),
         ] {
             assert!(said(kind, &[option]).contains("has no effect on"), "{kind} {option}");
@@ -285,6 +287,7 @@ mod tests {
             (Tree, "-x"),
             (Tree, "--no-times"),
             (Tree, "--modify-window=0"),
+            (Tree, "--failed-to=x"),
         ] {
             assert_eq!(said(kind, &[option]), "", "{kind} {option}");
         }

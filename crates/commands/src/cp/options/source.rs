@@ -94,6 +94,13 @@ pub struct SourceArgs {
     /// SOURCE, so that a rerun reads them on both sides.
     #[arg(long, requires = "kept", hide_short_help = true)]
     pub no_times: bool,
+    /// Write the paths that were not copied to FILE, as --files-from reads them.
+    ///
+    /// They are relative to the one SOURCE, one a line, or each followed by NUL if lines could not
+    /// tell them; `.` is all of it: a node failed as a whole, and the copy is to be started again.
+    /// FILE is empty if everything was copied.
+    #[arg(long, value_name = "FILE", requires = "tree", hide_short_help = true)]
+    pub failed_to: Option<PathBuf>,
 }
 
 /// A rule about paths to skip.
@@ -133,6 +140,11 @@ pub const RULES: &[Rule] = &[
     Rule::new("one-file-system", TREE | FROM_TREES, "it applies only to directories on disks"),
     Rule::new("no-perms", KEEPING, "this copy sets no modes of files"),
     Rule::new("no-times", KEEPING, "this copy sets no times of files"),
+    Rule::new(
+        "failed-to",
+        TREE,
+        "--files-from, which reads it, applies only to directories that are copied to nodes",
+    ),
     Rule::new("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
     Rule::new("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
 ];
@@ -177,6 +189,7 @@ impl SourceArgs {
             keeps_attributes: self.xattrs,
             preserves: self.preserve,
             keeps: KeptStatus { modes: !self.no_perms, times: !self.no_times },
+            failed_to: self.failed_to.clone(),
         })
     }
 }
