@@ -101,6 +101,8 @@ pub fn obstacles(source: &Entries, before: &Entries) -> Vec<PathBuf> {
 pub struct Compared {
     pub disk: Disk,
     pub xattrs: bool,
+    /// Whether times are copied.
+    pub times: bool,
     /// Whether files have several names.
     pub hard_links: bool,
     /// Whether some paths are excluded.
@@ -165,7 +167,7 @@ impl<'a> Allowed<'a> {
         }
         // A folder that only destinations have has the time of the last removal in it.
         let is_told = self.sent.is_some() || ours.kind != Kind::Folder;
-        if is_told && what.disk.of_destinations().times {
+        if is_told && what.times && what.disk.of_destinations().times {
             check("time", &|it| it.time_s == ours.time_s);
         }
         if what.disk.of_destinations().modes {
