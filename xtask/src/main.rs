@@ -43,8 +43,8 @@ usage: cargo xtask <chore>
                       may be called slow, detached or tried on the side (default: 200 copies)
   soak hostile        ten minutes of random orders, requests and bytes by peers with keys of all roles,
                       beside copies
-  soak rsync [--rounds N] [--seed S] [--round R]  random trees with random options on nine file
-                      systems, beside rsync: no difference may be left (default: 1250 rounds on each)
+  soak rsync [--rounds N] [--seed S] [--from R | --round R]  random trees with random options on
+                      nine file systems, beside rsync: no difference may be left (default: 10000 rounds)
   soak spool          a thousand entries of a spool, written slowly by another user while nodes go
                       and come
   soak mount          test mounts for ten minutes and more while agents are killed

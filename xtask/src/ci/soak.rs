@@ -23,8 +23,8 @@ const FUZZ_S: u32 = 60;
 /// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
 const HEALTHY: u32 = 20;
 
-/// Random trees that are copied beside rsync, on each of nine file systems; in a single test run they are 40.
-const RSYNC_ROUNDS: u64 = 1250;
+/// Random trees that are copied beside rsync, on nine file systems; in a single test run they are 100.
+const RSYNC_ROUNDS: u64 = 10_000;
 
 /// Networks of `truth suggest`.
 const SUGGESTIONS: u64 = 20;
@@ -97,20 +97,25 @@ pub(crate) fn soak_hostile(root: &Path) -> Result<()> {
 }
 
 /// Copies random trees with random options on nine file systems, beside rsync, and demands that no
-/// difference is left: `soak rsync [--rounds N] [--seed S] [--round R]`.
+/// difference is left: `soak rsync [--rounds N] [--seed S] [--from R | --round R]`. What is done is
+/// printed with the options that go on from there; a fault with those that play its round alone.
 ///
 /// # Errors
 /// If an argument is wrong, a difference was found, or a package cannot be installed.
 pub(crate) fn soak_rsync(root: &Path, args: &[String]) -> Result<()> {
-    let [rounds, given, round] = numbers(args, ["--rounds", "--seed", "--round"])
-        .context("usage: cargo xtask soak rsync [--rounds N] [--seed S] [--round R]")?;
+    let [rounds, given, from, round] = numbers(args, ["--rounds", "--seed", "--from", "--round"])
+        .context(
+        "usage: cargo xtask soak rsync [--rounds N] [--seed S] [--from R | --round R]",
+    )?;
     packages::install(packages::TESTS)?;
     packages::install(packages::RSYNC)?;
     let mut command = printing(root, "garland", "rsync");
     command.env("GARLAND_RSYNC_ROUNDS", rounds.unwrap_or(RSYNC_ROUNDS).to_string());
     command.env("GARLAND_SOAK", given.unwrap_or(seed().into()).to_string());
-    if let Some(round) = round {
-        command.env("GARLAND_RSYNC_ROUND", round.to_string());
+    for (name, value) in [("GARLAND_RSYNC_FROM", from), ("GARLAND_RSYNC_ROUND", round)] {
+        if let Some(value) = value {
+            command.env(name, value.to_string());
+        }
     }
     steps::watched(&mut command)
 }

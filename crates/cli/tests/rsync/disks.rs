@@ -6,10 +6,11 @@ use std::process::Command;
 use garland_testkit::Scratch;
 
 /// The kind of file system that sources and destinations are on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Disk {
     /// Where the scratch directory is.
     Here,
+    Memory,
     Ext4,
     Xfs,
     Btrfs,
@@ -33,8 +34,10 @@ pub struct Abilities {
 }
 
 impl Disk {
-    pub const MADE: [Self; 6] =
-        [Self::Ext4, Self::Xfs, Self::Btrfs, Self::Overlay, Self::Exfat, Self::Ntfs];
+    /// Whether a program makes and mounts it, which only root may.
+    pub fn is_made(self) -> bool {
+        !matches!(self, Self::Here | Self::Memory | Self::Odd)
+    }
 
     /// Returns what sources may have.
     pub fn of_sources(self) -> Abilities {
@@ -54,7 +57,7 @@ impl Disk {
     /// Makes the file system and mounts it on the folder `at`. `scratch` has room for its image.
     fn mount(self, scratch: &Scratch, at: &Path) {
         let script = match self {
-            Self::Here | Self::Odd => return,
+            Self::Here | Self::Memory | Self::Odd => return,
             Self::Ext4 => "mkfs.ext4 -q -I 256 i && mount -o loop i \"$0\"",
             Self::Xfs => "mkfs.xfs -q i && mount -o loop i \"$0\"",
             Self::Btrfs => "mkfs.btrfs -q i && mount -o loop i \"$0\"",
@@ -76,30 +79,20 @@ impl Disk {
     }
 }
 
-/// Mounts `disk` on the folder `files` of a scratch directory and calls `test`, in a process with mounts of its
-/// own, which end with it. `name` is the test that calls this.
-pub fn in_own_mounts(name: &str, disk: Disk, test: impl FnOnce(&Scratch)) {
-    const INNER: &str = "GARLAND_RSYNC_DISK";
-    let word = format!("{disk:?}");
-    match std::env::var(INNER) {
-        Ok(inner) if inner == word => {
-            let scratch = Scratch::new("rsync-made");
-            let at = scratch.path("files");
-            std::fs::create_dir(&at).expect("it can be made");
-            disk.mount(&scratch, &at);
-            test(&scratch);
-            let unmounted = Command::new("umount").arg(&at).status();
-            assert!(unmounted.is_ok_and(|status| status.success()), "{disk:?} is busy");
-            scratch.assert_nobody_left();
-        }
-        Ok(_) => {}
-        Err(_) => {
-            let mut command = Command::new("unshare");
-            command.args(["--mount", "--propagation", "private"]);
-            command.arg(std::env::current_exe().expect("a program"));
-            command.args(["--exact", name, "--nocapture"]).env(INNER, &word);
-            let status = command.status().expect("unshare can be started");
-            assert!(status.success(), "{disk:?}");
-        }
+/// Calls `test` with a scratch directory whose folder `files` is on `disk`. Images of file systems are
+/// in memory: what is compared does not depend on how long a disk of this machine takes to sync.
+pub fn on(disk: Disk, test: impl FnOnce(&Scratch)) {
+    let scratch = match disk {
+        Disk::Here => Scratch::new("rsync"),
+        _ => Scratch::in_memory("rsync"),
+    };
+    let at = scratch.path("files");
+    std::fs::create_dir(&at).expect("it can be made");
+    disk.mount(&scratch, &at);
+    test(&scratch);
+    if disk.is_made() {
+        let unmounted = Command::new("umount").arg(&at).status();
+        assert!(unmounted.is_ok_and(|status| status.success()), "{disk:?} is busy");
     }
+    scratch.assert_nobody_left();
 }
