@@ -26,7 +26,8 @@ impl Sshd {
             0,
             "mkdir -p /mnt/ssh; cd /mnt/ssh; \
              for key in host user stranger; do ssh-keygen -q -t ed25519 -N '' -f $key; done; \
-             for node in $(seq 1 254); do echo \"n$node,10.99.0.$node $(cut -d ' ' -f 1-2 host.pub)\"; done >known",
+             key=$(cut -d ' ' -f 1-2 host.pub); \
+             for node in $(seq 1 254); do echo \"n$node,10.99.0.$node $key\"; done >known",
         )?;
         let server = "HostKey /mnt/ssh/host\nAuthorizedKeysFile /mnt/ssh/user.pub\nPidFile none\n\
                       StrictModes no\nPermitRootLogin yes\nUsePAM no\nMaxStartups 200\n";

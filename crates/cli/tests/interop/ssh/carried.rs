@@ -8,10 +8,9 @@ use std::process::{Command, Output};
 use garland_testkit::{Sshd, said};
 
 use crate::ssh::{
-    GARLAND, assert_nothing_left, assert_whole, cached, digest, field, garland_at, read, run, ways,
+    GARLAND, NODE, assert_nothing_left, assert_whole, cached, digest, field, garland_at, read, run,
+    ways,
 };
-
-const NODE: &str = env!("CARGO_BIN_EXE_garland-node");
 
 /// The head's program with the one for nodes in it.
 const CARRIER: &str = "/mnt/head/garland";

@@ -5,7 +5,8 @@ use std::process::Stdio;
 
 use garland_testkit::{Sshd, said};
 
-use crate::ssh::{field, garland, run, wait_for};
+use crate::ssh::light::{garland, run};
+use crate::ssh::{field, wait_for};
 
 /// Runs a command that must succeed, and returns what it printed.
 fn ends(field: &Sshd, arguments: &[&str]) -> String {

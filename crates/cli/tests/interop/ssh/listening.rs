@@ -4,7 +4,8 @@ use std::fs;
 
 use garland_testkit::{Sshd, said};
 
-use crate::ssh::{assert_whole, field, run};
+use crate::ssh::light::run;
+use crate::ssh::{assert_whole, field};
 
 /// The addresses and ports at which garland listens on a node, sorted.
 fn doors(field: &Sshd, node: u8) -> Vec<String> {

@@ -3,6 +3,7 @@
 mod carried;
 mod ends;
 mod fabric;
+mod light;
 mod listening;
 mod logins;
 mod reach;
@@ -16,6 +17,7 @@ use std::process::{Command, Output};
 use garland_testkit::Sshd;
 
 const GARLAND: &str = env!("CARGO_BIN_EXE_garland");
+const NODE: &str = env!("CARGO_BIN_EXE_garland-node");
 
 fn field(nodes: u8) -> Sshd {
     let folder = Path::new(GARLAND).parent().expect("a binary lies in a folder");

@@ -6,7 +6,8 @@ use std::time::Duration;
 use garland_sys::clock;
 use garland_testkit::{Sshd, said, soon};
 
-use crate::ssh::{assert_nothing_left, assert_whole, cached, field, garland, read, run, wait_for};
+use crate::ssh::light::{garland, run};
+use crate::ssh::{assert_nothing_left, assert_whole, cached, field, read, wait_for};
 
 const COPY: [&str; 3] = ["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"];
 

@@ -4,7 +4,8 @@ use std::fs;
 
 use garland_testkit::{Sshd, said};
 
-use crate::ssh::{field, read, run, wait_for};
+use crate::ssh::light::run;
+use crate::ssh::{field, read, wait_for};
 
 /// Gives a node a /dev of its own, and a receiver that writes what comes to /dev/log into a file.
 fn receive(field: &Sshd, node: u8) {
