@@ -1,6 +1,6 @@
 //! What lies below a folder, and how two of them differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -85,6 +85,18 @@ fn xattrs(path: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
         value
     };
     names.map(|name| (name.to_vec(), value(name))).collect()
+}
+
+/// Returns for each path the first one of the same file: it is equal for trees that have the same
+/// names of the same files.
+pub fn first_names(entries: &Entries) -> BTreeMap<&Path, &Path> {
+    let mut firsts: HashMap<u64, &Path> = HashMap::new();
+    let mut names = BTreeMap::new();
+    for (path, entry) in entries {
+        let first = *firsts.entry(entry.inode).or_insert(path);
+        names.insert(path.as_path(), first);
+    }
+    names
 }
 
 /// Returns the paths at which one of both has a folder, and the other one something else.

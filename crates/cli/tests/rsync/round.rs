@@ -47,8 +47,11 @@ struct Odd {
 /// What both programs left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    SamePaths,
-    OtherPaths,
+    /// The same names of the same files.
+    SameFiles,
+    /// Other ones: rsync changes a file in its place, with names of it that are not sent. Changes of
+    /// both destinations would not be the same.
+    OtherFiles,
     /// Something was in the way, so that rsync would have removed it.
     Obstacles,
 }
@@ -114,7 +117,7 @@ impl<'a> Field<'a> {
                 return copy + 1;
             }
             Maker { top: &trees.source, abilities, has_hard_links, chance }.change();
-            if chance.below(2) == 0 && left == Left::SamePaths {
+            if chance.below(2) == 0 && left == Left::SameFiles {
                 let same = chance.below(u64::MAX);
                 for top in trees.copies(&choice) {
                     let chance = &mut Chance::new(same, 0);
@@ -167,7 +170,8 @@ impl<'a> Field<'a> {
             }
         };
         assert!(found.is_empty(), "{place}\n{}\n{}", found.join("\n"), output.out);
-        if theirs.keys().eq(ours.keys()) { Left::SamePaths } else { Left::OtherPaths }
+        let is_same = entries::first_names(&theirs) == entries::first_names(&ours);
+        if is_same { Left::SameFiles } else { Left::OtherFiles }
     }
 
     /// Copies where a folder would replace something else or the reverse: it is named, or excluded.
