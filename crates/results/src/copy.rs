@@ -406,7 +406,8 @@ impl fmt::Display for CopyResult {
             let names = nodelist::fold(&self.faults_cut_short);
             writeln!(f, "fault   {names} reported more than are kept; the others are not listed")?;
         }
-        if self.in_place && self.nodes.iter().any(|node| !node.end.is_ok()) {
+        let has_received_some = |node: &NodeResult| !node.end.is_ok() && node.bytes > 0;
+        if self.in_place && self.nodes.iter().any(has_received_some) {
             writeln!(f, "note    a device, a pipe or a command keeps the bytes it has received")?;
         }
         let run = self.head.run.as_deref().unwrap_or_default();
@@ -532,5 +533,27 @@ impl CopyResult {
             )?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_a_device_keeps_are_told_if_it_has_received_some() {
+        let shown = |bytes: u64| {
+            let node = serde_json::json!({
+                "name": "n1", "verdict": "failed", "reason": "why", "bytes": bytes, "rate": null,
+            });
+            let result = serde_json::json!({
+                "schema": SCHEMA, "run": "r", "command": [], "elapsed_ns": 0, "phases": [],
+                "limit": null, "bytes": 9, "in_place": true, "sent_bytes": null, "rate": null,
+                "stream_rate": null, "congestion": null, "nodes": [node], "tree": null,
+            });
+            serde_json::from_value::<CopyResult>(result).unwrap().to_string()
+        };
+        assert!(!shown(0).contains("keeps the bytes"), "{}", shown(0));
+        assert!(shown(4).contains("keeps the bytes"), "{}", shown(4));
     }
 }
