@@ -26,6 +26,11 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("Could not resolve hostname", "its name cannot be resolved", "check the spelling"),
     ("Connection refused", "the connection is refused", "check that sshd runs on NODE"),
     ("timed out", "it does not answer", "check that it is up, and that no firewall blocks ssh"),
+    (
+        "Cannot execute command-line and remote command",
+        "its ssh configuration has a RemoteCommand",
+        "write under [ssh] in the cluster file: options = [\"-o\", \"RemoteCommand=none\"]",
+    ),
     ("No route to host", "there is no route to it", "check that it is up"),
     ("Network is unreachable", "there is no route to it", "check that it is up"),
     (
@@ -109,6 +114,11 @@ mod tests {
         assert_eq!(
             reason(words, "n3"),
             "ssh: the connection is refused; check that sshd runs on n3"
+        );
+        assert_eq!(
+            reason("Cannot execute command-line and remote command.", "n3"),
+            "ssh: its ssh configuration has a RemoteCommand; write under [ssh] in the cluster file: \
+             options = [\"-o\", \"RemoteCommand=none\"]"
         );
     }
 
