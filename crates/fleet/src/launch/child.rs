@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_protocol::ReadyLine;
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use garland_sys::clock::after;
@@ -50,6 +51,9 @@ pub struct Starting {
     lines: Receiver<String>,
     /// The log, at the offset where the standard error of this process begins.
     log: File,
+    /// The last line of its output that is not the script's or the agent's: a login shell that
+    /// refuses, such as nologin, gives its reason there.
+    other: Option<String>,
 }
 
 /// A process that keeps an agent alive. Dropping it closes its input, which ends the agent.
@@ -116,7 +120,7 @@ impl Starting {
             })
         });
         child.reader = reader.transpose()?;
-        Ok(Self { child, cancellation: cancellation.clone(), lines, log })
+        Ok(Self { child, cancellation: cancellation.clone(), lines, log, other: None })
     }
 
     /// Returns the standard input of the process; none if it has been closed.
@@ -132,7 +136,13 @@ impl Starting {
         let mut waited = Duration::ZERO;
         while waited < PATIENCE {
             match self.lines.recv_timeout(Cancellation::POLL) {
-                Ok(line) => return Ok(line.trim_end().to_owned()),
+                Ok(line) => {
+                    let line = line.trim_end().to_owned();
+                    if BootstrapLine::parse(&line) == BootstrapLine::Other && !line.is_empty() {
+                        self.other = Some(line.clone());
+                    }
+                    return Ok(line);
+                }
                 Err(RecvTimeoutError::Timeout) => self.cancellation.check()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
             }
@@ -174,7 +184,7 @@ impl Starting {
     }
 
     /// Waits for the process and returns why it ended: the last lines of its standard error, or, if
-    /// there are none, its exit status.
+    /// there are none, its exit status and what it has said.
     fn last_words(&mut self) -> LaunchError {
         let status = self.child.child.wait();
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
@@ -183,7 +193,11 @@ impl Starting {
         let _ = (&self.log).take(ERROR_BYTES).read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         let last = last_lines(&text);
-        LaunchError::Ended(if last.is_empty() { status } else { last })
+        LaunchError::Ended(match &self.other {
+            _ if !last.is_empty() => last,
+            Some(said) => format!("{status}; it said: {}", printable::line(said)),
+            None => status,
+        })
     }
 }
 
@@ -266,5 +280,25 @@ mod tests {
         assert_eq!(last_lines(text), reason);
         assert_eq!(last_lines("1\n2\n3 \n4\n5\n6\n"), "2; 3; 4; 5; 6");
         assert_eq!(last_lines(""), "");
+    }
+
+    #[test]
+    fn a_login_shell_that_refuses_is_told_in_its_own_words() {
+        let why = |script: &str| {
+            let folder = std::env::temp_dir();
+            let log = folder.join(format!("garland-refusal-{}.log", std::process::id()));
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]);
+            let starting = Starting::start(shell, &log, &Cancellation::default()).expect("there");
+            let _ = std::fs::remove_file(log);
+            let ended = starting.ready_after(|_, _| Ok(())).err().expect("no agent");
+            ended.to_string()
+        };
+        assert_eq!(
+            why("echo This account is currently not available.; exit 1"),
+            "exit status: 1; it said: This account is currently not available."
+        );
+        assert_eq!(why("echo welcome; echo no shell >&2; exit 1"), "no shell");
+        assert_eq!(why("echo AT - -; exit 3"), "exit status: 3");
     }
 }

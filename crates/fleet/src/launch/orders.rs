@@ -90,13 +90,13 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Returns the agent's command-line arguments; none of them is secret.
+    /// Returns the agent's command-line arguments; none of them is secret. They lack the file of an
+    /// agent that serves a farm, which need be no text: only [`start_confined`] starts such agents.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec!["agent".to_owned()];
-        arguments.extend(match &self.serves {
-            Serves::Controller(key) => ["--controller".to_owned(), hexadecimal(key)],
-            Serves::Farm(path) => ["--farm".to_owned(), path.to_string_lossy().into_owned()],
-        });
+        if let Serves::Controller(key) = &self.serves {
+            arguments.extend(["--controller".to_owned(), hexadecimal(key)]);
+        }
         if self.mptcp {
             arguments.push("--mptcp".to_owned());
         }
@@ -191,6 +191,14 @@ impl Doors {
     }
 }
 
+/// Adds an agent's arguments to the command that starts it on this machine.
+fn add_arguments(command: &mut Command, orders: &Orders) {
+    command.args(orders.arguments());
+    if let Serves::Farm(path) = &orders.serves {
+        command.arg("--farm").arg(path);
+    }
+}
+
 /// Starts the agent of the node `name` with `command` on this machine, confined to the directory
 /// `root`; waits until it is ready at `addresses`. It listens at `listen`, whatever the user chose
 /// for other nodes.
@@ -208,7 +216,8 @@ pub fn start_confined(
         reached: Vec::new(),
         is_chosen: false,
     };
-    command.args(orders.arguments()).args(doors.arguments()).arg("--root").arg(root);
+    add_arguments(&mut command, orders);
+    command.args(doors.arguments()).arg("--root").arg(root);
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }
@@ -221,7 +230,19 @@ pub fn start_confined(
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
+
+    #[test]
+    fn the_file_of_an_agent_that_serves_a_farm_need_be_no_text() {
+        let file = Path::new(OsStr::from_bytes(b"/state/\xff/access"));
+        let orders = Orders { serves: Serves::Farm(file.to_owned()), ..Orders::default() };
+        let mut command = Command::new("garland");
+        add_arguments(&mut command, &orders);
+        assert!(command.get_args().eq([OsStr::new("agent"), "--farm".as_ref(), file.as_ref()]));
+    }
 
     fn addresses(text: &str) -> Vec<IpAddr> {
         text.split_whitespace().map(|address| address.parse().expect("an address")).collect()
