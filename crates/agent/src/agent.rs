@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_protocol::{Grant, KeyPair, PublicKey, Role, SessionId};
 use garland_sys::clock;
 use garland_sys::confine::Root;
@@ -119,7 +120,7 @@ impl Agent {
         let root = match &config.root {
             None => Root::Free,
             Some(path) => Root::confined(path)
-                .map_err(|error| AgentError::Root(path.display().to_string(), error))?,
+                .map_err(|error| AgentError::Root(printable::path(path), error))?,
         };
         let link_pool = config.stay.map(LinkPool::new).transpose().map_err(AgentError::Watch)?;
         let greeters = Greeters::new().map_err(AgentError::Watch)?;

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use garland_core::printable;
 use garland_dataplane::store::{partial_name, target};
 use garland_protocol::{Examination, FromAgent, NodeFacts, PlaceFacts};
 use garland_sys::confine::Root;
@@ -64,7 +65,7 @@ fn examine(root: &Root, path: &Path) -> Examination {
 fn place(root: &Root, given: &Path) -> Result<PlaceFacts, OrderError> {
     let (path, _) = target(root, given, OsStr::new(""));
     let shown = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-    let doing = |what: &str| format!("{what} {}", shown.display());
+    let doing = |what: &str| format!("{what} {}", printable::path(shown));
     let folder = root.open_dir(&path, false).map_err(cannot(doing("open the directory")))?;
     // If this process is killed now, the file is removed as the partial file of a copy is.
     let name = partial_name(OsStr::new("examined"), &hexadecimal(random::bytes()));

@@ -9,6 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use garland_core::printable;
 use garland_protocol::FromAgent;
 use garland_sys::channel::channel;
 use garland_sys::child::{self, Group};
@@ -80,8 +81,8 @@ pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) 
             Running { group, mark, waiting: Some(waiting.into()) }
         }
         Err(error) => {
-            let program = program.to_string_lossy();
-            let is_line = program.contains(char::is_whitespace);
+            let is_line = program.as_bytes().iter().any(u8::is_ascii_whitespace);
+            let program = printable::name(program.as_bytes());
             let hint = if is_line { "; -s passes it to a shell" } else { "" };
             let why = format!("cannot start {program}: {}{hint}", reason(&error));
             session.send(&FromAgent::ExecFailed(why));

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::Layout;
+use garland_core::printable;
 use garland_protocol::{Compared, DIGESTS_MAX, SharedPart};
 
 use crate::agent::Agent;
@@ -49,7 +50,7 @@ fn read(
 ) -> Result<(Holding, Vec<[u8; 32]>), OrderError> {
     let path = Path::new(OsStr::from_bytes(&asked.path));
     let source = Source::open_in(&agent.root, path)?.on_disk(agent.disk.as_ref());
-    let shown = path.display();
+    let shown = printable::path(path);
     if (source.length(), source.modified()) != (layout.length, asked.modified) {
         return Err(format!("{shown} differs in length or modification time on this node").into());
     }

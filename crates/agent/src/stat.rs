@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::plan::ASIDE;
+use garland_core::printable;
 use garland_core::tree::Pattern;
 use garland_protocol::{
     FromAgent, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, StatReply, StatRequest, TreeStat,
@@ -44,7 +45,7 @@ fn examine(controller: &Controller, request: &StatRequest) -> Result<Vec<StatRep
 
 fn file(root: &Root, path: &Path) -> Result<StatReply, OrderError> {
     let source = Source::open_in(root, path)?;
-    let mode = source.mode().map_err(cannot(format!("stat {}", path.display())))?;
+    let mode = source.mode().map_err(cannot(format!("stat {}", printable::path(path))))?;
     let (length, modified) = (Some(source.length()), source.modified());
     Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
@@ -79,12 +80,12 @@ fn tree(
 
 /// Returns all stripes of the file `path` that have a manifest.
 fn stripes(root: &Root, path: &Path) -> Result<Vec<StatReply>, OrderError> {
-    let shown = path.display();
+    let shown = printable::path(path);
     let name = path.file_name().ok_or_else(|| format!("{shown} does not name a file"))?;
     let above = path.parent().unwrap_or(Path::new(""));
     let folder = root
         .open_dir(above, false)
-        .map_err(cannot(format!("open the directory {}", above.display())))?;
+        .map_err(cannot(format!("open the directory {}", printable::path(above))))?;
     let (mut sights, mut room) = (Vec::new(), ANSWER_MAX);
     for suffix in suffixes(&folder, name.as_bytes())? {
         let at = |end: &str| {
@@ -132,7 +133,7 @@ fn suffixes(folder: &OwnedFd, start: &[u8]) -> Result<Vec<Vec<u8>>, OrderError> 
 }
 
 fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, OrderError> {
-    let (shown, source) = (path.display(), Source::open_in(root, path)?);
+    let (shown, source) = (printable::path(path), Source::open_in(root, path)?);
     if source.length() > MANIFEST_MAX as u64 {
         return Err(format!("{shown} is not a manifest: it has {} bytes", source.length()).into());
     }

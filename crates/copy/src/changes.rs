@@ -7,6 +7,7 @@ use garland_core::cluster::nodelist;
 use garland_core::printable;
 use garland_dataplane::TreeSource;
 use garland_protocol::operation::NodeChanges;
+use garland_results::path::PathResult;
 use serde::{Serialize, Serializer};
 
 /// The entries that are copied or removed. Nodes that did not answer are not considered.
@@ -124,15 +125,13 @@ impl Serialize for Changes {
         #[derive(Serialize)]
         struct Entry<'a> {
             change: Change,
-            path: String,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            path_bytes: Option<String>,
+            #[serde(flatten)]
+            path: PathResult,
             nodes: &'a str,
         }
         serializer.collect_seq(self.rows.iter().map(|row| Entry {
             change: row.change,
-            path: printable::json_name(&row.path),
-            path_bytes: printable::name_bytes(&row.path),
+            path: PathResult::new(&row.path),
             nodes: &self.sets[row.set].0,
         }))
     }

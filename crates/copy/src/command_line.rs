@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
+use garland_core::printable;
 use serde::{Deserialize, Serialize};
 
 use super::ends::is_stream;
@@ -96,14 +97,16 @@ impl CommandLine {
         let line = Self::kept_in(&run)?;
         line.check(run.name())?;
         let directory = PathBuf::from(OsString::from_vec(line.directory.0));
-        std::env::set_current_dir(&directory)
-            .or_nothing(format!("going to {}, where the copy was started", directory.display()))?;
+        std::env::set_current_dir(&directory).or_nothing(format!(
+            "going to {}, where the copy was started",
+            printable::path(&directory)
+        ))?;
         Ok(line.words.into_iter().map(|word| OsString::from_vec(word.0)).collect())
     }
 
     fn kept_in(run: &Run) -> Result<Self, Failure> {
         let path = run.folder().join(FILE);
-        let reading = format!("reading {}", path.display());
+        let reading = format!("reading {}", printable::path(&path));
         let bytes = read_file(&path).or_nothing(&reading)?;
         serde_json::from_slice(&bytes).or_nothing(&reading)
     }

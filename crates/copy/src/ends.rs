@@ -4,6 +4,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use garland_core::cluster::target::{self, Target};
+use garland_core::printable;
 use garland_dataplane::{Source, SourceError};
 
 use garland_terminal::failure::Failure;
@@ -16,7 +17,7 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
             SourceError::Directory(_) => failure.hint("directories are copied with -r"),
             SourceError::NotAFile { .. } => failure.hint(format!(
                 "to copy its bytes as a stream, give '|cat {}' as the source",
-                path.display()
+                printable::path(path)
             )),
             SourceError::Io { .. } => failure,
         }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use garland_core::printable;
 use garland_dataplane::tree::Chosen;
 use garland_sys::inherited;
 
@@ -19,7 +20,8 @@ pub fn chosen(file: &Path) -> Result<Chosen, Failure> {
     let mut chosen = Chosen::default();
     for (path, number) in paths {
         if !chosen.add(path) {
-            let (place, path) = (file.display(), String::from_utf8_lossy(path));
+            let place = printable::path(file);
+            let path = printable::name(path);
             let why = format!("{place}:{number}: {path}: paths are relative to SOURCE, without ..");
             return Err(Failure::usage(why));
         }
@@ -35,7 +37,7 @@ pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(file)
     };
-    read.or_nothing(format!("reading {}", file.display()))
+    read.or_nothing(format!("reading {}", printable::path(file)))
 }
 
 /// Returns the lines that are not empty and no comments, and their numbers.

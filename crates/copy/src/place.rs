@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::cluster::Node;
+use garland_core::printable;
 use garland_fleet::args::Launch;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
@@ -117,7 +118,7 @@ impl Place {
     ) -> Result<(Self, Target), Failure> {
         let inventory = Inventory::open(context)?;
         let absolute = std::path::absolute(path)
-            .or_nothing(format!("cannot find the directory of {}", path.display()))?;
+            .or_nothing(format!("cannot find the directory of {}", printable::path(path)))?;
         let node = Node { addresses: vec![name.to_owned()], ..Node::named(name) };
         let place = Self {
             context: context.clone(),

@@ -145,7 +145,7 @@ impl CopySource {
                 (name.as_bytes().to_vec(), StreamSource::of_pipe(source, layout))
             }
         };
-        let stream = opened.or_nothing(format!("opening {}", source.display()))?;
+        let stream = opened.or_nothing(format!("opening {}", printable::path(source)))?;
         Ok(Self::Stream(name, layout, Arc::new(stream)))
     }
 
@@ -342,7 +342,7 @@ fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
     let is_directory = |path: &PathBuf| {
         let followed = path.as_os_str().as_bytes().ends_with(b"/");
         let stat = if followed { path.metadata() } else { path.symlink_metadata() };
-        let stat = stat.or_nothing(format!("cannot open {}", path.display()))?;
+        let stat = stat.or_nothing(format!("cannot open {}", printable::path(path)))?;
         Ok::<_, Failure>(stat.is_dir())
     };
     match sources {

@@ -2,6 +2,7 @@
 //! it cannot move the cursor, change colours, or reorder text.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Escapes characters that control a terminal: control characters (and so all escape sequences),
 /// line and paragraph separators, and marks that reorder text. Line feeds and tabs are kept.
@@ -34,6 +35,11 @@ pub fn name(bytes: &[u8]) -> String {
         }
     }
     shown
+}
+
+/// Returns a path for a message as [`name`] does.
+pub fn path(path: &Path) -> String {
+    name(path.as_os_str().as_encoded_bytes())
 }
 
 /// Returns the bytes of a name in hexadecimal, for a JSON object beside [`name`]; `None` if the

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use garland_control::Agent;
 use garland_core::cluster::{Cluster, Node};
+use garland_core::printable;
 use garland_lab::Lab;
 use garland_protocol::{ClockFault, KeyPair};
 use garland_sys::limits;
@@ -392,7 +393,7 @@ impl FleetBuilder<'_> {
         Ok(match (&self.here, &self.launch.local_root) {
             (Some(shared), _) => shared.clone(),
             (None, Some(roots)) => std::path::absolute(roots)
-                .map_err(cannot(format!("find the directory {}", roots.display()), ""))?
+                .map_err(cannot(format!("find the directory {}", printable::path(roots)), ""))?
                 .join(&node.name),
             (None, None) => self.places.folder("local")?.join(&node.name),
         })

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
+use garland_core::printable;
 
 use crate::inventory::Inventory;
 use garland_terminal::failure::Failure;
@@ -35,7 +36,8 @@ pub fn destination(
             Ok((nodes, path.to_vec()))
         }
         Ok(Target::Local(path)) => {
-            let failure = Failure::usage(format!("`{}` is a path on this machine", path.display()));
+            let failure =
+                Failure::usage(format!("`{}` is a path on this machine", printable::path(&path)));
             Err(match meant(inventory, &path) {
                 Some(meant) => failure.hint(format!("{FORM}; did you mean '{meant}'?")),
                 None => failure.hint(FORM),
@@ -69,7 +71,7 @@ fn refuse_tilde(list: &str, path: &[u8]) -> Result<(), Failure> {
     if !rest.is_empty() && !rest.starts_with(b"/") {
         return Ok(());
     }
-    let rest = String::from_utf8_lossy(rest);
+    let rest = printable::bytes(rest);
     let below = rest.trim_start_matches('/');
     let below = if below.is_empty() { "./" } else { below };
     Err(Failure::usage("`~` is not expanded on nodes").hint(format!(

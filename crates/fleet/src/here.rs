@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use garland_core::cluster::{Cluster, Ssh};
+use garland_core::printable;
 use garland_sys::{ownership, process};
 
 use garland_terminal::failure::{Failure, OrFailure};
@@ -41,7 +42,7 @@ const HARMLESS: &str = "\
 /// When other users may write or replace it, when an ssh option in it may run a program here, and when
 /// it is not a valid cluster file.
 pub fn read(path: &Path) -> Result<Cluster, Failure> {
-    let shown = path.display();
+    let shown = printable::path(path);
     let doing = || format!("cannot read {shown}");
     // A symbolic link must belong to the user, too. Opening a pipe could block.
     let link = fs::symlink_metadata(path).or_nothing(doing())?;
@@ -70,7 +71,7 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
 }
 
 fn unused(path: &Path, why: &str) -> Failure {
-    let shown = path.display();
+    let shown = printable::path(path);
     Failure::usage(format!("./{shown} is not used: {why}")).hint(format!(
         "to use it all the same: --cluster {shown}, or move it to ~/.config/garland/cluster.toml"
     ))

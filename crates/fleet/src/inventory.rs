@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use garland_core::cluster::nodelist::{self, Origin, SourceError, Sources};
 use garland_core::cluster::{Cluster, Node};
+use garland_core::printable;
 use garland_lab::Lab;
 use garland_sys::error::reason;
 
@@ -100,7 +101,7 @@ impl Sources for Inventory {
 }
 
 fn read_cluster(path: &Path) -> Result<Cluster, Failure> {
-    let text =
-        std::fs::read_to_string(path).or_nothing(format!("cannot read {}", path.display()))?;
-    Cluster::parse(&text, &path.display().to_string()).map_err(Failure::usage)
+    let text = std::fs::read_to_string(path)
+        .or_nothing(format!("cannot read {}", printable::path(path)))?;
+    Cluster::parse(&text, &printable::path(path)).map_err(Failure::usage)
 }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_sys::folder_events::FolderEvents;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, event, private_file, random};
@@ -66,7 +67,8 @@ impl JoinListener {
     pub fn open(places: &Places, run: &Run) -> Result<Self, Failure> {
         let folder = places.folder(&format!("runs/{}/{JOIN_DIR}", run.name()))?;
         let path = folder.join(LOCK);
-        let lock = LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))?;
+        let lock =
+            LockFile::hold(&path).or_nothing(format!("cannot lock {}", printable::path(&path)))?;
         let watch_at_ns = Some(clock::after(YOUTH));
         Ok(Self { folder, _lock: lock, events: None, watch_at_ns, seen: BTreeSet::new() })
     }
@@ -105,7 +107,7 @@ impl JoinRequest {
         if let Err(error) = private_file::replace_unsynced(&answered, text.as_bytes()) {
             garland_terminal::errln!(
                 "cannot answer the join request {}: {error}",
-                self.path.display()
+                printable::path(&self.path)
             );
         }
     }
@@ -143,7 +145,7 @@ pub fn ask(run: &Run, list: &str, interrupts: &Interrupts) -> Result<Option<Answ
     let name = format!("{:08x}.{ASKED}", u32::from_be_bytes(random::bytes()));
     let path = folder.join(name);
     private_file::replace_unsynced(&path, list.as_bytes())
-        .or_nothing(format!("cannot write {}", path.display()))?;
+        .or_nothing(format!("cannot write {}", printable::path(&path)))?;
     let answered = path.with_extension(ANSWERED);
     loop {
         events.iter().for_each(FolderEvents::clear);

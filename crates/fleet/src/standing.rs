@@ -12,6 +12,7 @@ use std::time::Duration;
 use garland_control::Agent;
 use garland_core::cluster::Node;
 use garland_core::cluster::listen::Listening;
+use garland_core::printable;
 use garland_lab::Lab;
 use garland_protocol::{ClusterAgent, KeyPair, PublicKey, RetireReply, RetireRequest};
 use garland_sys::error::reason;
@@ -136,7 +137,7 @@ const RECORD_MAX: u64 = 1 << 20;
 
 /// The error of a record that is there and cannot be read.
 #[derive(Debug, Error)]
-#[error("cannot read the record of its standing agent, {}: {why}", .path.display())]
+#[error("cannot read the record of its standing agent, {}: {why}", printable::path(.path))]
 pub struct UnreadableRecord {
     path: PathBuf,
     why: String,
@@ -318,7 +319,7 @@ impl Standing {
         let path = records.path(&self.name);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         let created = text.and_then(|text| private_file::create(&path, &text));
-        match created.map_err(cannot(format!("write {}", path.display()), ""))? {
+        match created.map_err(cannot(format!("write {}", printable::path(&path)), ""))? {
             true => Ok(()),
             false => Err("another command has started a standing agent there meanwhile".into()),
         }
@@ -329,7 +330,7 @@ impl Standing {
         let path = records.path(&self.name);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         text.and_then(|text| private_file::replace(&path, &text))
-            .map_err(cannot(format!("write {}", path.display()), ""))
+            .map_err(cannot(format!("write {}", printable::path(&path)), ""))
     }
 
     /// Removes the agent's record from `records`, unless another command has recorded another agent
@@ -431,7 +432,8 @@ impl RecordDir {
     pub fn labs(places: &Places) -> Result<Vec<Option<String>>, Failure> {
         let folder = places.folder("standing")?;
         let state = folder.parent().unwrap_or(&folder);
-        let entries = fs::read_dir(state).or_nothing(format!("cannot list {}", state.display()))?;
+        let entries =
+            fs::read_dir(state).or_nothing(format!("cannot list {}", printable::path(state)))?;
         let names = entries.flatten().map(|entry| entry.file_name());
         let labs =
             names.filter_map(|name| Some(name.to_str()?.strip_prefix(LAB_RECORDS)?.to_owned()));
@@ -453,12 +455,12 @@ impl RecordDir {
     /// # Errors
     /// When the directory cannot be read.
     pub fn names(&self) -> Result<Vec<String>, Failure> {
-        let reading = || format!("cannot read {}", self.folder.display());
+        let reading = || format!("cannot read {}", printable::path(&self.folder));
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.folder).or_nothing(reading())? {
             let name = entry.or_nothing(reading())?.file_name();
             // Others were left by a command that was killed.
-            names.extend(name.to_string_lossy().strip_suffix(RECORD).map(str::to_owned));
+            names.extend(name.to_str().and_then(|it| it.strip_suffix(RECORD)).map(str::to_owned));
         }
         names.sort();
         Ok(names)

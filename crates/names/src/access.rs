@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_control::NamesPatience;
+use garland_core::printable;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_mount::Reach;
 use garland_protocol::{ClusterKey, KeyPair, RecordKey, Secret};
@@ -45,7 +46,7 @@ impl Access {
                 return Ok(Self::of_member(key));
             }
             if given.is_some() {
-                let shown = path.display();
+                let shown = printable::path(&path);
                 return Err(Failure::usage(format!("cannot read {shown}: there is no such file"))
                     .hint(format!("set {KEY_VARIABLE} to the cluster's key, or unset it")));
             }
@@ -143,7 +144,7 @@ fn read_key(path: &Path) -> Result<Option<ClusterKey>, Failure> {
     let hinted = |failure: Failure| {
         failure.hint("`garland up NODES`, where the agents were started, gives them the key again")
     };
-    let reading = format!("cannot read {}", path.display());
+    let reading = format!("cannot read {}", printable::path(path));
     let bytes =
         private_file::read(path, ClusterKey::FILE_MAX).or_nothing(&reading).map_err(hinted)?;
     let parse = |bytes: Vec<u8>| {

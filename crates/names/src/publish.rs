@@ -13,6 +13,7 @@ use garland_copy::overtime::Overtime;
 use garland_copy::place;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target};
+use garland_core::printable;
 use garland_dataplane::manifest::ManifestReader;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
@@ -180,7 +181,7 @@ fn on_nodes(nodes: &[Node], base: &[u8], read: Vec<Answer>) -> Result<Content, F
         let own = answer.and_then(|it| Ok((NameManifest::parse(&it.manifest)?, it.path)));
         let reason = own.and_then(|(own, path)| {
             if own.base != base {
-                let own = String::from_utf8_lossy(&own.base);
+                let own = printable::name(&own.base);
                 return Err(format!("it tells of `{own}` instead of what was asked for"));
             }
             let holder = NameHolder { node: node.name.clone(), kind: HolderKind::Node, path };
@@ -349,7 +350,7 @@ fn same(
 fn base_of(path: &[u8]) -> Result<&[u8], Failure> {
     let path = Path::new(OsStr::from_bytes(path));
     path.file_name().map(OsStr::as_bytes).ok_or_else(|| {
-        let shown = path.display();
+        let shown = printable::path(path);
         Failure::usage(format!("cannot publish {shown}: the path has no name at its end"))
             .hint("write the name of the file or directory, such as NODES:/data/model")
     })

@@ -1,19 +1,19 @@
 //! Digests of files, printed in the format of sha256sum and b3sum.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use garland_protocol::{Checksum, Summed};
 use serde::{Deserialize, Serialize};
+
+use crate::path::PathResult;
 
 /// The digest of one node's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChecksumResult {
     kind: Checksum,
     digest: String,
-    path: String,
+    #[serde(flatten)]
+    path: PathResult,
     #[serde(skip)]
-    path_bytes: Vec<u8>,
+    name: Vec<u8>,
 }
 
 impl ChecksumResult {
@@ -22,8 +22,8 @@ impl ChecksumResult {
         Self {
             kind: summed.checksum,
             digest: summed.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-            path: OsStr::from_bytes(&summed.path).to_string_lossy().into_owned(),
-            path_bytes: summed.path.clone(),
+            path: PathResult::new(&summed.path),
+            name: summed.path.clone(),
         }
     }
 
@@ -31,7 +31,7 @@ impl ChecksumResult {
     /// name are escaped; the line then begins with a backslash.
     pub fn line(&self) -> Vec<u8> {
         let mut escaped = Vec::new();
-        for &byte in &self.path_bytes {
+        for &byte in &self.name {
             match byte {
                 b'\\' => escaped.extend(b"\\\\"),
                 b'\n' => escaped.extend(b"\\n"),
@@ -39,7 +39,7 @@ impl ChecksumResult {
                 other => escaped.push(other),
             }
         }
-        let mark: &[u8] = if escaped == self.path_bytes { b"" } else { b"\\" };
+        let mark: &[u8] = if escaped == self.name { b"" } else { b"\\" };
         [mark, self.digest.as_bytes(), b"  ", &escaped, b"\n"].concat()
     }
 }

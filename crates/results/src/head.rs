@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
+use garland_core::printable;
 use garland_sys::{clock, process};
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,9 @@ impl Head {
         Self {
             schema: Cow::Borrowed(schema),
             run: run.map(|run| run.name().to_owned()),
-            command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            command: std::env::args_os()
+                .map(|arg| printable::json_name(arg.as_encoded_bytes()))
+                .collect(),
             elapsed_ns: phases.list.iter().map(|phase| phase.ns).sum(),
             phases: phases.list,
             limit: None,

@@ -8,16 +8,16 @@ use garland_dataplane::LeftOut;
 use garland_protocol::Absent;
 use serde::{Deserialize, Serialize};
 
+use crate::path::PathResult;
+
 /// The maximum number of entries of one list that a table shows.
 pub const SHOWN_MAX: usize = 5;
 
 /// An entry that was not copied, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOutResult {
-    path: String,
-    /// The path in hexadecimal, if it is no text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    path_bytes: Option<String>,
+    #[serde(flatten)]
+    path: PathResult,
     reason: String,
     /// Whether an error prevented the copy of the entry; if not, the entry was skipped by design.
     pub missed: bool,
@@ -25,12 +25,7 @@ pub struct LeftOutResult {
 
 impl LeftOutResult {
     fn new(path: &[u8], reason: &str, missed: bool) -> Self {
-        Self {
-            path: printable::json_name(path),
-            path_bytes: printable::name_bytes(path),
-            reason: reason.to_owned(),
-            missed,
-        }
+        Self { path: PathResult::new(path), reason: reason.to_owned(), missed }
     }
 }
 
@@ -49,11 +44,6 @@ impl From<&Absent> for LeftOutResult {
 /// Prints path and reason on one line.
 impl fmt::Display for LeftOutResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = match self.path_bytes {
-            // It is escaped already; a stranger's file may say anything.
-            Some(_) => printable::line(&self.path),
-            None => printable::name(self.path.as_bytes()),
-        };
-        write!(f, "{path}: {}", printable::line(&self.reason))
+        write!(f, "{}: {}", self.path, printable::line(&self.reason))
     }
 }

@@ -18,6 +18,7 @@ pub mod left_out;
 pub mod limit;
 pub mod lock;
 pub mod names;
+pub mod path;
 pub mod places;
 pub mod run;
 pub mod spool;

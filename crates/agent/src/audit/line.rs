@@ -78,16 +78,11 @@ impl Line {
         self.word(name, &value.to_string())
     }
 
-    /// Adds a value of others' choice: in quotation marks, with control characters, quotation marks
-    /// and backslashes escaped, and cut if it is long.
+    /// Adds a value of others' choice: in quotation marks, with control characters, bytes that are
+    /// no text, quotation marks and backslashes escaped, and cut if it is long.
     pub fn text(self, name: &'static str, value: &[u8]) -> Self {
-        let value = String::from_utf8_lossy(value);
         let mut quoted = String::from('"');
-        for c in value.chars() {
-            let escaped = match c {
-                '"' | '\\' => format!("\\{c}"),
-                _ => printable::line(c.encode_utf8(&mut [0; 4])),
-            };
+        for escaped in escaped(value) {
             if quoted.len() + escaped.len() > MAX_VALUE {
                 quoted.push('…');
                 break;
@@ -108,6 +103,19 @@ impl Line {
     }
 }
 
+/// Returns the characters of a value, and its bytes that are no text, each escaped for a place in
+/// quotation marks.
+fn escaped(value: &[u8]) -> impl Iterator<Item = String> {
+    value.utf8_chunks().flat_map(|chunk| {
+        let characters = chunk.valid().chars().map(|c| match c {
+            '"' => "\\\"".to_owned(),
+            _ => printable::name(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        });
+        let bytes = chunk.invalid().iter().map(|byte| printable::name(&[*byte]));
+        characters.chain(bytes)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +132,7 @@ mod tests {
             .number("arguments", 2);
         assert_eq!(
             sent(&line),
-            "exec program=\"a\\n<0>su: \\\"root\\\" \\\\ \\x1b[2J\u{fffd}\" arguments=2"
+            "exec program=\"a\\n<0>su: \\\"root\\\" \\\\ \\x1b[2J\\xff\" arguments=2"
         );
     }
 

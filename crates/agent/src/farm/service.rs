@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::farm::Text;
+use garland_core::printable;
 use garland_protocol::{FarmEvent, FarmOrder, FromAgent};
 
 use super::facts::facts;
@@ -127,7 +128,7 @@ impl JobService {
         let mut folders = folders.iter().map(|folder| own.join(OsStr::from_bytes(folder.bytes())));
         fs::create_dir_all(&own)
             .and_then(|()| folders.try_for_each(fs::create_dir_all))
-            .map_err(cannot(format!("create its directory {}", own.display())))
+            .map_err(cannot(format!("create its directory {}", printable::path(&own))))
     }
 }
 

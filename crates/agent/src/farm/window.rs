@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_protocol::Opening;
 use garland_sys::clock;
 use garland_sys::clock::after;
@@ -28,7 +29,7 @@ impl Window {
     /// Mounts the head's files on the directory `folder`, which is created if missing.
     pub fn open(folder: &Path, opening: &Opening) -> Result<Self, OrderError> {
         fs::create_dir_all(folder)
-            .map_err(cannot(format!("create the directory {}", folder.display())))?;
+            .map_err(cannot(format!("create the directory {}", printable::path(folder))))?;
         let failed = |error| cannot("mount the head's files")(error);
         let mut command = Command::new(PROGRAM);
         command.args(["farm", "window"]).arg(folder);

@@ -13,6 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use garland_core::printable;
 use garland_protocol::{
     NAME_MANIFEST_MAX, NameManifest, NameRecord, PIECE, check_name, content_digest,
 };
@@ -140,7 +141,8 @@ impl Holdings {
         if !is_below_root(path) {
             return Err("the path of the content is none below the agent's root".to_owned());
         }
-        let told = |error: io::Error| format!("cannot write below {}: {error}", folder.display());
+        let told =
+            |error: io::Error| format!("cannot write below {}: {error}", printable::path(folder));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
         let file = folder.join(file_name(&root));
         let _changing = self.changing.lock();
@@ -165,7 +167,7 @@ impl Holdings {
     /// When a file can be neither read nor written.
     pub fn end(&self, record: &NameRecord) -> Result<(), String> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let told = |error: io::Error| format!("cannot change {}: {error}", folder.display());
+        let told = |error: io::Error| format!("cannot change {}: {error}", printable::path(folder));
         let _changing = self.changing.lock();
         let files = match fs::read_dir(folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use garland_core::printable;
 use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
 use garland_protocol::{
@@ -124,7 +125,7 @@ fn execute(
                 }
             };
             let at = agent.root.find(&place).and_then(|entry| real_path(&agent.root, &entry));
-            let at = at.map_err(cannot(format!("find {}", place.display())))?;
+            let at = at.map_err(cannot(format!("find {}", printable::path(&place))))?;
             send(session, NamesEvent::Path(at));
         }
         NamesOrder::MemberKey { fresh, challenge } => {

@@ -11,6 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_protocol::{
     NAME_MANIFEST_MAX, NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameHolder, NameRecord,
     RECORD_AHEAD_MAX_NS, RecordKey, content_digest,
@@ -326,7 +327,7 @@ impl NameStore {
     }
 
     fn unwritten(&self, error: &io::Error) -> String {
-        format!("cannot write below {}: {error}", self.folder.display())
+        format!("cannot write below {}: {error}", printable::path(&self.folder))
     }
 
     /// Returns the entry of `name`.

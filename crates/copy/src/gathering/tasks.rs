@@ -9,6 +9,7 @@ use garland_core::cluster::{Cluster, Node};
 use garland_core::plan::{
     FoundStripe, Layout, LayoutError, Manifest, Plan, StripeSet, StripeSetError, Stripes,
 };
+use garland_core::printable;
 use garland_dataplane::{Tally, name_of};
 use garland_protocol::{
     Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
@@ -79,7 +80,7 @@ impl<'a> Here<'a> {
         let recursive = spec.source.is_tree;
         let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
         let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
-            Failure::usage(format!("{} does not name a file", source.display()))
+            Failure::usage(format!("{} does not name a file", printable::path(source)))
                 .hint("directories are copied with -r")
         })?;
         Ok(Self { source: source.as_os_str().as_bytes(), name, place, by_node: nodes.len() > 1 })
@@ -289,7 +290,7 @@ fn stripes(
             places.push((place, reply));
         }
     }
-    let shown = OsStr::from_bytes(here.source).to_string_lossy();
+    let shown = printable::name(here.source);
     let set = StripeSet::assemble(&found).map_err(|error| {
         let failure = not_assembled(&shown, &error);
         failures.iter().fold(failure, |failure, node| failure.hint(node))

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::listen::ListenAt;
+use garland_core::printable;
 use garland_lab::{Lab, StateDir};
 use garland_sys::private_file;
 
@@ -37,7 +38,7 @@ pub fn keep_topology(lab: &Lab, folder: &Path) -> Result<(), Failure> {
     let text =
         serde_json::to_vec(&lab.spec().topology).or_nothing("cannot write the lab's topology")?;
     private_file::replace_unsynced(&path, &text)
-        .or_nothing(format!("cannot write {}", path.display()))
+        .or_nothing(format!("cannot write {}", printable::path(&path)))
 }
 
 /// Opens the lab `name` if `nodes` belong to a lab; none if they are real nodes. Fails if only some

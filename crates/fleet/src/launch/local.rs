@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use garland_core::cluster::listen::ListenAt;
+use garland_core::printable;
 
 use super::binary::own_binary;
 use super::error::cannot;
@@ -25,7 +26,7 @@ pub fn launch_at(
     log: &Path,
 ) -> LaunchResult {
     std::fs::create_dir_all(root)
-        .map_err(cannot(format!("create its directory {}", root.display()), ""))?;
+        .map_err(cannot(format!("create its directory {}", printable::path(root)), ""))?;
     let addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
     let command = Command::new(own_binary());
     start_confined(command, name, root, addresses, listen, orders, log)

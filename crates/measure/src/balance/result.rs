@@ -7,6 +7,7 @@ use super::request::BalanceRequest;
 use super::series::Findings;
 use super::words;
 use garland_results::head::{Head, Phases};
+use garland_results::path::PathResult;
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
 
@@ -16,7 +17,8 @@ pub struct BalanceResult {
     #[serde(flatten)]
     head: Head,
     /// The directory of the test files on each node.
-    pub path: String,
+    #[serde(flatten)]
+    pub path: PathResult,
     /// The state of the page cache before each copy, as requested: `cold` or `warm`.
     pub cache: &'static str,
     /// Whether a copy had to be on stable storage to be done.
@@ -52,7 +54,7 @@ impl BalanceResult {
         let name = |node: usize| found.names[node].clone();
         Self {
             head: Head::new("garland.balance/2", Some(run), phases),
-            path: String::from_utf8_lossy(&request.path).into_owned(),
+            path: PathResult::new(&request.path),
             cache: if request.cold { "cold" } else { "warm" },
             fsync: request.fsync,
             sealed: request.sealed,

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::disk::measurement::{FEW, NodeDisk};
 
 use garland_results::head::{Head, Phases};
+use garland_results::path::PathResult;
 use garland_results::run::Run;
 use garland_terminal::failure::Exit;
 
@@ -17,7 +18,8 @@ pub struct DiskResult {
     #[serde(flatten)]
     head: Head,
     /// The directory of the test file on each node.
-    pub path: String,
+    #[serde(flatten)]
+    pub path: PathResult,
     /// Bytes of each node's test file.
     pub size: u64,
     /// The time limit of one measurement, in nanoseconds.
@@ -48,7 +50,7 @@ impl DiskResult {
         let nodes: Vec<NodeDisk> = all.map(|(name, node)| NodeDisk::new(name, node)).collect();
         let mut result = Self {
             head: Head::new("garland.disk/2", Some(run), phases),
-            path: String::from_utf8_lossy(&order.path).into_owned(),
+            path: PathResult::new(&order.path),
             size: order.size,
             time_ns: order.time_ns,
             one_by_one,

@@ -1,6 +1,7 @@
 //! Judges the examination of a node.
 
 use garland_analysis::conditions::{Purpose, beware};
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_protocol::{Examination, PlaceFacts};
 
@@ -42,7 +43,8 @@ pub fn warnings(examination: &Examination) -> Vec<String> {
 
 fn of_place(PlaceFacts { path, free, file_system }: &PlaceFacts) -> Vec<String> {
     let mut all = Vec::new();
-    let (path, system) = (String::from_utf8_lossy(path), file_system.as_str());
+    let path = printable::name(path);
+    let system = file_system.as_str();
     if *free < LITTLE_SPACE {
         let free = bytes::format(*free);
         all.push(format!(

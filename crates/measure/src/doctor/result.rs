@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_protocol::operation::Links;
 use garland_protocol::{Examination, PlaceFacts};
@@ -52,6 +53,12 @@ struct Facts {
     open_files: u64,
     /// The directory of the destination; the fields are `None` if nothing can be written there.
     path: Option<String>,
+    /// The path in hexadecimal, if it is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    /// The path on the screen.
+    #[serde(skip)]
+    shown: Option<String>,
     /// In bytes.
     free: Option<u64>,
     file_system: Option<String>,
@@ -84,10 +91,12 @@ impl NodeCheck {
 impl Facts {
     fn new(Examination { kernel, cores, memory_free, open_files, place, .. }: Examination) -> Self {
         let place = place.ok();
-        let path = place.as_ref().map(|it| String::from_utf8_lossy(&it.path).into_owned());
+        let path = place.as_ref().map(|it| printable::json_name(&it.path));
+        let path_bytes = place.as_ref().and_then(|it| printable::name_bytes(&it.path));
+        let shown = place.as_ref().map(|it| printable::name(&it.path));
         let free = place.as_ref().map(|it| it.free);
         let file_system = place.map(|PlaceFacts { file_system, .. }| file_system);
-        Self { kernel, cores, memory_free, open_files, path, free, file_system }
+        Self { kernel, cores, memory_free, open_files, path, path_bytes, shown, free, file_system }
     }
 }
 
@@ -133,7 +142,7 @@ impl fmt::Display for DoctorResult {
                 let all: BTreeSet<&str> = self.facts().filter_map(of).collect();
                 all.into_iter().collect::<Vec<_>>().join(", ")
             };
-            let paths = distinct(|facts| facts.path.as_deref());
+            let paths = distinct(|facts| facts.shown.as_deref());
             let systems = distinct(|facts| facts.file_system.as_deref());
             writeln!(f, "space   {free} free in {paths}: {systems}")?;
         }

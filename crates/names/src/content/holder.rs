@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_commands::cp::elsewhere;
+use garland_core::printable;
 use garland_mount::{NodeFileError, NodeFiles, Reach, WantedBlock};
 use garland_protocol::{HolderKind, NameHolder, NamedFile, content_digest};
 use garland_remote::{Address, Object};
@@ -270,7 +271,8 @@ impl Holder {
             }
             Access::Origin(interrupts) => {
                 let told = |reason: String| HolderFault::Unread(reason);
-                let below = String::from_utf8_lossy(&file.path);
+                let below = str::from_utf8(&file.path);
+                let below = below.map_err(|_| told("its key is no text".to_owned()))?;
                 let address = Address::parse(&format!("{}{below}", self.record.node));
                 let address = address.ok_or_else(|| told("it has no address".to_owned()))?;
                 let address = address.map_err(|trouble| told(trouble.message().to_owned()))?;
@@ -308,8 +310,8 @@ impl Holder {
     fn shown(&self, file: &NamedFile) -> String {
         match self.access {
             Access::Origin(_) if file.path.is_empty() => "the object".to_owned(),
-            Access::Origin(_) => format!("the object {}", String::from_utf8_lossy(&file.path)),
-            _ => format!("/{}", String::from_utf8_lossy(&self.path(file))),
+            Access::Origin(_) => format!("the object {}", printable::name(&file.path)),
+            _ => format!("/{}", printable::name(&self.path(file))),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, event};
@@ -74,7 +75,7 @@ impl<'a> Helper<'a> {
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
             (Err(missing), None) => return Err(missing.to_string().into()),
         };
-        let name = name.map_or_else(|| path.display().to_string(), str::to_owned);
+        let name = name.map_or_else(|| printable::path(&path), str::to_owned);
         let mut command = Command::new(path);
         // The helper exits by itself when its input ends, and cleans up: a kill of the agent's
         // process group must not include the helper.
