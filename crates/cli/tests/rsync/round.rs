@@ -47,7 +47,7 @@ struct Odd {
 /// What both programs left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// The same names of the same files.
+    /// Each name is one of a file that has the same names.
     SameFiles,
     /// Other ones: rsync changes a file in its place, with names of it that are not sent. Changes of
     /// both destinations would not be the same.

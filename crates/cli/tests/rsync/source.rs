@@ -165,11 +165,14 @@ impl Maker<'_> {
         }
     }
 
+    /// Changes one entry. The folder that it is in gets a time, as everything does: the present time
+    /// would be another one at each destination.
     fn change_one(&mut self) {
         let Some(path) = self.any(|_| true) else {
             return;
         };
         let stat = path.symlink_metadata().expect("it was there");
+        let mut changed = path.parent().expect("it is below the top").to_owned();
         match self.chance.below(10) {
             0 | 1 => {
                 let folder = self.any(|stat| stat.is_dir()).unwrap_or_else(|| self.top.to_owned());
@@ -177,6 +180,7 @@ impl Maker<'_> {
                 if new.symlink_metadata().is_err() {
                     self.entry(&new, 2);
                 }
+                changed = folder;
             }
             2 => remove(&path),
             3 => {
@@ -205,6 +209,7 @@ impl Maker<'_> {
             }
             _ => self.give_all(&path),
         }
+        self.give_time(&changed);
     }
 
     /// Gives a file other bytes, as many, and its time again. What it had does not count: where rsync left
