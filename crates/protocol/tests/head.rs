@@ -300,7 +300,12 @@ fn lose_until_given_up(head: &mut Head, begin: u64, far: u32, nodes: u32) -> u64
     let mut now = begin;
     while head.verdict(NodeId(far)).is_none() && feeder(head, NodeId(far)).0 == near {
         now += SECOND / 5;
-        hear_all(head, now, nodes);
+        for node in 1..=nodes {
+            // Each can feed others.
+            let report = Report { holder: true, ..Report::default() };
+            let heartbeat = FromAgent::Heartbeat(vec![(COPY, report)]);
+            head.handle(now, Event::From(NodeId(node), heartbeat));
+        }
         head.handle(now, Event::Tick);
         while head.poll().is_some() {}
         let Some(route) = head.routes(NodeId(far)).pop() else { break };
@@ -323,7 +328,7 @@ fn nobody_fails_for_a_link_to_a_node_that_has_failed_itself() {
     // n4 does so next: n2 has reached all others.
     let now = lose_until_given_up(&mut head, now, 4, 5);
     assert_eq!(failures(&head, 5).into_iter().map(|it| it.0).collect::<Vec<_>>(), [3]);
-    // The feeder that gave n4 up fails: that n4 was given up by it is no sign any more.
+    // The feeder that gave n4 up fails: that it gave n4 up is no sign any more.
     let failed = FromAgent::Failed(COPY, "its disk is full".to_owned());
     head.handle(now, Event::From(NodeId(2), failed));
     lose_until_given_up(&mut head, now, 4, 5);

@@ -171,6 +171,7 @@ fn a_node_whose_link_breaks_again_and_again_gets_what_was_in_flight() {
         let orders = head.after(Event::Requested(epoch, Kind::Resume, place));
         assert!(matches!(orders[..], [Order::Feed { .. }]), "link {epoch}: {orders:?}");
         (0..500).for_each(|_| drop(head.after(Event::Fed)));
+        head.after(Event::Lost(Down, epoch, "gone".to_owned()));
         // A fifth of it was on the way when the link broke.
         place += 400;
     }

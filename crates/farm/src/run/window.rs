@@ -145,7 +145,7 @@ impl Guarded {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let user = variable("LOGNAME").or_else(|| variable("USER"));
         let user = user.unwrap_or_else(|| process::user_id().to_string().into());
-        let mut caches = caches_of(&user, &homes, variable("XDG_CACHE_HOME"), variable("TMPDIR"));
+        let mut caches = caches_of(&user, variable("XDG_CACHE_HOME"), variable("TMPDIR"));
         caches.extend(real(caches.iter()));
         Self { programs, homes, states, caches }
     }
@@ -171,10 +171,9 @@ impl Guarded {
 }
 
 /// Returns the directories in which `fleet/src/launch/bootstrap.sh` stores the program for this user,
-/// whether they exist or not.
+/// whether they exist or not. That in the home directory is hidden there.
 fn caches_of(
     user: &OsStr,
-    homes: &[PathBuf],
     cache_home: Option<OsString>,
     temporary: Option<OsString>,
 ) -> Vec<PathBuf> {
@@ -185,7 +184,6 @@ fn caches_of(
     // A session of ssh may have no TMPDIR.
     caches.push(Path::new("/tmp").join(&named));
     caches.extend(cache_home.map(|folder| Path::new(&folder).join("garland")));
-    caches.extend(homes.iter().map(|home| home.join(".cache/garland")));
     caches
 }
 
@@ -295,7 +293,6 @@ mod tests {
             states: vec![PathBuf::from("/var/state")],
             caches: caches_of(
                 OsStr::new("u"),
-                &[PathBuf::from("/people/u")],
                 Some("/scratch/cache".into()),
                 Some("/scratch/tmp".into()),
             ),

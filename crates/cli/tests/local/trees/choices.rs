@@ -43,7 +43,7 @@ fn what_a_copy_does_not_set_is_not_copied_again_for_it() {
         assert!(touched.expect("it runs").success());
     };
     touch(&f, "2001-02-03 04:05:06.5");
-    fs::set_permissions(&f, fs::Permissions::from_mode(0o604)).expect("it is ours");
+    fs::set_permissions(&f, fs::Permissions::from_mode(0o666)).expect("it is ours");
     let garland = garland(&scratch);
     let changes = |options: &[&str]| {
         let words = [&["-avn"], options, &["d", "local1:/"]].concat();
@@ -53,17 +53,17 @@ fn what_a_copy_does_not_set_is_not_copied_again_for_it() {
     let _ = garland.cp(&["-a", "--no-perms", "--no-times", "d", "local1:/"]).with_code(0);
     let there = scratch.root("local1").join("d/f");
     let stat = fs::metadata(&there).expect("it is there");
-    assert_ne!((stat.mode() & 0o7777, stat.mtime()), (0o604, 981_173_106));
+    assert_ne!((stat.mode() & 0o7777, stat.mtime()), (0o666, 981_173_106));
     // By its time it is known whether it is the same file.
     assert_eq!(changes(&["--no-perms", "--no-times"]), 1);
     touch(&there, "2001-02-03 04:05:08");
     assert_eq!(changes(&["--no-perms", "--no-times", "--modify-window=2"]), 0);
     assert_eq!(changes(&["--no-perms", "--no-times", "--modify-window=1"]), 1);
     let _ = garland.cp(&["-a", "--modify-window=2", "d", "local1:/"]).with_code(0);
-    assert_eq!(fs::metadata(&there).expect("it is there").mode() & 0o7777, 0o604);
+    assert_eq!(fs::metadata(&there).expect("it is there").mode() & 0o7777, 0o666);
     // From nodes, too.
     let _ = garland.cp(&["-a", "-x", "--no-times", "local1:/d", "."]).with_code(0);
-    assert_eq!(fs::metadata(&f).expect("it is there").mode() & 0o7777, 0o604);
+    assert_eq!(fs::metadata(&f).expect("it is there").mode() & 0o7777, 0o666);
     scratch.assert_nothing_left();
 }
 

@@ -134,7 +134,7 @@ fn nothing_is_stored_where_others_can_give_the_directory_away() {
         set_mode(&above, 0o777);
         let said = node.launch(&ours);
         let other = format!("stored in {}", node.shared_memory().display());
-        assert!(said.contains(&other) && said.ends_with("ours agent\n"), "{said}");
+        assert!(said.contains(&other) && said.contains("ours agent\n"), "{said}");
         fs::remove_dir_all(node.shared_memory()).expect("it was made");
         // The sticky bit keeps others from renaming it.
         set_mode(&above, 0o1777);
