@@ -115,7 +115,7 @@ pub use injection::{
 pub use keys::{Keys, Secret};
 pub use known::{FileStamp, Known, KnownError};
 pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behind};
-pub use link_secret::{LinkMaster, LinkSecret, link_id};
+pub use link_secret::{LinkMaster, link_id};
 pub use message::{FromAgent, Message, ToAgent};
 pub use names::{
     HOLDERS_MAX, HolderKind, LEASE_NS, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NAMED_FILES_MAX,
@@ -136,7 +136,7 @@ pub use retirement::{RetireReply, RetireRequest};
 pub use role::{
     Admitted, AskKind, Budget, Grant, OrderKind, Refused, Role, budget_table, table as role_table,
 };
-pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSide, NodeAddress, Route};
+pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSecret, LinkSide, NodeAddress, Route};
 pub use seal::{ContentHasher, SealError, Sealer, TAG_LEN, content_digest, root_digest};
 pub use shown_key::{CHALLENGE_LEN, KeyChallenge, ShownKey};
 pub use sink::{Landing, Sink, SinkError};

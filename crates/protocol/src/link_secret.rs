@@ -2,20 +2,9 @@
 //! of a copy know the copy's own secret: by that alone any of them could be first at the link of
 //! another one.
 
-use serde::{Deserialize, Serialize};
-
 use crate::copy_id::CopyId;
 use crate::keys::Secret;
-use crate::route::Route;
-
-/// The secret with which the two ends of a link authenticate each other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinkSecret {
-    /// The epoch of the link in its lane.
-    pub epoch: u32,
-    /// The secret.
-    pub secret: Secret,
-}
+use crate::route::{LinkSecret, Route};
 
 /// The secret from which the head of a copy derives those of the links. It never leaves the head.
 #[derive(Debug)]

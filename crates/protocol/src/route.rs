@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::Secret;
-use crate::link_secret::LinkSecret;
 use garland_core::plan::NodeId;
 
 /// The addresses at which a node's agent listens, one per rail.
@@ -39,6 +38,15 @@ pub struct Downstream {
     /// Whether the node is fed on the side, from what this node holds, so that the lane does not
     /// wait for it.
     pub side_fed: bool,
+}
+
+/// The secret with which the two ends of a link authenticate each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSecret {
+    /// The epoch of the link in its lane.
+    pub epoch: u32,
+    /// The secret.
+    pub secret: Secret,
 }
 
 /// The maximum number of nodes that a node may feed in a lane.

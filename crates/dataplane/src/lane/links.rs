@@ -28,7 +28,7 @@ impl Lane {
         }
         if self.handle.add(link) {
             // It may replace a link of the same epoch.
-            drop(self.unfinished.take(side, epoch));
+            self.unfinished.forget(side, epoch);
             self.handle(RelayEvent::Opened(side, epoch));
         }
     }
@@ -90,7 +90,7 @@ impl Lane {
     /// Removes and returns a link; none if it is not open. Before that, samples the counters of all
     /// links on its side.
     pub(super) fn close(&mut self, side: LinkSide, epoch: u32) -> Option<Link> {
-        drop(self.unfinished.take(side, epoch));
+        self.unfinished.forget(side, epoch);
         self.copy.config.trace.sample_link(self.number, &self.handle, side);
         self.handle.remove(side, epoch)
     }

@@ -29,6 +29,11 @@ impl UnfinishedFrames {
         at.map(|at| self.0.swap_remove(at).frame).unwrap_or_default()
     }
 
+    /// Forgets the unfinished frame of a link, if there is one.
+    pub(super) fn forget(&mut self, side: LinkSide, epoch: u32) {
+        self.0.retain(|unfinished| !unfinished.is_on(side, epoch));
+    }
+
     /// Keeps the unfinished frame of a link, which was taken before.
     pub(super) fn keep(&mut self, side: LinkSide, epoch: u32, frame: PartialFrame) {
         if !frame.is_empty() {

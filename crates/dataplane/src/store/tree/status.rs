@@ -301,7 +301,7 @@ mod tests {
         changed_by(folder, StatusRule::default())
     }
 
-    /// The same if this rule says what is unchanged.
+    /// Returns how many entries of the tree have changed, if this rule says which have not.
     fn changed_by(folder: &Path, rule: StatusRule) -> Option<usize> {
         let tree = source(folder);
         let outline = tree.outline().unwrap();
