@@ -115,6 +115,8 @@ pub struct Compared {
     pub xattrs: bool,
     /// Whether times are copied.
     pub times: bool,
+    /// Whether modes are copied. Of those that stay, files keep no more than permissions.
+    pub modes: bool,
     /// Whether files have several names.
     pub hard_links: bool,
     /// Whether some paths are excluded.
@@ -183,7 +185,10 @@ impl<'a> Allowed<'a> {
             check("time", &|it| it.time_s == ours.time_s);
         }
         if what.disk.of_destinations().modes {
-            check("mode", &|it| it.mode == ours.mode);
+            let is_file = ours.kind == Kind::File;
+            let loses_bits = !what.modes && is_file;
+            let stays = |it: &Entry| loses_bits && it.mode & !0o7000 == ours.mode;
+            check("mode", &|it| it.mode == ours.mode || stays(it));
             check("owner", &|it| it.owner == ours.owner);
         }
         if what.xattrs && what.disk.of_destinations().modes {

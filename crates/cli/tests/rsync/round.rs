@@ -147,6 +147,7 @@ impl<'a> Field<'a> {
             disk: self.disk,
             xattrs: choice.xattrs,
             times: !choice.no_times,
+            modes: !choice.no_perms,
             hard_links: choice.hard_links,
             some_stay: !choice.excluded.is_empty(),
         };
