@@ -123,18 +123,31 @@ pub struct Compared {
     pub some_stay: bool,
 }
 
+/// What was at one program's destination before its copy, and what it left.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    pub before: &'a Entries,
+    pub after: &'a Entries,
+}
+
+impl Side<'_> {
+    fn has_left_as_it_was(&self, path: &Path) -> bool {
+        self.before.get(path) == self.after.get(path)
+    }
+}
+
 /// Returns how what Garland left differs from what rsync left and from the source, in words.
-pub fn differences(
-    source: &Entries,
-    rsync: &Entries,
-    ours: &Entries,
-    what: Compared,
-) -> Vec<String> {
+pub fn differences(source: &Entries, theirs: Side, ours: Side, what: Compared) -> Vec<String> {
+    let rsync = theirs.after;
     let mut found = Vec::new();
-    for path in rsync.keys().filter(|path| !ours.contains_key(*path)) {
+    for path in rsync.keys().filter(|path| !ours.after.contains_key(*path)) {
         found.push(format!("{path:?} is missing"));
     }
-    for (path, ours) in ours {
+    // What is excluded may be of different copies before: what rsync left then, and the source's.
+    let stays = |path: &Path| {
+        what.some_stay && theirs.has_left_as_it_was(path) && ours.has_left_as_it_was(path)
+    };
+    for (path, ours) in ours.after.iter().filter(|(path, _)| !stays(path)) {
         if rsync.contains_key(path) {
             Allowed::new(path, source, rsync).check(path, ours, what, &mut found);
         } else {
@@ -142,7 +155,7 @@ pub fn differences(
         }
     }
     if !what.some_stay {
-        found.extend(other_links(source, ours));
+        found.extend(other_links(source, ours.after));
     }
     found
 }

@@ -8,7 +8,7 @@ use garland_testkit::{Chance, Garland, HangingDisk, Oddities, RunOutput, Scratch
 
 use crate::choice::Choice;
 use crate::disks::Disk;
-use crate::entries::{self, Compared, differences};
+use crate::entries::{self, Compared, Side, differences};
 use crate::odd::{self, Outcome};
 use crate::source::Maker;
 
@@ -133,6 +133,7 @@ impl<'a> Field<'a> {
     fn copy(&self, trees: &Trees, choice: &Choice, place: &str) -> Left {
         let [theirs, ours] = trees.copies(choice);
         let before = entries::read(&ours);
+        let theirs_before = entries::read(&theirs);
         let obstacles = entries::obstacles(&entries::read(&trees.source), &before);
         if !obstacles.is_empty() {
             self.copy_onto_obstacles(trees, choice);
@@ -153,7 +154,10 @@ impl<'a> Field<'a> {
         };
         let [source, theirs, ours] = [&trees.source, &theirs, &ours].map(|top| entries::read(top));
         let found = match &trees.odd {
-            None => differences(&source, &theirs, &ours, compared),
+            None => {
+                let theirs = Side { before: &theirs_before, after: &theirs };
+                differences(&source, theirs, Side { before: &before, after: &ours }, compared)
+            }
             Some(odd) => {
                 let outcome = Outcome {
                     oddities: odd.oddities,
