@@ -143,9 +143,11 @@ pub fn differences(source: &Entries, theirs: Side, ours: Side, what: Compared) -
     for path in rsync.keys().filter(|path| !ours.after.contains_key(*path)) {
         found.push(format!("{path:?} is missing"));
     }
-    // What is excluded may be of different copies before: what rsync left then, and the source's.
+    // What is not sent may be of different copies before: what rsync left then, and the source's.
     let stays = |path: &Path| {
-        what.some_stay && theirs.has_left_as_it_was(path) && ours.has_left_as_it_was(path)
+        (what.some_stay || !source.contains_key(path))
+            && theirs.has_left_as_it_was(path)
+            && ours.has_left_as_it_was(path)
     };
     for (path, ours) in ours.after.iter().filter(|(path, _)| !stays(path)) {
         if rsync.contains_key(path) {
