@@ -100,21 +100,7 @@ fn execute(
             }
             send(session, NamesEvent::Kept(Box::new(valid)));
         }
-        NamesOrder::Digest(path) => {
-            let (records, disk) = (&agent.config.records, agent.disk.as_deref());
-            let told_ns = Cell::new(clock::now_ns());
-            let progress = || {
-                if clock::until(told_ns.get() + READING_TOLD_NS).is_zero() {
-                    told_ns.set(clock::now_ns());
-                    send(session, NamesEvent::Reading);
-                }
-            };
-            let reader =
-                ManifestReader { root: &agent.root, records, disk, stop, progress: &progress };
-            let (real, manifest) = reader.read(Path::new(OsStr::from_bytes(&path)))?;
-            send(session, NamesEvent::Path(real));
-            pieces(session, &manifest.encode()?.0);
-        }
+        NamesOrder::Digest(path) => digest(agent, session, &path, stop)?,
         NamesOrder::Locate { path, base, is_tree } => {
             let (given, base) = (Path::new(OsStr::from_bytes(&path)), OsStr::from_bytes(&base));
             let place = match is_tree {
@@ -156,6 +142,28 @@ fn execute(
         }
         NamesOrder::Piece(..) => {}
     }
+    Ok(())
+}
+
+/// Makes the manifest of the file or directory `path`, and says all the while that it reads on.
+fn digest(
+    agent: &Agent,
+    session: &Session,
+    path: &[u8],
+    stop: &AtomicBool,
+) -> Result<(), OrderError> {
+    let told_ns = Cell::new(clock::now_ns());
+    let progress = || {
+        if clock::until(told_ns.get() + READING_TOLD_NS).is_zero() {
+            told_ns.set(clock::now_ns());
+            send(session, NamesEvent::Reading);
+        }
+    };
+    let (records, disk) = (&agent.config.records, agent.disk.as_deref());
+    let reader = ManifestReader { root: &agent.root, records, disk, stop, progress: &progress };
+    let (real, manifest) = reader.read(Path::new(OsStr::from_bytes(path)))?;
+    send(session, NamesEvent::Path(real));
+    pieces(session, &manifest.encode()?.0);
     Ok(())
 }
 
