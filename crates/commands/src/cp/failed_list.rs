@@ -66,7 +66,7 @@ fn failed(source: &Path, outcome: &CopyOutcome) -> BTreeSet<Vec<u8>> {
         let named = parts.iter().filter(|part| part.missed);
         let is_named = *missed > 0 && named.clone().count() as u64 == *missed;
         if is_named {
-            let top = name_of(source).map(|name| Path::new(name)).unwrap_or(Path::new(""));
+            let top = name_of(source).map(Path::new).unwrap_or(Path::new(""));
             all.extend(named.map(|part| below(top, &part.path)));
         } else if node.verdict != Verdict::Ok {
             all.insert(ALL.to_vec());

@@ -357,8 +357,8 @@ mod tests {
                 ..StatusRule::default()
             });
         let window = StatusRule { window: TimeWindow(Some(3600)), ..StatusRule::default() };
-        type ByRule = [usize; 4];
-        let changes: [(&str, fn(&Path), ByRule); 4] = [
+        type ByRule = (&'static str, fn(&Path), [usize; 4]);
+        let changes: [ByRule; 4] = [
             ("mode", |to| set_mode(&to.join("d/a"), 0o7), [1, 1, 0, 1]),
             ("mode of a directory", |to| set_mode(&to.join("d/e"), 0o777), [1, 1, 0, 1]),
             ("time", |to| set_time(&to.join("d/e/b")), [1, 1, 1, 1]),
