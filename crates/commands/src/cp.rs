@@ -1,5 +1,6 @@
 //! `garland cp`: copies files, trees and streams to nodes or from them.
 
+mod arguments;
 pub mod elsewhere;
 mod failed_list;
 mod filters;
@@ -11,12 +12,13 @@ mod options;
 pub mod out;
 pub mod progress;
 mod progress_lines;
+mod refusal;
 pub mod resume;
 mod sources;
 mod task;
 mod tell;
 
-pub use self::options::{Cp, FilterRule, ProgressForm};
+pub use self::options::{Cp, ProgressForm};
 use self::task::Task;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
@@ -24,7 +26,7 @@ use garland_terminal::failure::{Exit, Failure};
 /// Runs one copy and prints its result. Nodes that fail are part of the result, not errors.
 pub fn run(context: &Context, args: &Cp) -> Result<Exit, Failure> {
     let task = Task::new(args)?;
-    let spec = args.spec(&task)?;
+    let spec = arguments::parse(args, &task)?;
     let destination = args.destination();
     match &task {
         Task::Join(run) => join::run(context, args, run),

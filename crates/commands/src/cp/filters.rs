@@ -1,12 +1,24 @@
 //! The patterns of paths that are not copied: those of the command line, and those in files.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use garland_core::tree::Pattern;
 
-use super::FilterRule;
 use garland_copy::lists::{lines, read};
 use garland_terminal::failure::Failure;
+
+/// A rule about paths to skip.
+#[derive(Clone, Debug)]
+pub enum FilterRule {
+    /// Skip what matches this pattern.
+    Exclude(OsString),
+    /// Do not skip what matches this pattern.
+    Include(OsString),
+    /// The patterns in this file.
+    From(PathBuf),
+}
 
 /// Returns the patterns of paths that are not copied, and of exceptions.
 pub fn excludes(rules: &[FilterRule]) -> Result<Vec<Pattern>, Failure> {

@@ -4,7 +4,7 @@ use clap::Args as ClapArgs;
 use garland_copy::spec::{Comparison, CopyChecks};
 use garland_protocol::{Checksum, ReadBack, TimeWindow};
 
-use super::SAFETY;
+use super::headings::SAFETY;
 use super::kind::{FILE, FROM_FILES, FROM_STRIPES, OBJECT, STREAM, TO_NODES, TREE};
 use super::rule::Rule;
 use crate::args::words;

@@ -2,13 +2,6 @@
 
 use std::fmt;
 
-use garland_copy::ends::is_stream;
-use garland_terminal::failure::Failure;
-
-use super::Cp;
-use crate::cp::elsewhere;
-use crate::cp::task::Task;
-
 /// The kinds of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -51,30 +44,6 @@ pub const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
 pub const COPY: Kinds = TO_NODES | FROM_NODES;
 
 impl Kind {
-    /// Returns the kind of copy that the arguments and their task ask for.
-    ///
-    /// # Errors
-    /// When a source looks like a URL and cannot be parsed as one.
-    pub fn new(cp: &Cp, task: &Task) -> Result<Self, Failure> {
-        match (task, cp.plan.stripe.is_some(), cp.source.recursive) {
-            (Task::Join(_), ..) => return Ok(Self::Join),
-            (Task::In { .. }, true, _) => return Ok(Self::FromStripes),
-            (Task::In { .. }, false, true) => return Ok(Self::FromTrees),
-            (Task::In { .. }, false, false) => return Ok(Self::FromFiles),
-            (Task::Out, true, _) => return Ok(Self::Stripes),
-            (Task::Out, false, _) => {}
-        }
-        Ok(if elsewhere::address(cp.sources())?.is_some() {
-            Self::Object
-        } else if cp.sources().iter().any(|source| is_stream(source)) {
-            Self::Stream
-        } else if cp.source.recursive {
-            Self::Tree
-        } else {
-            Self::File
-        })
-    }
-
     /// Returns the set of this kind alone.
     pub const fn bit(self) -> Kinds {
         1 << self as u16

@@ -1,10 +1,11 @@
 //! The options of `garland cp`. Each stands in one place with its help, the kinds of copies on which it has an
-//! effect, and what it means for the copy: in the file of its part of a [`CopySpec`].
+//! effect, and what it means for the copy: in the file of its part of a `CopySpec`.
 
 mod checks;
-mod kind;
+mod headings;
+pub mod kind;
 mod plan;
-mod rule;
+pub mod rule;
 mod run;
 mod slow;
 mod source;
@@ -16,28 +17,18 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgGroup, ArgMatches, Args as ClapArgs, Command, FromArgMatches};
-use garland_copy::command_line::CommandLine;
-use garland_copy::spec::CopySpec;
 use garland_fleet::args::Launch;
 use garland_terminal::failure::Failure;
 
 use self::checks::CheckArgs;
-use self::kind::Kind;
+use self::kind::JOIN;
 use self::plan::PlanArgs;
-use self::rule::refuse_without_effect;
+use self::rule::Rule;
 pub use self::run::ProgressForm;
 use self::run::RunArgs;
 use self::slow::SlowArgs;
-pub use self::source::FilterRule;
 use self::source::SourceArgs;
 use self::tuning::TuningArgs;
-use super::task::Task;
-
-/// The headings of options in the help, besides the common ones.
-const SLOW: &str = "When nodes are slow or fail";
-const SAFETY: &str = "Safety";
-const MORE: &str = "Other kinds of copies";
-const TUNING: &str = "Tuning";
 
 const USAGE: &str = "\
 garland cp [OPTIONS] <SOURCE>... <DESTINATION>
@@ -239,71 +230,26 @@ impl Cp {
         });
         self.typed = valued.collect();
     }
-
-    /// Returns the copy that the arguments of `task` ask for. Conflicts that depend on the nodes or on the type of a
-    /// file are reported once these are known.
-    ///
-    /// # Errors
-    /// When an option has no effect on this kind of copy, or its value cannot be parsed.
-    pub fn spec(&self, task: &Task) -> Result<CopySpec, Failure> {
-        refuse_without_effect(self, Kind::new(self, task)?)?;
-        if self.join.is_none() {
-            self.refuse_missing_source()?;
-        }
-        let sources = self.sources();
-        let is_list_read = self.source.reads_list_from_input();
-        let command_line = CommandLine::new(&self.words, sources, is_list_read);
-        Ok(CopySpec {
-            source: self.source.spec(sources)?,
-            plan: self.plan.spec()?,
-            slow: self.slow.spec(),
-            checks: self.checks.spec(),
-            tuning: self.tuning.spec()?,
-            run: self.run.spec(command_line),
-        })
-    }
-
-    fn refuse_missing_source(&self) -> Result<(), Failure> {
-        if self.sources().is_empty() {
-            let only = self.destination().to_string_lossy();
-            let message =
-                format!("a copy needs a SOURCE and a DESTINATION, and only {only} was given");
-            return Err(Failure::usage(message).hint("such as garland cp FILE 'n[01-20]:/path'"));
-        }
-        if self.sources().iter().any(|source| source.as_os_str().is_empty()) {
-            return Err(Failure::usage("the path of a SOURCE is empty"));
-        }
-        Ok(())
-    }
 }
 
-impl TryFrom<&Cp> for CopySpec {
-    type Error = Failure;
+/// The rules of the options that name a copy which runs or ran. Conflicts that depend on values, on other options or
+/// on the type of a file are reported elsewhere: by the argument parser, or when the source is opened.
+const RULES: &[Rule] = &[
+    Rule::new("join", JOIN, ""),
+    // The command line of the resumed copy takes the place of this one.
+    Rule::new("resume", 0, ""),
+];
 
-    /// Parses and checks the arguments as [`Cp::spec`] does.
-    fn try_from(args: &Cp) -> Result<Self, Failure> {
-        args.spec(&Task::new(args)?)
-    }
+/// Returns the rules of all options.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    let groups =
+        [RULES, source::RULES, plan::RULES, slow::RULES, checks::RULES, tuning::RULES, run::RULES];
+    groups.into_iter().flatten()
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::{Args as _, Command, FromArgMatches};
-    use garland_copy::spec::SourceSpec;
-
     use super::*;
-
-    /// A copy that no command line asks for has the options of one without options.
-    #[test]
-    fn a_spec_and_a_command_line_have_the_same_defaults() {
-        let command = Cp::augment_args(Command::new("cp").no_binary_name(true));
-        let matches = command.get_matches_from(["Cargo.toml", "n1:/x"]);
-        let args = Cp::from_arg_matches(&matches).expect("a valid command line");
-        let typed = CopySpec::try_from(&args).expect("a copy");
-        let source = SourceSpec { paths: vec!["Cargo.toml".into()], ..SourceSpec::default() };
-        let made = CopySpec::new(source, args.run.launch.clone());
-        assert_eq!(format!("{typed:?}"), format!("{made:?}"));
-    }
 
     #[test]
     fn the_order_of_the_help_names_options() {

@@ -6,9 +6,9 @@ use garland_core::plan::RouteShape;
 use garland_core::units::bytes;
 use garland_terminal::failure::Failure;
 
+use super::headings::{MORE, TUNING};
 use super::kind::{BROADCAST, COPY, FILE, FROM_NODES, FROM_STRIPES, STREAM, STRIPES, TO_NODES};
 use super::rule::{ONLY_TO_NODES, Rule};
-use super::{MORE, TUNING};
 
 /// The default unit of `--stripe`.
 const DEFAULT_UNIT: &str = "1MiB";

@@ -8,9 +8,9 @@ use garland_copy::spec::RunOptions;
 use garland_fleet::args::Launch;
 use garland_results::run::TRACED;
 
+use super::headings::{MORE, TUNING};
 use super::kind::{COPY, JOIN};
 use super::rule::Rule;
-use super::{MORE, TUNING};
 use crate::args::{TRACES_VARIABLE, at_least_one};
 
 /// How the command runs and what it prints.

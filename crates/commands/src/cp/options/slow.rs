@@ -8,7 +8,7 @@ use garland_core::cluster::parse_dead_after;
 use garland_core::units::Nanos;
 use garland_protocol::SlowNodes;
 
-use super::SLOW;
+use super::headings::SLOW;
 use super::kind::{BROADCAST, COPY, FROM_STRIPES, STREAM, STRIPES};
 use super::rule::Rule;
 use crate::args::words;

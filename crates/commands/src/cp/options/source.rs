@@ -10,7 +10,7 @@ use garland_terminal::failure::Failure;
 
 use super::kind::{COPY, FILE, FROM_FILES, FROM_TREES, Kinds, OBJECT, STREAM, TREE};
 use super::rule::Rule;
-use crate::cp::filters::excludes;
+use crate::cp::filters::{FilterRule, excludes};
 
 /// What is copied, and what of it is kept.
 #[derive(Clone, Debug, ClapArgs)]
@@ -101,17 +101,6 @@ pub struct SourceArgs {
     /// FILE is empty if everything was copied.
     #[arg(long, value_name = "FILE", requires = "tree", hide_short_help = true)]
     pub failed_to: Option<PathBuf>,
-}
-
-/// A rule about paths to skip.
-#[derive(Clone, Debug)]
-pub enum FilterRule {
-    /// Skip what matches this pattern.
-    Exclude(OsString),
-    /// Do not skip what matches this pattern.
-    Include(OsString),
-    /// The patterns in this file.
-    From(PathBuf),
 }
 
 /// The copies that may set modes and times.

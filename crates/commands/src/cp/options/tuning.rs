@@ -7,9 +7,9 @@ use garland_dataplane::Packing;
 use garland_protocol::{Cut, Encoding};
 use garland_terminal::failure::Failure;
 
+use super::headings::{MORE, SAFETY, TUNING};
 use super::kind::{BROADCAST, FROM_NODES, STRIPES};
 use super::rule::{ONLY_TO_NODES, Rule};
-use super::{MORE, SAFETY, TUNING};
 use crate::args::words;
 
 /// The maximum number of buffers of a lane.

@@ -1,0 +1,73 @@
+//! The arguments of `garland cp`, checked and put together once.
+
+use garland_copy::command_line::CommandLine;
+use garland_copy::spec::CopySpec;
+use garland_terminal::failure::Failure;
+
+use super::options::Cp;
+use super::refusal::{kind_of, refuse_without_effect};
+use super::task::Task;
+
+/// Returns the copy that the arguments of `task` ask for. Conflicts that depend on the nodes or on the type of a
+/// file are reported once these are known.
+///
+/// # Errors
+/// When an option has no effect on this kind of copy, or its value cannot be parsed.
+pub fn parse(args: &Cp, task: &Task) -> Result<CopySpec, Failure> {
+    refuse_without_effect(args, kind_of(args, task)?)?;
+    if args.join.is_none() {
+        refuse_missing_source(args)?;
+    }
+    let sources = args.sources();
+    let is_list_read = args.source.reads_list_from_input();
+    let command_line = CommandLine::new(&args.words, sources, is_list_read);
+    Ok(CopySpec {
+        source: args.source.spec(sources)?,
+        plan: args.plan.spec()?,
+        slow: args.slow.spec(),
+        checks: args.checks.spec(),
+        tuning: args.tuning.spec()?,
+        run: args.run.spec(command_line),
+    })
+}
+
+fn refuse_missing_source(args: &Cp) -> Result<(), Failure> {
+    if args.sources().is_empty() {
+        let only = args.destination().to_string_lossy();
+        let message = format!("a copy needs a SOURCE and a DESTINATION, and only {only} was given");
+        return Err(Failure::usage(message).hint("such as garland cp FILE 'n[01-20]:/path'"));
+    }
+    if args.sources().iter().any(|source| source.as_os_str().is_empty()) {
+        return Err(Failure::usage("the path of a SOURCE is empty"));
+    }
+    Ok(())
+}
+
+impl TryFrom<&Cp> for CopySpec {
+    type Error = Failure;
+
+    /// Parses and checks the arguments as [`parse`] does.
+    fn try_from(args: &Cp) -> Result<Self, Failure> {
+        parse(args, &Task::new(args)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches};
+    use garland_copy::spec::SourceSpec;
+
+    use super::*;
+
+    /// A copy that no command line asks for has the options of one without options.
+    #[test]
+    fn a_spec_and_a_command_line_have_the_same_defaults() {
+        let command = Cp::augment_args(Command::new("cp").no_binary_name(true));
+        let matches = command.get_matches_from(["Cargo.toml", "n1:/x"]);
+        let args = Cp::from_arg_matches(&matches).expect("a valid command line");
+        let typed = CopySpec::try_from(&args).expect("a copy");
+        let source = SourceSpec { paths: vec!["Cargo.toml".into()], ..SourceSpec::default() };
+        let made = CopySpec::new(source, args.run.launch.clone());
+        assert_eq!(format!("{typed:?}"), format!("{made:?}"));
+    }
+}
