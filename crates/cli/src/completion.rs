@@ -15,9 +15,9 @@ use garland_core::cluster::nodelist::fold;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
-use garland_results::places::Places;
-use garland_results::run::LAST;
-use garland_results::run::listed::{self, ListedRun};
+use garland_results::listed::{self, ListedRun};
+use garland_state::places::Places;
+use garland_state::run::LAST;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

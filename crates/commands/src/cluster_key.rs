@@ -13,7 +13,7 @@ use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{
     CLUSTER_NODES_MAX, KeyChallenge, KeyPair, NamesOrder, PublicKey, RecordKey, Roster, ShownKey,
 };
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::{lock, private_file, random};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;

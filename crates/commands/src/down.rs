@@ -16,8 +16,8 @@ use garland_fleet::launch::lab;
 use garland_fleet::processes::Processes;
 use garland_fleet::standing::{RecordDir, Standing, UnreadableRecord};
 use garland_results::head::{Head, NodeVerdict, Phases};
-use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
+use garland_state::places::Places;
 use garland_sys::error::reason;
 use garland_terminal::failure::{Exit, Failure};
 

@@ -16,7 +16,7 @@ use garland_fleet::inventory::LAB_PREFIX;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
 use garland_results::head::{Head, Phases, print_json, show};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::identity::{self, Signal};
 use garland_sys::signal::{self, Interrupts};
 use garland_sys::threads;

@@ -19,7 +19,7 @@ use garland_fleet::context::Context;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
 use garland_results::head::{Head, Phases, print_json};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::args::{Runs, RunsCommand};
 use garland_fleet::context::Context;
 use garland_results::head::{self, Head, Phases};
-use garland_results::places::Places;
-use garland_results::run::Run;
-use garland_results::run::listed::{self, ListedRun};
+use garland_results::listed::{self, ListedRun};
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 

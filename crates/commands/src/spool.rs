@@ -50,8 +50,8 @@ use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
 use garland_results::copy::{CopyResult, NodeResult};
 use garland_results::head::Phases;
-use garland_results::run::Run;
 use garland_results::spool::{LackingNode, WaitingEntry};
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

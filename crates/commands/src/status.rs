@@ -16,8 +16,8 @@ use garland_fleet::processes::Processes;
 use garland_fleet::reach::Unreached;
 use garland_fleet::standing::{RecordDir, Stage, Standing};
 use garland_results::head::{Head, NodeVerdict, Phases};
-use garland_results::places::Places;
 use garland_results::standing::{NodeState, StandingResult};
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 
 /// Shows standing agents.

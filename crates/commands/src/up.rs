@@ -12,9 +12,9 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::{Head, NodeVerdict, Phases};
-use garland_results::places::Places;
-use garland_results::run::Run;
 use garland_results::standing::{NodeState, StandingResult};
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Starts standing agents on the nodes that have none, and opens the data links of a chain through

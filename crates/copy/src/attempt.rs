@@ -10,7 +10,7 @@ use garland_fleet::join_listener::JoinListener;
 use garland_protocol::{Encoding, Injection};
 use garland_results::copy_outcome::UnreadPart;
 use garland_results::head::Phases;
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_sys::mptcp::Transport;
 use garland_terminal::failure::{Failure, OrFailure};
 

@@ -12,7 +12,7 @@ use garland_sys::{clock, private_file, socket};
 use serde::{Deserialize, Serialize};
 
 use garland_core::plan::NodeId;
-use garland_results::places::Places;
+use garland_state::places::Places;
 
 /// The bytes of each measurement.
 const BYTES: usize = 4 << 20;

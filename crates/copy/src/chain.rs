@@ -7,8 +7,8 @@ use garland_core::units::Rate;
 
 use super::place::Place;
 use garland_fleet::inventory::rack;
-use garland_results::places::Places;
 use garland_results::wires_baseline::{self, Baseline};
+use garland_state::places::Places;
 use garland_terminal::failure::Failure;
 
 /// Nodes in the order of a chain.

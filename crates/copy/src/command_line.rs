@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ends::is_stream;
 use garland_fleet::args::LAB_VARIABLE;
-use garland_results::places::Places;
-use garland_results::run::{Run, read_file};
+use garland_state::places::Places;
+use garland_state::run::{Run, read_file};
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The file in a run's directory.

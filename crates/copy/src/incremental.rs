@@ -17,7 +17,7 @@ use crate::source::CopySource;
 use crate::spec::{Comparison, CopySpec};
 use garland_results::copy_outcome::UnreadPart;
 use garland_results::head::Phases;
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The operation in errors of a comparison.

@@ -15,8 +15,8 @@ use garland_topology::bounds::rails;
 
 use crate::calibration;
 use garland_fleet::inventory::LAB_PREFIX;
-use garland_results::places::Places;
 use garland_results::wires_baseline::{self, Baseline};
+use garland_state::places::Places;
 use garland_terminal::failure::Failure;
 
 /// How the options of a copy handle its bytes.

@@ -13,8 +13,8 @@ use garland_fleet::context::Context;
 use garland_fleet::destination;
 use garland_fleet::inventory::Inventory;
 use garland_lab::Lab;
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 

@@ -10,9 +10,9 @@ use garland_protocol::ClockFault;
 use garland_results::copied::Copied;
 use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};
 use garland_results::head::Phases;
-use garland_results::places::Places;
-use garland_results::run::Run;
 use garland_results::tree::TreeResult;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::Failure;
 
 use super::attempt::{Made, Stage};

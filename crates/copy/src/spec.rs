@@ -14,7 +14,7 @@ use garland_lab::Lab;
 use garland_protocol::{
     Cut, KeptStatus, Policy, ReadBack, SlowNodes, StatusRule, TimeWindow, TreeLimits,
 };
-use garland_results::run::TRACED;
+use garland_state::run::TRACED;
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 use garland_terminal::failure::Failure;

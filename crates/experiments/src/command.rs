@@ -11,8 +11,8 @@ use crate::{Scenario, ScenarioResult, Stage};
 use garland_commands::report;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json, tell};
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

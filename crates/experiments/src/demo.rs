@@ -10,8 +10,8 @@ use garland_sys::signal::Interrupts;
 use self::scale::Scale;
 use crate::ScenarioLab;
 use crate::args::Demo;
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

@@ -7,7 +7,7 @@ use garland_topology::Topology;
 use crate::scenario_lab::ScenarioLab;
 use crate::table::Size;
 use garland_results::head::Phases;
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::Failure;
 
 /// The inputs of an experiment that are not in its file: run, topologies, scale.

@@ -33,8 +33,8 @@ use crate::launch::{
 use crate::processes::Processes;
 use crate::reach::{self, Unreached};
 use crate::standing::{RecordDir, Settings, Standing};
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::Failure;
 use garland_terminal::starting;
 

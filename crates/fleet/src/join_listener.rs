@@ -14,9 +14,9 @@ use garland_sys::signal::Interrupts;
 use garland_sys::{clock, event, private_file, random};
 use serde::{Deserialize, Serialize};
 
-use garland_results::lock::{self, LockFile};
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::lock::{self, LockFile};
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The directory of join requests, in the run's directory.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_core::cluster::{Cluster, Node};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::error::reason;
 use garland_sys::process_table;
 use garland_terminal::failure::Failure;

@@ -25,7 +25,7 @@ use thiserror::Error;
 use crate::inventory;
 use crate::launch::{LaunchError, Launched, cannot};
 use crate::reach::Unreached;
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// Timeout for connecting to a standing agent.

@@ -15,8 +15,8 @@ use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
 use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_results::head::Phases;
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The agents of a measurement, with the run and the lab it takes place in.

@@ -10,7 +10,7 @@ use garland_core::printable;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_mount::Reach;
 use garland_protocol::{ClusterKey, KeyPair, RecordKey, Secret};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::{private_file, process};
 use garland_terminal::failure::{Failure, OrFailure};
 

@@ -7,7 +7,7 @@ use garland_commands::args::{TRACES_VARIABLE, at_least_one};
 use garland_commands::cp::ProgressForm;
 use garland_core::units::Rate;
 use garland_fleet::args::{LAB_VARIABLE, Launch};
-use garland_results::run::TRACED;
+use garland_state::run::TRACED;
 
 /// The arguments of `garland publish`.
 #[derive(Debug, ClapArgs)]

@@ -24,7 +24,7 @@ use garland_protocol::{
 use garland_results::copy::CopyResult;
 use garland_results::head::Phases;
 use garland_results::names::HolderShare;
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};

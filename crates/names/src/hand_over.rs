@@ -3,7 +3,7 @@
 use garland_commands::args::Down;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 

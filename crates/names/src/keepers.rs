@@ -15,7 +15,7 @@ use garland_protocol::operation::NamesAnswer;
 use garland_protocol::{
     NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, Secret, check_name, content_digest,
 };
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};

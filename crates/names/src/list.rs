@@ -4,7 +4,7 @@ use garland_fleet::context::Context;
 use garland_lab::Lab;
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, NamesResult};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 

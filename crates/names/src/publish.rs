@@ -24,7 +24,7 @@ use garland_protocol::{
 };
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, PublishResult, PublishedNode, ReplacedContent};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, process};

@@ -5,7 +5,7 @@ use garland_lab::Lab;
 use garland_protocol::{NameEntry, NameRecord};
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::UnpublishResult;
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};

@@ -17,8 +17,8 @@ use crate::head::{Head, NodeEnd, NodeVerdict};
 use crate::left_out::{LeftOutResult, SHOWN_MAX};
 use crate::limit::Limit;
 use crate::names::HolderShare;
-use crate::run::Run;
 use crate::tree::TreeResult;
+use garland_state::run::Run;
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 

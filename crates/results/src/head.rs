@@ -9,7 +9,7 @@ use garland_sys::{clock, process};
 use serde::{Deserialize, Serialize};
 
 use crate::limit::Limit;
-use crate::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 

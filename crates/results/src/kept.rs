@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use crate::run::{Run, read_file};
+use garland_state::run::{Run, read_file};
 use garland_sys::error::reason;
 use garland_terminal::failure::Failure;
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 /// The schema of the result of `garland wires`.
 pub const SCHEMA: &str = "garland.wires/2";
-use crate::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The rates of an earlier run, with which new rates are compared.

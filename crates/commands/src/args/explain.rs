@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 
-use garland_results::run::LAST;
+use garland_state::run::LAST;
 
 /// The arguments of `garland explain`.
 #[derive(Debug, ClapArgs)]

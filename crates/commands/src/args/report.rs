@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use garland_results::run::LAST;
+use garland_state::run::LAST;
 
 /// The arguments of `garland report`.
 #[derive(Debug, ClapArgs)]

@@ -20,7 +20,7 @@ pub enum RunsCommand {
     /// Show one run: its command, nodes and files
     Show {
         /// The run: a name, a directory, or last.
-        #[arg(default_value = garland_results::run::LAST, value_name = "RUN")]
+        #[arg(default_value = garland_state::run::LAST, value_name = "RUN")]
         run: String,
     },
     /// Remove runs

@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use garland_report::Kind;
 
 use super::words::{Refused, words_and_refused};
-use garland_results::run::LAST;
+use garland_state::run::LAST;
 
 /// The values of `--format`.
 const FORMATS: &[(&str, Kind, &str)] = &[

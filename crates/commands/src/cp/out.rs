@@ -14,7 +14,7 @@ use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
 use garland_results::copy::{CopyResult, NodeResult};
 use garland_results::head::{NodeVerdict, Phases};
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 

@@ -6,8 +6,8 @@ use crate::args::Explain;
 use garland_fleet::context::Context;
 use garland_results::explain::{ExplainResult, Kept};
 use garland_results::head::{Phases, show};
-use garland_results::places::Places;
-use garland_results::traces::Traced;
+use garland_state::places::Places;
+use garland_state::traces::Traced;
 use garland_terminal::failure::{Exit, Failure};
 
 /// Returns the explanation of a copy's time, and whether every trace could be read.

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use garland_results::copy::{CopyResult, SCHEMA as COPY};
 use garland_results::head::NodeEnd;
 use garland_results::kept::KeptResult;
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::Failure;
 
 /// Measured points, and facts about the measured work.

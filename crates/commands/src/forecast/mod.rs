@@ -23,7 +23,7 @@ use crate::args::Forecast;
 use garland_copy::calibration;
 use garland_fleet::context::Context;
 use garland_results::head::{Phases, show};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 
 /// Forecasts from the runs or points that `asked` names.

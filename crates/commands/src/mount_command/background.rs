@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use garland_sys::process;
 
-use garland_results::background;
-use garland_results::places::Places;
+use garland_state::background;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

@@ -7,9 +7,9 @@ use garland_mount::{Account, Ended, Served};
 use serde::Serialize;
 
 use garland_results::head::{Head, Phases};
-use garland_results::places::Places;
-use garland_results::run::Run;
-use garland_results::traces::PEERS;
+use garland_state::places::Places;
+use garland_state::run::Run;
+use garland_state::traces::PEERS;
 use garland_terminal::failure::Failure;
 
 /// The run of a mount: stores the trace and the result of the mount.

@@ -26,7 +26,7 @@ use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::Phases;
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// How long a mount's process may take to end after its mount is gone.

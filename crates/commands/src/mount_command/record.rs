@@ -6,7 +6,7 @@ use garland_sys::identity::Identity;
 use garland_sys::{clock, private_file};
 use serde::{Deserialize, Serialize};
 
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
 const SCHEMA: &str = "garland.mounted/1";

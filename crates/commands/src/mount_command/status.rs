@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::record::Record;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, show};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// How long to wait for the status of a mount before it is reported as silent.

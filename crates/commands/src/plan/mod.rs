@@ -18,7 +18,7 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
 use garland_results::head::{Head, Phases, show};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 
 /// The result object `garland.plan-suggest/2`.

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::super::{explain, trace};
 use super::{sources, wiring};
 use garland_results::head::Phases;
-use garland_results::places::Places;
-use garland_results::run::{LAST, Run, TRACES};
-use garland_results::traces::Traced;
+use garland_state::places::Places;
+use garland_state::run::{LAST, Run, TRACES};
+use garland_state::traces::Traced;
 use garland_terminal::failure::Failure;
 
 /// Returns the data of the page about the run that `asked` names.

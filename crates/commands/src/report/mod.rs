@@ -17,7 +17,7 @@ use super::trace::Target;
 use crate::args::Report;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, show};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::browser;
 use garland_terminal::failure::{Exit, Failure};
 

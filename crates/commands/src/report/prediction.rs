@@ -7,7 +7,7 @@ use garland_report::page::Sheet;
 use serde_json::Value;
 
 use super::super::forecast;
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// Reads a result of `garland forecast --json`.

@@ -12,7 +12,7 @@ use crate::lab_result::kind;
 use crate::topology;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
-use garland_results::run::{Run, TOPOLOGY};
+use garland_state::run::{Run, TOPOLOGY};
 use garland_topology::drawing;
 
 /// The most nodes that are drawn; a picture of more is too dense to read.

@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
-use garland_results::lock::{LockFile, is_held};
+use garland_state::lock::{LockFile, is_held};
 use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
 use garland_sys::folder_events::ClosedFiles;

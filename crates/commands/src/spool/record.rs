@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
-use garland_results::places::Places;
 use garland_results::spool::{SpoolState, WaitingEntry};
+use garland_state::places::Places;
 use garland_sys::private_file;
 use garland_terminal::failure::{Failure, OrFailure};
 

@@ -22,8 +22,8 @@ use super::target::{Target, is_closed_pipe};
 use crate::args::TraceExport;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
-use garland_results::places::Places;
-use garland_results::traces::{self, Traced};
+use garland_state::places::Places;
+use garland_state::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

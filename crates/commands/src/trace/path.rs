@@ -6,7 +6,7 @@ use garland_analysis::ledger::{self, Segment};
 use garland_report::Step;
 
 use garland_results::explain::Kept;
-use garland_results::traces::Traced;
+use garland_state::traces::Traced;
 
 /// Returns the critical path of a copy; empty if its run's directory lacks something that the ledger needs.
 pub fn of(traced: &Traced, clocks: &Clocks) -> Vec<Step> {

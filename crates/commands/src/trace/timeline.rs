@@ -4,7 +4,7 @@ use garland_core::trace::Origin;
 use garland_report::page::{Nics, Timeline};
 
 use super::export::survey;
-use garland_results::traces::{self, Traced};
+use garland_state::traces::{self, Traced};
 use garland_terminal::failure::Failure;
 
 /// Returns the timeline of a copy whose command took `elapsed_ns`, and whether all traces together are small

@@ -19,8 +19,8 @@ use garland_results::copied::Copied;
 use garland_results::copy::CopyResult;
 use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};
 use garland_results::head::Phases;
-use garland_results::run::Run;
 use garland_results::tree::TreeResult;
+use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 

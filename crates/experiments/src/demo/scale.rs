@@ -7,7 +7,7 @@ use garland_sys::signal::Interrupts;
 
 use crate::ScenarioLab;
 use crate::args::Demo;
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The rates of wires to choose from.

@@ -22,8 +22,8 @@ use garland_topology::{NodeId, Topology};
 
 pub use busy::Busy;
 pub use copied::Copied;
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 pub use waited::Waited;
 

@@ -10,7 +10,7 @@ use super::sizes::Sizes;
 use super::table::Row;
 use super::varied::Varied;
 use crate::scenario_lab::{Copied, ScenarioLab};
-use garland_results::traces::{self, Traced};
+use garland_state::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The name of the copied file on the server.

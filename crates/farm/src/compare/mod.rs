@@ -8,7 +8,7 @@ use crate::args::FarmCompare;
 use crate::result::FarmResult;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use result::CompareResult;

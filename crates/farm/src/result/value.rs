@@ -7,8 +7,8 @@ use super::summary::{OneMachine, Summary};
 use super::traffic::NicTraffic;
 use garland_results::head::{Head, NodeEnd};
 use garland_results::kept::KeptResult;
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure};
 
 /// The schema of the result of a farm run.

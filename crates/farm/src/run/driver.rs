@@ -11,8 +11,8 @@ use crate::args::FarmRun;
 use crate::result::NodeAccount;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::Failure;
 
 /// The parameters of a run, for its engine.

@@ -15,7 +15,7 @@ use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, private_file, threads};
 
 use super::json_lines;
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::streams::Streams;
 

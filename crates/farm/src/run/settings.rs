@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::json_lines;
 use crate::args::{DataName, EngineName, FarmRun, PlacementName, word};
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name of the file with the settings, in the run's directory.

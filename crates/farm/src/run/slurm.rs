@@ -23,7 +23,7 @@ use super::rounds::EngineRun;
 use super::task::JobFiles;
 use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
-use garland_results::run;
+use garland_state::run;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The interval at which the files of ended jobs are polled.

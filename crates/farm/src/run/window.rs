@@ -15,7 +15,7 @@ use garland_control::Agent;
 use garland_core::cluster::listen::ListenAt;
 use garland_core::farm::{Job, Text};
 use garland_protocol::{FarmAccess, FarmNode, KeyPair, Opening, PublicKey};
-use garland_results::places::Places;
+use garland_state::places::Places;
 use garland_sys::{private_file, process};
 
 use super::driver::Work;

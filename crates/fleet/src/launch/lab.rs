@@ -17,8 +17,8 @@ use crate::args::Launch;
 use crate::inventory::LAB_PREFIX;
 use crate::reach::Unreached;
 use crate::standing::Standing;
-use garland_results::places::Places;
-use garland_results::run::TOPOLOGY;
+use garland_state::places::Places;
+use garland_state::run::TOPOLOGY;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// Returns the directory of lab records.

@@ -8,7 +8,7 @@ use super::series::Findings;
 use super::words;
 use garland_results::head::{Head, Phases};
 use garland_results::path::PathResult;
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::Exit;
 
 /// The result object `garland.balance/2`.

@@ -9,7 +9,7 @@ use crate::disk::measurement::{FEW, NodeDisk};
 
 use garland_results::head::{Head, Phases};
 use garland_results::path::PathResult;
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::Exit;
 
 /// The result object `garland.disk/2`.

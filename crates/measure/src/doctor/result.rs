@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::findings::warnings;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
 

@@ -10,7 +10,7 @@ use super::point::PointResult;
 use super::request::PingRequest;
 use super::sweep::{self, Sweep, Wire};
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
-use garland_results::run::Run;
+use garland_state::run::Run;
 use garland_terminal::failure::Exit;
 
 /// The result object `garland.ping/2`.

@@ -4,10 +4,10 @@ use crate::copy::{CopyResult, SCHEMA};
 use crate::head::NodeVerdict;
 use crate::kept::KeptResult;
 use crate::limit::{Limit, ProcessorRate};
-use crate::run::Run;
-use crate::traces::{self, Traced};
 use garland_analysis::ledger;
 use garland_core::trace::Trace;
+use garland_state::run::Run;
+use garland_state::traces::{self, Traced};
 use garland_terminal::failure::Failure;
 
 /// The contents of the stored run of a copy.

@@ -9,7 +9,7 @@ use crate::explain::clocks::{self, ClockResult};
 use crate::explain::read::Kept;
 use crate::explain::words;
 use crate::head::{Head, Phases};
-use crate::run::Run;
+use garland_state::run::Run;
 
 /// The maximum number of lines in which the critical path is printed.
 const LINES: usize = 12;

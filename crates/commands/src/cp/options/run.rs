@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use garland_copy::command_line::CommandLine;
 use garland_copy::spec::RunOptions;
 use garland_fleet::args::Launch;
-use garland_results::run::TRACED;
+use garland_state::run::TRACED;
 
 use super::headings::{MORE, TUNING};
 use super::kind::{COPY, JOIN};

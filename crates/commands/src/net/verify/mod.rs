@@ -28,8 +28,8 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::{FAREWELL, lab};
 use garland_results::head::{Head, Phases, tell};
-use garland_results::places::Places;
-use garland_results::run::Run;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs `garland net verify`.

@@ -10,12 +10,11 @@ use garland_core::units::{Nanos, bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::retention::{kind_of, wall_time};
-use super::{Run, TRACES, read_file, sorted};
 use crate::head::NodeVerdict;
 use crate::left_out::LeftOutResult;
-use crate::places::Places;
 use crate::tree::TreeResult;
+use garland_state::places::Places;
+use garland_state::run::{Run, TRACES, folders_in, kind_of, read_file, wall_time};
 use garland_terminal::failure::Failure;
 use garland_terminal::verdicts;
 
@@ -159,7 +158,7 @@ struct Stored {
 /// When the state directory cannot be opened.
 pub fn last(places: &Places, count: usize) -> Result<Vec<ListedRun>, Failure> {
     let now = wall_time();
-    let folders = sorted(&places.folder("runs")?);
+    let folders = folders_in(&places.folder("runs")?);
     let latest = folders.iter().rev().filter_map(|folder| listed(folder, now)).take(count);
     let mut runs: Vec<ListedRun> = latest.collect();
     runs.reverse();
@@ -173,9 +172,8 @@ pub fn of(run: &Run) -> Option<ListedRun> {
 
 /// Reads a run's directory; `None` if its name is not that of a run.
 fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
-    let name = folder.file_name()?;
-    let kind = kind_of(name)?.to_owned();
-    let run = name.to_string_lossy().into_owned();
+    let run = Run::from_folder(folder)?;
+    let kind = kind_of(folder.file_name()?)?.to_owned();
     let text = read_file(&folder.join("result.json")).unwrap_or_default();
     // A run without a result, or with one of another release, is listed with what is known.
     let Stored { command, elapsed_ns, bytes, nodes, tree } =
@@ -183,15 +181,14 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
     let began = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
     let age_s = began.ok().and_then(|began| now.duration_since(began).ok());
     let node = |node: Value| serde_json::from_value(node).ok();
-    let opened = Run { name: run.clone(), folder: folder.to_owned(), _held: None };
     Some(ListedRun {
-        run,
+        run: run.name().to_owned(),
         kind,
         command,
         age_s: age_s.map_or(0, |age| age.as_secs()),
         elapsed_ns,
         bytes,
-        is_running: opened.is_running(),
+        is_running: run.is_running(),
         nodes: nodes.into_iter().filter_map(node).collect(),
         tree: serde_json::from_value(tree).ok(),
         has_traces: folder.join(TRACES).is_dir(),

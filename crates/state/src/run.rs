@@ -2,7 +2,6 @@
 //! own. The command prints the directory's name, and later commands read it.
 
 mod files;
-pub mod listed;
 mod names;
 mod retention;
 
@@ -18,7 +17,7 @@ use serde::Serialize;
 pub use self::files::read_file;
 use self::names::{LOCK, SECOND};
 pub use self::names::{TOPOLOGY, TRACES};
-pub use self::retention::TRACED;
+pub use self::retention::{TRACED, kind_of, wall_time};
 use crate::lock::{LockFile, is_held};
 use crate::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -76,7 +75,7 @@ impl Run {
         let lock = lock(&folder)?;
         let command = command.to_owned();
         let forgetting = threads::spawn("retention", move || {
-            retention::forget_old(&sorted(&runs), &command, traced, retention::wall_time());
+            retention::forget_old(&folders_in(&runs), &command, traced, wall_time());
         });
         Ok(Self { name, folder, _held: Held::new(lock, forgetting.ok()) })
     }
@@ -141,7 +140,7 @@ impl Run {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
             Self { name: name.unwrap_or_else(|| asked.to_owned()), folder, _held: None }
         };
-        let known = sorted(&runs);
+        let known = folders_in(&runs);
         let mut having = known.into_iter().rev().filter(|folder| lacking(folder).is_none());
         let kept =
             |failure: Failure| failure.hint(format!("runs are stored in {}", runs.display()));
@@ -192,6 +191,14 @@ impl Run {
     /// As for [`read_file`].
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         read_file(&self.folder.join(name))
+    }
+
+    /// Returns the run whose directory is `folder`; `None` if the name is not that of a run.
+    pub fn from_folder(folder: &Path) -> Option<Self> {
+        let name = folder.file_name()?;
+        kind_of(name)?;
+        let name = name.to_string_lossy().into_owned();
+        Some(Self { name, folder: folder.to_owned(), _held: None })
     }
 
     /// Returns whether the command of the run still runs.
@@ -266,9 +273,9 @@ fn lock(folder: &Path) -> Result<LockFile, Failure> {
     LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))
 }
 
-/// Returns the directories of all runs in `runs`, the oldest first. Names begin with the time in
+/// Returns the directories in `runs`, which are those of all runs, the oldest first. Names begin with the time in
 /// seconds; runs of the same second are ordered by the creation times of their directories.
-fn sorted(runs: &Path) -> Vec<PathBuf> {
+pub fn folders_in(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.sort_by_cached_key(|folder| {

@@ -1,0 +1,14 @@
+//! The state directory: what commands keep between them.
+//!
+//! - [`places`] says where everything is, and keeps the controller's key,
+//! - [`run`] is the directory of one command: its result, plan and [`traces`], under a [`lock`]
+//!   while the command runs,
+//! - [`background`] has what goes on after its command has returned.
+
+#![forbid(unsafe_code)]
+
+pub mod background;
+pub mod lock;
+pub mod places;
+pub mod run;
+pub mod traces;
