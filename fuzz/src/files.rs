@@ -4,7 +4,7 @@
 /// bytes again.
 pub(crate) mod known {
     use garland_core::plan::Layout;
-    use garland_protocol::{FileStamp, Known};
+    use garland_protocol::copy::{FileStamp, Known};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         // Without a valid digest at the end, every other input would be refused at once.
@@ -75,7 +75,8 @@ pub(crate) mod manifest {
 /// Entries and manifests of names for content: parsed ones are bounded, and survive writing and parsing.
 pub(crate) mod name {
     use garland_core::plan::Layout;
-    use garland_protocol::{NameEntry, NameManifest, NameRecord, NamedFile, Secret};
+    use garland_protocol::names::{NameEntry, NameManifest, NameRecord, NamedFile};
+    use garland_protocol::wire::Secret;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let (entry, manifest) = (NameEntry::parse(bytes), NameManifest::parse(bytes).ok());

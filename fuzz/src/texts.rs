@@ -77,7 +77,7 @@ pub(crate) mod node_list {
 
 /// Ready lines: a line is a ready line that survives writing and parsing, or another line.
 pub(crate) mod ready_line {
-    use garland_protocol::ReadyLine;
+    use garland_protocol::wire::ReadyLine;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let line = crate::text(bytes);

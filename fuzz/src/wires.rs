@@ -12,7 +12,7 @@ fn messages() -> Vec<Vec<u8>> {
 /// Channels: an open channel returns what its peer sealed, in order, and refuses everything else,
 /// however it is split.
 pub(crate) mod channel {
-    use garland_protocol::{Channel, Handshake, Secret, Side};
+    use garland_protocol::wire::{Channel, Handshake, Secret, Side};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let [low, high, at, rest @ ..] = bytes else { return false };
@@ -90,7 +90,8 @@ pub(crate) mod fabric_answer {
 /// Frames: input without a valid MAC is not a frame, and every frame with one survives.
 pub(crate) mod frame {
     use garland_core::plan::NodeId;
-    use garland_protocol::{CopyId, Encoding, FRAME_LEN, Frame, Keys, Kind, Secret};
+    use garland_protocol::copy::{CopyId, Encoding, FRAME_LEN, Frame, Keys, Kind};
+    use garland_protocol::wire::Secret;
 
     const KINDS: [Kind; 7] =
         [Kind::Block, Kind::Void, Kind::End, Kind::Resume, Kind::Again, Kind::Have, Kind::Digests];
@@ -146,7 +147,8 @@ pub(crate) mod frame {
 /// received; every signed window is one.
 pub(crate) mod digests {
     use garland_core::plan::{LaneBlocks, Layout};
-    use garland_protocol::{CopyId, DigestKey, DigestWindows, Secret, Sink};
+    use garland_protocol::copy::{CopyId, DigestKey, DigestWindows, Sink};
+    use garland_protocol::wire::Secret;
 
     const BLOCKS: u64 = 64;
 
@@ -212,7 +214,7 @@ pub(crate) mod from_agent {
 /// Preambles: the first bytes are a valid preamble, or an error whose text is safe for a terminal.
 /// What heads and agents of other releases say when an agent is retired.
 pub(crate) mod preamble {
-    use garland_protocol::{PREAMBLE_LEN, Preamble, RetireReply, RetireRequest};
+    use garland_protocol::wire::{PREAMBLE_LEN, Preamble, RetireReply, RetireRequest};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let mut first = [0; PREAMBLE_LEN];
@@ -248,9 +250,10 @@ pub(crate) mod preamble {
 /// The first bytes of a greeting: as many as are wanted are one, or an error. Only the holder of the key
 /// can make those of a controller, and every one that he makes is believed.
 pub(crate) mod greeting {
-    use garland_protocol::{
-        Agreement, CopyId, GreetingStamp, Hello, KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret,
-        Side, controller_hello, member_hello,
+    use garland_protocol::copy::CopyId;
+    use garland_protocol::wire::{
+        Agreement, GreetingStamp, Hello, KeyPair, PREAMBLE_LEN, Preamble, Purpose, Secret, Side,
+        controller_hello, member_hello,
     };
 
     const ID: CopyId = CopyId([5; 16]);

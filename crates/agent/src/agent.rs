@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_core::printable;
-use garland_protocol::{Grant, KeyPair, PublicKey, Role, SessionId};
+use garland_protocol::wire::{KeyPair, PublicKey, SessionId};
+use garland_protocol::{Grant, Role};
 use garland_sys::clock;
 use garland_sys::confine::Root;
 use garland_sys::inherited;

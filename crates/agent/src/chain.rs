@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use garland_protocol::{CopyId, Secret};
+use garland_protocol::copy::CopyId;
+use garland_protocol::wire::Secret;
 
 use crate::agent::Agent;
 use crate::error::OrderError;

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{
-    BITMAP_MAX, Begin, Compare, CompareBy, CompareOrder, Compared, Destination, End, FromAgent,
-    StatusRule, TreeOutline, root_digest,
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{
+    BITMAP_MAX, Begin, Compare, CompareBy, CompareOrder, Compared, Destination, End, StatusRule,
+    TreeOutline, root_digest,
 };
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, process};

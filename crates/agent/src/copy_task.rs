@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
-use garland_protocol::{Begin, CopyId, FromAgent, ReadBack, RelayEvent, Route};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{Begin, CopyId, ReadBack, RelayEvent, Route};
 use garland_sys::clock;
 use garland_sys::sync::Mutex;
 use garland_sys::threads::JoinHandle;
@@ -402,7 +403,7 @@ fn remember(copy: &CopyContext, agent: &Agent) {
 fn to_message(
     copy: CopyId,
     notice: Notice,
-    report: &impl Fn() -> garland_protocol::Report,
+    report: &impl Fn() -> garland_protocol::copy::Report,
 ) -> FromAgent {
     match notice {
         Notice::First => FromAgent::First(copy),

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use garland_core::printable;
 use garland_dataplane::store::{partial_name, target};
-use garland_protocol::{Examination, FromAgent, NodeFacts, PlaceFacts};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{Examination, PlaceFacts};
+use garland_protocol::farm::NodeFacts;
 use garland_sys::confine::Root;
 use garland_sys::error::reason_in;
 use garland_sys::{limits, process, random};

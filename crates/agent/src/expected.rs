@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use garland_protocol::{CopyId, LinkSide, Purpose, Route, Secret, link_id};
+use garland_protocol::copy::{CopyId, LinkSide, Route, link_id};
+use garland_protocol::wire::{Purpose, Secret};
 use garland_sys::sync::Mutex;
 
 use crate::error::OrderError;

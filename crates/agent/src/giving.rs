@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use garland_protocol::Secret;
+use garland_protocol::wire::Secret;
 use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use garland_protocol::{Grant, KeyPair, PublicKey, RecordKey, Roster};
+use garland_protocol::Grant;
+use garland_protocol::names::{RecordKey, Roster};
+use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_sys::sync::Mutex;
 
 /// The members of the cluster, as the controller has told them.

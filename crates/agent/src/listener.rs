@@ -4,9 +4,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use garland_protocol::{
-    Channel, ChannelError, Grant, Message, PublicKey, Purpose, Role, SessionOrder, ToAgent,
-};
+use garland_protocol::wire::{Channel, ChannelError, PublicKey, Purpose, SessionOrder};
+use garland_protocol::{Grant, Message, Role, ToAgent};
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
 

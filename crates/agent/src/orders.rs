@@ -3,7 +3,8 @@
 
 use std::io;
 
-use garland_protocol::{Admitted, CopyId, FromAgent, ToAgent};
+use garland_protocol::copy::CopyId;
+use garland_protocol::{Admitted, FromAgent, ToAgent};
 use garland_sys::channel::{Receiver, SyncSender, sync_channel};
 use garland_sys::{clock, threads};
 

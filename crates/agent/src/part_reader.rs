@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::Layout;
 use garland_core::printable;
-use garland_protocol::{Compared, DIGESTS_MAX, SharedPart};
+use garland_protocol::copy::{Compared, DIGESTS_MAX, SharedPart};
 
 use crate::agent::Agent;
 use crate::error::{OrderError, cannot};

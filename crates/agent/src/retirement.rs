@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use garland_protocol::{Channel, ChannelError, RetireReply, RetireRequest, spoken};
+use garland_protocol::wire::{Channel, ChannelError, RetireReply, RetireRequest, spoken};
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, threads};
 use garland_transport::{LinkError, limits};

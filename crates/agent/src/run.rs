@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use garland_protocol::ReadyLine;
+use garland_protocol::wire::ReadyLine;
 use garland_sys::socket::TcpListener;
 use garland_sys::{capabilities, dumpable, limits, threads};
 

@@ -10,10 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{
-    Admitted, Channel, Delivered, Delivery, FromAgent, Grant, HEARTBEAT_NS, Line, Message,
-    SessionOrder, ToAgent,
-};
+use garland_protocol::copy::HEARTBEAT_NS;
+use garland_protocol::wire::{Channel, Delivered, Delivery, Line, SessionOrder};
+use garland_protocol::{Admitted, FromAgent, Grant, Message, ToAgent};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex};

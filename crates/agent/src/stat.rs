@@ -9,10 +9,11 @@ use std::path::Path;
 use garland_core::plan::ASIDE;
 use garland_core::printable;
 use garland_core::tree::Pattern;
-use garland_protocol::{
-    FromAgent, MANIFEST_MAX, MAX_MESSAGE, SIGHTS_MAX, StatReply, StatRequest, TreeStat,
-    TreeStatRequest,
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{
+    MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
 };
+use garland_protocol::wire::MAX_MESSAGE;
 use garland_sys::confine::Root;
 use rustix::fs::Dir;
 

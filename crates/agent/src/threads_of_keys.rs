@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use garland_protocol::{Grant, PublicKey};
+use garland_protocol::Grant;
+use garland_protocol::wire::PublicKey;
 use garland_sys::sync::Mutex;
 use garland_sys::threads::Slots;
 

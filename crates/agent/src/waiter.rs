@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use garland_dataplane::budget::{QueueTicket, Reservation};
-use garland_protocol::{CopyId, FromAgent};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::CopyId;
 use garland_sys::sync::Mutex;
 use garland_sys::threads::Joined;
 

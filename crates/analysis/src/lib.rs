@@ -2,6 +2,12 @@
 //! pairs, the limits of concurrent copies, farms of jobs, disk tuning, disturbing conditions of
 //! nodes, clocks, the ledger of a run, forecasts, and grades of published statements. Functions take numbers and return verdicts;
 //! samples are in nanoseconds.
+//!
+//! # Where to change what
+//!
+//! - The ledger: causes and their words in `ledger/cause.rs`; attribution in `weigh.rs`,
+//!   `disks.rs`, `walk.rs`, `wires.rs`; faults and gains in `faults.rs`, and what remains without
+//!   a fault in `rest.rs`. It is judged against faults from outside in `cli/tests/truth/`.
 
 #![forbid(unsafe_code)]
 

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     // Set by tests, in which this program stands for one of another release.
     if let Some(protocol) = std::env::var(PROTOCOL_VARIABLE).ok().and_then(|text| text.parse().ok())
     {
-        garland_protocol::claim(protocol);
+        garland_protocol::wire::claim(protocol);
     }
     if let Some(exit) = garland_node::main(std::env::args_os()) {
         return exit;

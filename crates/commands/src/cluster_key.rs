@@ -9,10 +9,9 @@ use std::path::PathBuf;
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, ask_names};
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::standing::{RecordDir, Standing};
+use garland_protocol::names::{CLUSTER_NODES_MAX, NamesOrder, RecordKey, Roster};
 use garland_protocol::operation::NamesAnswer;
-use garland_protocol::{
-    CLUSTER_NODES_MAX, KeyChallenge, KeyPair, NamesOrder, PublicKey, RecordKey, Roster, ShownKey,
-};
+use garland_protocol::wire::{KeyChallenge, KeyPair, PublicKey, ShownKey};
 use garland_state::places::Places;
 use garland_sys::{lock, private_file, random};
 use garland_terminal::failure::{Failure, OrFailure};
@@ -173,7 +172,7 @@ fn tell(
 
 #[cfg(test)]
 mod tests {
-    use garland_protocol::ClusterAgent;
+    use garland_protocol::names::ClusterAgent;
 
     use super::*;
 

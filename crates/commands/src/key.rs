@@ -9,7 +9,7 @@ use garland_fleet::launch::lab;
 use garland_fleet::processes::Processes;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_lab::Lab;
-use garland_protocol::{KeyPair, RetireRequest, fingerprint};
+use garland_protocol::wire::{KeyPair, RetireRequest, fingerprint};
 use garland_results::head::{Head, NodeVerdict, Phases, print_json};
 use garland_results::standing::{NodeState, StandingResult};
 use garland_state::places::{Places, Rotation};

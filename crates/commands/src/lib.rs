@@ -2,6 +2,16 @@
 //! and refuses options without effect. It turns the request into a plan, runs the plan in a session
 //! with agents, and prints the result. Arguments are in [`args`]. Commands that measure are in
 //! `garland-measure`, jobs in `garland-farm`.
+//!
+//! # Where to change what
+//!
+//! - `runs.rs` prints the list of stored runs, which `garland_results::listed` reads.
+//! - `net/config.rs` says how users apply a network configuration (`installs_nothing`); its word
+//!   is in `args/net.rs`.
+//! - `cluster_key.rs` tells agents who the members are.
+//! - `report/wiring.rs` asks which cables data crosses.
+//! - `cp/elsewhere.rs` and `cp/objects.rs` open remote sources, `cp/from_nodes.rs` what is on
+//!   nodes.
 
 #![forbid(unsafe_code)]
 

@@ -6,8 +6,9 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
+use garland_protocol::ToAgent;
+use garland_protocol::copy::NodeAddress;
 use garland_protocol::operation::{AgentEvent, Silence};
-use garland_protocol::{NodeAddress, ToAgent};
 use garland_sys::clock;
 use garland_transport::connection::Connection;
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use garland_protocol::copy::CopyId;
+use garland_protocol::measure::NodeUse;
 use garland_protocol::operation::balance::{
     self, BalanceRound, CopyKeys, PairOutcome, PreparedFile, RoundJob,
 };
 use garland_protocol::operation::{PairEnd, Query};
-use garland_protocol::{CopyId, NodeUse, Secret};
+use garland_protocol::wire::Secret;
 use garland_sys::{clock, random};
 
 use crate::session::Session;

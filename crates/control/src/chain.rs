@@ -1,7 +1,8 @@
 //! The standing chain: links between the agents of neighbouring nodes.
 
+use garland_protocol::copy::CopyId;
 use garland_protocol::operation::{self, Answers, Links, Query};
-use garland_protocol::{CopyId, Secret};
+use garland_protocol::wire::Secret;
 use garland_sys::random;
 
 use crate::copy::Agent;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
 use garland_core::plan::Layout;
+use garland_protocol::copy::{Compare, content_digest};
 use garland_protocol::operation::{Comparison, ComparisonEnd, SharedDigests, SharedSource};
-use garland_protocol::{Compare, content_digest};
 use garland_sys::channel::{Receiver, channel};
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;

@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
+use garland_protocol::copy::{Head, HeadEvent, HeadOrder, NodeAddress};
 use garland_protocol::operation::AgentEvent;
-use garland_protocol::{FromAgent, Head, HeadEvent, HeadOrder, NodeAddress, ToAgent};
+use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 

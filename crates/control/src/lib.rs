@@ -1,6 +1,14 @@
 //! The head's side of each operation (copy, comparison, probe, survey, farm ...): drives its state
 //! machine over the control channels of all agents. The machines are in `garland_protocol`; here
 //! are channels, threads, files, and what machines need at random.
+//!
+//! # Where to change what
+//!
+//! - `copy/` drives the head of a copy, `farm/controller.rs` that of a farm, `farm/stager.rs`
+//!   copies of files of jobs. All other operations: a function here makes its ids and keys, and
+//!   runs the machine with `Session::run`.
+//! - `agent_set` has the channels to all agents, and dials again.
+//! - `carried` has the smaller program that `garland` carries for nodes.
 
 #![forbid(unsafe_code)]
 
@@ -29,7 +37,7 @@ pub use compare::{CompareRequest, CompareSource, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, Stager, StagerSession, run_farm};
-pub use garland_protocol::{Moments, NodeOutcome};
+pub use garland_protocol::copy::{Moments, NodeOutcome};
 pub use meeting::meet;
 pub use names::{AskedAgent, NamesQuestion, NamesReply, ask_names};
 pub use names_patience::NamesPatience;

@@ -2,8 +2,10 @@
 
 use std::io;
 
+use garland_protocol::copy::CopyId;
+use garland_protocol::measure::Finding;
 use garland_protocol::operation::{MeetingKeys, MeetingRound, Pair, PairEnd};
-use garland_protocol::{CopyId, Finding, Secret};
+use garland_protocol::wire::Secret;
 use garland_sys::random;
 
 use crate::session::Session;

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use garland_protocol::names::{NamesOrder, RecordKey};
 use garland_protocol::operation::{self, NamesAnswer};
-use garland_protocol::{NamesOrder, RecordKey};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 

@@ -2,7 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Trace;
-use garland_protocol::{Absence, BadFrame, Fault, Moments, NodeOutcome, StageDepth, Summed};
+use garland_protocol::copy::{Absence, BadFrame, Fault, Moments, NodeOutcome, StageDepth, Summed};
 
 /// The outcome of a copy.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use garland_protocol::NodeAddress;
+use garland_protocol::copy::NodeAddress;
 use garland_protocol::operation::{AgentEvent, Operation, Orders};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use garland_protocol::copy::{Examination, StatReply, StatRequest};
 use garland_protocol::operation::{self, Query};
-use garland_protocol::{Examination, StatReply, StatRequest};
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
+use garland_protocol::measure::{SurveyAnswer, SurveyOrder};
 use garland_protocol::operation::OwedAnswers;
-use garland_protocol::{SurveyAnswer, SurveyOrder};
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;

@@ -7,7 +7,7 @@ use garland_control::{CopyJob, Outcome, Progress};
 use garland_core::plan::{NodeId, Plan, Stripes};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::join_listener::JoinListener;
-use garland_protocol::{Encoding, Injection};
+use garland_protocol::copy::{Encoding, Injection};
 use garland_results::copy_outcome::UnreadPart;
 use garland_results::head::Phases;
 use garland_state::run::Run;

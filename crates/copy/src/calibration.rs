@@ -7,7 +7,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use garland_predict::{CpuCosts, Processors};
-use garland_protocol::{CopyId, Frame, Keys, Kind, Secret, content_digest};
+use garland_protocol::copy::{CopyId, Frame, Keys, Kind, content_digest};
+use garland_protocol::wire::Secret;
 use garland_sys::{clock, private_file, socket};
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use garland_core::plan::Layout;
 use garland_dataplane::Packing;
 use garland_dataplane::compress::{self, Packer, Unpacker, are_zeros};
 use garland_predict::Payload;
-use garland_protocol::Encoding;
+use garland_protocol::copy::Encoding;
 use garland_sys::clock;
 
 use super::source::CopySource;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use garland_control::{Agent, CompareRequest, CompareSource, Ends, compare};
 use garland_core::plan::Plan;
 use garland_dataplane::{Content, Records, TreeSource};
+use garland_protocol::copy::{Compare, CompareBy, Destination, TreeDestination};
 use garland_protocol::operation::{ComparisonEnd, NodeChanges, SharedSource};
-use garland_protocol::{Compare, CompareBy, Destination, TreeDestination};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 

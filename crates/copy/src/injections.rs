@@ -1,7 +1,7 @@
 //! `garland cp --inject`: parses faults and finds their nodes in the plan.
 
 use garland_core::plan::{HEAD, NodeId, Plan};
-use garland_protocol::{ClockFault, Injection, Wanted, parse_injection};
+use garland_protocol::copy::{ClockFault, Injection, Wanted, parse_injection};
 
 use garland_fleet::inventory::{self, LAB_PREFIX};
 use garland_terminal::failure::Failure;

@@ -9,7 +9,7 @@ use garland_lab::Lab;
 use garland_predict::{
     Broadcast, Costs, Measured, NoWay, OrderChoice, Payload, Processors, RouteShapes, Wires,
 };
-use garland_protocol::Encoding;
+use garland_protocol::copy::Encoding;
 use garland_topology::Topology;
 use garland_topology::bounds::rails;
 

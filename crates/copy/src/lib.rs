@@ -4,6 +4,14 @@
 //!
 //! A copy to nodes: [`source::CopySource`] is opened, [`planning`] makes the plan, the fleet is assembled,
 //! [`incremental`] leaves out what the nodes have, [`attempt`] copies.
+//!
+//! # Where to change what
+//!
+//! - [`planning`] makes the plan: `known_wires` has what is known of wires, `calibration`
+//!   measures what processors cost here, `handling` says what options do to that.
+//! - `command_line` keeps the command, so that a copy goes on after its head was killed.
+//! - `incremental` asks what a rerun of a tree leaves out; `changes` folds what nodes say of it
+//!   (`-v`).
 
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,7 @@ use garland_core::plan::Plan;
 use garland_fleet::builder::{Fleet, FleetBuilder};
 use garland_fleet::join_listener::JoinListener;
 use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_protocol::ClockFault;
+use garland_protocol::copy::ClockFault;
 use garland_results::copied::Copied;
 use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};
 use garland_results::head::Phases;

@@ -3,7 +3,7 @@
 use garland_core::cluster::Node;
 use garland_core::plan::{Plan, Stripes};
 use garland_predict::Payload;
-use garland_protocol::Encoding;
+use garland_protocol::copy::Encoding;
 
 use super::chain::Chain;
 use super::handling::{handlings, plain, usual};

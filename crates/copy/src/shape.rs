@@ -7,7 +7,7 @@ use std::time::Duration;
 use garland_core::plan::{Layout, Pace, Plan, PlanError, RouteShape, Shape};
 use garland_core::units::Nanos;
 use garland_predict::{Broadcast, OrderChoice, Payload, RouteShapes, Suggestion};
-use garland_protocol::Encoding;
+use garland_protocol::copy::Encoding;
 
 use crate::known_wires::{Handling, KnownWires};
 use crate::spec::{CopySpec, FASTEST_ORDER, ShapeChoice};

@@ -15,7 +15,7 @@ use garland_dataplane::{
     Content, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, Tally, TreeSource,
     name_of,
 };
-use garland_protocol::{Destination, TreeDestination};
+use garland_protocol::copy::{Destination, TreeDestination};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, inherited, random};

@@ -11,7 +11,7 @@ use garland_core::units::{Nanos, Rate};
 use garland_dataplane::{Packing, Tracing};
 use garland_fleet::args::Launch;
 use garland_lab::Lab;
-use garland_protocol::{
+use garland_protocol::copy::{
     Cut, KeptStatus, Policy, ReadBack, SlowNodes, StatusRule, TimeWindow, TreeLimits,
 };
 use garland_state::run::TRACED;

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use garland_protocol::{DiskCall, PendingCall};
+use garland_protocol::copy::{DiskCall, PendingCall};
 use garland_sys::block_device::BlockDevice;
 use garland_sys::clock;
 use garland_sys::sync::Mutex;

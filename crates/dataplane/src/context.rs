@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_core::plan::Layout;
-use garland_protocol::{DigestWindows, Keys, Landing, Route, Sink};
+use garland_protocol::copy::{DigestWindows, Keys, Landing, Route, Sink};
 use garland_sys::error::reason;
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, threads};

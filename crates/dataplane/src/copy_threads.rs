@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use garland_core::plan::LaneBlocks;
-use garland_protocol::{Relay, Route};
+use garland_protocol::copy::{Relay, Route};
 use garland_sys::channel::channel;
 use garland_sys::threads::JoinHandle;
 use garland_sys::threads::{self, Joined};

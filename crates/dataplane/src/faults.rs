@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use garland_protocol::{Injection, Stall};
+use garland_protocol::copy::{Injection, Stall};
 use garland_sys::sync::Mutex;
 
 use crate::store::Store;

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use garland_core::trace::Stage;
-use garland_protocol::{Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest};
+use garland_protocol::copy::{
+    Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest,
+};
 
 use crate::compress::{self, Packer};
 use crate::context::{CopyConfig, CopyContext};

@@ -146,7 +146,7 @@ mod tests {
     use std::io::Read;
     use std::sync::Arc;
 
-    use garland_protocol::LinkSide;
+    use garland_protocol::copy::LinkSide;
     use garland_sys::socket::pair;
 
     use super::*;

@@ -3,7 +3,7 @@
 
 use garland_sys::sync::{Mutex, MutexGuard};
 
-use garland_protocol::{Stage, StageDepth};
+use garland_protocol::copy::{Stage, StageDepth};
 use garland_sys::clock;
 
 /// Counts the blocks in each stage of one copy on one node.

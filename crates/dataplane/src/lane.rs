@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use garland_core::plan::LaneBlocks;
 use garland_core::trace::Stage;
-use garland_protocol::{
+use garland_protocol::copy::{
     DigestWindows, FRAME_LEN, Frame, Kind, Landing, LinkSide, Relay, RelayEvent, RelayOrder, Route,
 };
 use garland_sys::channel::{Receiver, Sender};

@@ -17,6 +17,18 @@
 //! | [`budget`], `pool`, `calls`, [`pace`] | memory, buffers, disk calls in progress, emulated disks |
 //! | `page_cache`, `shell`, `attributes` | read-ahead and write-back; commands; ACLs and attributes |
 //! | [`compress`], `faults` | the encodings of blocks; the faults that tests inject (`--inject`) |
+//!
+//! # Where to change what
+//!
+//! - `lane/` obeys the relay of a lane; `context/lane_handle.rs` says when its link is silent.
+//! - `store/` has the sinks (`interface.rs` is the trait, `mod.rs` opens one), `source/` the
+//!   sources on the head.
+//! - A rerun of a tree: `store/tree/status.rs` and `block_index/trees.rs` compare by size and
+//!   time, `tree/remainder.rs` is what is left; names of changes (`-v`) come from `status.rs` and
+//!   the sweeper of `--delete`.
+//! - When files of a tree become stable and get their names: `store/tree/waiting.rs` (batches)
+//!   and `placing.rs` (steps).
+//! - What an interrupted copy keeps: `store/left.rs`. Manifests of names: `manifest.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::Layout;
 use garland_core::tree::DEPTH_MAX;
-use garland_protocol::{NAMED_FILES_MAX, NAMED_MODE, NameManifest, NamedFile};
+use garland_protocol::names::{NAMED_FILES_MAX, NAMED_MODE, NameManifest, NamedFile};
 use garland_sys::confine::{Root, find_itself, open_found};
 use garland_sys::error::reason;
 use rustix::fs::{Dir, FileType, fstat};

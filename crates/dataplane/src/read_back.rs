@@ -2,7 +2,7 @@
 //! bytes, computes the digest of the file, or both.
 
 use garland_core::trace::Stage;
-use garland_protocol::{Checksum, ReadBack, Summed, Summing};
+use garland_protocol::copy::{Checksum, ReadBack, Summed, Summing};
 
 use crate::context::CopyContext;
 use crate::recorder::At;

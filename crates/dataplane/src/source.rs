@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
-use garland_protocol::{FileStamp, WINDOW_MAX};
+use garland_protocol::copy::{FileStamp, WINDOW_MAX};
 use garland_sys::confine::Root;
 use garland_sys::holes::data_after;
 use garland_sys::sync::Mutex;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use garland_protocol::CopyId;
+use garland_protocol::copy::CopyId;
 
 use crate::recorder::{Budget, Collector};
 

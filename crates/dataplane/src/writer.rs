@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use garland_core::trace::Stage;
-use garland_protocol::{Encoding, Frame, Keys, Landing, content_digest};
+use garland_protocol::copy::{Encoding, Frame, Keys, Landing, content_digest};
 use garland_sys::channel::Receiver;
 use garland_sys::clock;
 use garland_sys::sync::Mutex;

@@ -2,6 +2,11 @@
 //!
 //! Each kind of experiment has a directory: the sections of its file (`job.rs`), the runs (`mod.rs`), and the
 //! printed table (`table.rs`).
+//!
+//! # Where to change what
+//!
+//! - `experiment.rs` has all kinds; `copy/table.rs` prints an experiment with copies.
+//! - `tests/roots/` makes `docs/roots/lines.md` and the pictures of the kept runs there.
 
 #![forbid(unsafe_code)]
 

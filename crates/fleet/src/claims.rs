@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use garland_protocol::PublicKey;
+use garland_protocol::wire::PublicKey;
 use garland_sys::sync::Mutex;
 
 use crate::standing::Standing;
@@ -126,7 +126,7 @@ impl Conflict {
 
 #[cfg(test)]
 mod tests {
-    use garland_protocol::ClusterAgent;
+    use garland_protocol::names::ClusterAgent;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Ends standing agents, and confirms that they have ended.
 
-use garland_protocol::{KeyPair, RetireReply, RetireRequest};
+use garland_protocol::wire::{KeyPair, RetireReply, RetireRequest};
 
 use crate::processes::Processes;
 use crate::reach::Unreached;

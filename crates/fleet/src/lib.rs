@@ -2,6 +2,18 @@
 //! agents (ssh, Slurm, local processes, labs), [`standing`] keeps records of standing agents,
 //! [`processes`] and [`ending`] tell whether they have ended, [`claims`] which node has which, and
 //! [`builder::FleetBuilder`] returns the agent or the error of each node of a command.
+//!
+//! # Where to change what
+//!
+//! - [`standing`] has the record of a standing agent, and how far its start is;
+//!   `builder/beginning.rs` writes it around the start.
+//! - Proofs that an agent has ended: [`processes`] (by a login: `launch/ssh/processes.sh`) and
+//!   [`ending`].
+//! - A launcher is a file in `launch/`, chosen in `launchers.rs` (`local` and `lab` in
+//!   `builder.rs`); its name is in `core/src/cluster/inventory.rs` and `args.rs`.
+//! - How the program comes to nodes: `launch/{binary,bootstrap.sh,spread}`.
+//! - `builder/replacing.rs` asks agents of other releases to end. The patience of the head at a
+//!   greeting: `CONNECT` in `standing.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::IpAddr;
 
 use garland_lab::LabError;
-use garland_protocol::{VersionError, spoken};
+use garland_protocol::wire::{VersionError, spoken};
 use garland_transport::ConnectionError;
 use thiserror::Error;
 

@@ -10,6 +10,13 @@
 //!
 //! A program that calls [`Lab::up`] or [`Lab::check`] is executed again as the keeper, the warden
 //! or the probe. So its `main` must begin with [`hidden::main`], before it starts a thread.
+//!
+//! # Where to change what
+//!
+//! - A medium is a file in `medium/`, chosen in `mod.rs` there; the compiler names further
+//!   matches.
+//! - Conditions of the time of a node are put into effect by `node.rs`, `vintage.rs` and
+//!   `programs.rs`.
 
 mod apply;
 mod bond;

@@ -11,8 +11,10 @@ use garland_control::Session;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_core::units::{Nanos, bytes};
+use garland_protocol::measure::{
+    DISK_SIZES, DiskDirection, DiskMode, DiskOnly, DiskOrder, DiskPattern,
+};
 use garland_protocol::operation::DiskCourse;
-use garland_protocol::{DISK_SIZES, DiskDirection, DiskMode, DiskOnly, DiskOrder, DiskPattern};
 use garland_sys::clock;
 
 use crate::args::{Disk, DiskWord};

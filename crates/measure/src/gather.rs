@@ -7,7 +7,7 @@ use std::sync::Arc;
 use garland_control::Agent;
 use garland_core::cluster::{Node, nodelist};
 use garland_lab::Lab;
-use garland_protocol::DiskPlace;
+use garland_protocol::measure::DiskPlace;
 use garland_sys::signal::Interrupts;
 
 use garland_fleet::args::Launch;

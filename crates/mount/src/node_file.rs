@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Ask, PIECE};
+use garland_protocol::files::{Ask, PIECE};
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use rustix::io::Errno;
 

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::trace::{NO_BLOCK, NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
-use garland_protocol::Ask;
+use garland_protocol::files::Ask;
 use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::{clock, random};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_copy::place::Target;
 use garland_core::cluster::Node;
-use garland_protocol::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest};
+use garland_protocol::names::{HolderKind, LEASE_NS, NameEntry, NameHolder, NameManifest};
 use garland_sys::channel::{RecvTimeoutError, Sender, channel};
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, threads};

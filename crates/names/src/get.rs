@@ -18,8 +18,9 @@ use garland_dataplane::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
 use garland_lab::Lab;
-use garland_protocol::{
-    HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, Verdict, check_name,
+use garland_protocol::copy::Verdict;
+use garland_protocol::names::{
+    HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, check_name,
 };
 use garland_results::copy::CopyResult;
 use garland_results::head::Phases;

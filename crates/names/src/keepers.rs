@@ -11,10 +11,12 @@ use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::launch::lab;
 use garland_fleet::standing::Standing;
 use garland_lab::Lab;
-use garland_protocol::operation::NamesAnswer;
-use garland_protocol::{
-    NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, Secret, check_name, content_digest,
+use garland_protocol::copy::content_digest;
+use garland_protocol::names::{
+    NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, check_name,
 };
+use garland_protocol::operation::NamesAnswer;
+use garland_protocol::wire::Secret;
 use garland_state::places::Places;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;

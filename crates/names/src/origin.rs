@@ -9,7 +9,7 @@ use garland_commands::cp::elsewhere;
 use garland_core::plan::{LaneBlocks, Layout};
 use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::{ObjectFile, RemoteFile};
-use garland_protocol::{NameManifest, NamedFile};
+use garland_protocol::names::{NameManifest, NamedFile};
 use garland_remote::{Address, Listing, Trouble};
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};

@@ -19,7 +19,7 @@ use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
-use garland_protocol::{
+use garland_protocol::names::{
     HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamedContent, check_name,
 };
 use garland_results::head::{Head, Phases, show};

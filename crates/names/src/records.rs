@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use garland_protocol::names::{HOLDERS_MAX, NameEntry, NameHolder, NameRecord};
 use garland_protocol::operation::NamesAnswer;
-use garland_protocol::{HOLDERS_MAX, NameEntry, NameHolder, NameRecord};
 
 /// The answer or error of a keeper.
 pub type Answer = Result<NamesAnswer, String>;

@@ -2,7 +2,7 @@
 
 use garland_fleet::context::Context;
 use garland_lab::Lab;
-use garland_protocol::{NameEntry, NameRecord};
+use garland_protocol::names::{NameEntry, NameRecord};
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::UnpublishResult;
 use garland_state::places::Places;

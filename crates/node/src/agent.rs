@@ -10,7 +10,8 @@ use std::time::SystemTime;
 
 use garland_agent::{AgentConfig, run_agent};
 use garland_dataplane::Records;
-use garland_protocol::{ClockFault, ReadyLine, content_digest};
+use garland_protocol::copy::{ClockFault, content_digest};
+use garland_protocol::wire::ReadyLine;
 use garland_state::background;
 use garland_state::places::Places;
 use garland_sys::clock::{self, Skew};

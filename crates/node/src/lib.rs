@@ -1,6 +1,10 @@
 //! What runs on nodes: the agent, and the processes that it starts of its own program. These are hidden
 //! commands of `garland`, and all that the smaller program `garland-node` has, which is sent to nodes. Neither
 //! option parsers nor anything of the head belong here: every byte travels to every node.
+//!
+//! # Where to change what
+//!
+//! - The hidden commands are here; `cli/src/bin/garland-node.rs` is all of the smaller program.
 
 #![forbid(unsafe_code)]
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use garland_control::Agent;
 use garland_mount::MountJob;
-use garland_protocol::Opening;
+use garland_protocol::farm::Opening;
 use garland_sys::signal::Interrupts;
 use garland_sys::{dumpable, inherited, threads};
 use garland_terminal::failure::{Exit, Failure, OrFailure};

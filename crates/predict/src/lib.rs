@@ -5,6 +5,12 @@
 //! rate of the slowest resource on its whole route, since a slow relay slows down all nodes before
 //! it. So a copy to ten thousand nodes is simulated in a moment. Rates are max-min fair (Bertsekas
 //! and Gallager, Data Networks, 1992, 6.5.2) and change only when a flow starts or ends.
+//!
+//! # Where to change what
+//!
+//! - `suggest` searches the fastest plan; it is judged in `tests/suggest.rs` and
+//!   `cli/tests/truth/suggest.rs`.
+//! - `measured` makes wires of measured rates, `processors` says what processors cost.
 
 #![forbid(unsafe_code)]
 

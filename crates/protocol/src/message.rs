@@ -4,24 +4,24 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::absence::Absence;
-use super::balance::{BalanceEvent, BalanceOrder};
-use super::begin::Begin;
-use super::compare::{CompareOrder, Compared};
-use super::copy_id::CopyId;
-use super::delivery::SessionOrder;
-use super::disk::{DiskEvent, DiskOrder};
-use super::examination::Examination;
-use super::farm::{FarmEvent, FarmOrder};
-use super::files::FilesOrder;
-use super::keys::Secret;
-use super::names::{NamesEvent, NamesOrder};
-use super::probe::{Complaint, Finding, Meeting};
-use super::report::Report;
-use super::route::{LinkSide, NodeAddress, Route};
-use super::survey::{SurveyAnswer, SurveyOrder};
-use super::view::{Account, NodeView};
-use crate::stat::{StatReply, StatRequest};
+use crate::copy::Absence;
+use crate::copy::Begin;
+use crate::copy::CopyId;
+use crate::copy::Examination;
+use crate::copy::Report;
+use crate::copy::{CompareOrder, Compared};
+use crate::copy::{LinkSide, NodeAddress, Route};
+use crate::copy::{StatReply, StatRequest};
+use crate::farm::{FarmEvent, FarmOrder};
+use crate::files::FilesOrder;
+use crate::measure::{Account, NodeView};
+use crate::measure::{BalanceEvent, BalanceOrder};
+use crate::measure::{Complaint, Finding, Meeting};
+use crate::measure::{DiskEvent, DiskOrder};
+use crate::measure::{SurveyAnswer, SurveyOrder};
+use crate::names::{NamesEvent, NamesOrder};
+use crate::wire::Secret;
+use crate::wire::SessionOrder;
 
 /// A message from the head to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -10,10 +10,10 @@
 
 use std::fmt;
 
-use super::files::Ask;
-use super::greeting_rate::GreetingRate;
-use super::message::ToAgent;
-use super::names::{HolderKind, NamesOrder};
+use crate::files::Ask;
+use crate::message::ToAgent;
+use crate::names::{HolderKind, NamesOrder};
+use crate::wire::GreetingRate;
 
 /// Who the owner of a key is to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,9 +4,8 @@
 use std::net::SocketAddr;
 
 use garland_core::plan::{Layout, NodeId, Plan};
-use garland_protocol::{
-    CopyId, FromAgent, Head, HeadEvent as Event, HeadOrder, Policy, ToAgent, Verdict,
-};
+use garland_protocol::copy::{CopyId, Head, HeadEvent as Event, HeadOrder, Policy, Verdict};
+use garland_protocol::{FromAgent, ToAgent};
 
 const COPY: CopyId = CopyId([7; 16]);
 const SECOND_COPY: CopyId = CopyId([8; 16]);

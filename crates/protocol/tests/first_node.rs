@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use garland_core::plan::{Layout, NodeId, Plan};
-use garland_protocol::{
-    CopyId, FromAgent, Head, HeadEvent as Event, HopReport, LaneReport, Policy, Report,
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{
+    CopyId, Head, HeadEvent as Event, HopReport, LaneReport, Policy, Report,
 };
 
 const COPY: CopyId = CopyId([7; 16]);

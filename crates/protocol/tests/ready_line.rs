@@ -1,6 +1,6 @@
 //! The line with which an agent reports that it accepts connections.
 
-use garland_protocol::ReadyLine;
+use garland_protocol::wire::ReadyLine;
 use proptest::prelude::*;
 
 #[test]

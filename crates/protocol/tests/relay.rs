@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use garland_core::plan::{LaneBlocks, Layout, NodeId};
-use garland_protocol::LinkSide::{Down, Up};
-use garland_protocol::{
+use garland_protocol::copy::LinkSide::{Down, Up};
+use garland_protocol::copy::{
     Downstream, Kind, Landing, Relay, RelayEvent as Event, RelayOrder as Order, Route, Sink, Store,
 };
 

@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use garland_core::plan::{
     ASIDE, FoundStripe, Layout, Manifest, NodeId, Plan, StripeServer, StripeSet, Stripes,
 };
-use garland_protocol::{CopyId, FromAgent, Head, HeadEvent, HeadOrder, Policy, ToAgent, Verdict};
+use garland_protocol::copy::{CopyId, Head, HeadEvent, HeadOrder, Policy, Verdict};
+use garland_protocol::{FromAgent, ToAgent};
 
 const COPY: CopyId = CopyId([7; 16]);
 const SERVERS: usize = 3;

@@ -5,6 +5,11 @@
 //! trace. `rows` assigns a node's spans to rows, `flows` connects both ends of a hop, and
 //! `counters` names the kernel's counters. A [`Format`](format::Format) writes them. [`page`]
 //! writes one HTML file about runs.
+//!
+//! # Where to change what
+//!
+//! - The pictures of a copy: the chain and the cables are drawn by `assets/chain.js`; which
+//!   cables data crosses, `topology/src/drawing/crossed.rs` knows.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Digests of files, printed in the format of sha256sum and b3sum.
 
-use garland_protocol::{Checksum, Summed};
+use garland_protocol::copy::{Checksum, Summed};
 use serde::{Deserialize, Serialize};
 
 use crate::path::PathResult;

@@ -2,7 +2,7 @@
 
 use garland_control::Outcome;
 use garland_core::plan::Plan;
-use garland_protocol::Verdict;
+use garland_protocol::copy::Verdict;
 
 /// A completed copy: its plan and its outcome.
 pub struct Copied {

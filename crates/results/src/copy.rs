@@ -7,7 +7,7 @@ use garland_control::Moments;
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_protocol::{Absence, Slow, Stage, StageDepth, Verdict};
+use garland_protocol::copy::{Absence, Slow, Stage, StageDepth, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::checksums::ChecksumResult;

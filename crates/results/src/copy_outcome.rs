@@ -1,6 +1,6 @@
 //! What a command has learned of its copies, from which its result is made.
 
-use garland_protocol::ReadBack;
+use garland_protocol::copy::ReadBack;
 use serde::{Deserialize, Serialize};
 
 use crate::copied::Copied;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_core::printable;
 use garland_dataplane::LeftOut;
-use garland_protocol::Absent;
+use garland_protocol::copy::Absent;
 use serde::{Deserialize, Serialize};
 
 use crate::path::PathResult;

@@ -3,6 +3,12 @@
 //!
 //! - kinds: [`copy`], [`tree`], [`checksums`], [`explain`], [`standing`], with fields of [`head`],
 //! - reading them back: [`kept`], [`listed`], [`wires_baseline`].
+//!
+//! # Where to change what
+//!
+//! - `copy` has the result of a copy and what is printed of it; `explain/table.rs` prints an
+//!   explanation (when the line `disk` appears: `analysis/src/ledger/disks.rs`), `words.rs` has
+//!   places and shares in words.
 
 #![forbid(unsafe_code)]
 

@@ -5,7 +5,7 @@ use std::fmt;
 use garland_core::cluster::nodelist;
 use garland_core::farm::Text;
 use garland_core::units::bytes;
-use garland_protocol::{HolderKind, NameEntry, NameHolder, NameRecord, NamedContent};
+use garland_protocol::names::{HolderKind, NameEntry, NameHolder, NameRecord, NamedContent};
 use garland_terminal::verdicts::folded;
 use serde::{Deserialize, Serialize};
 

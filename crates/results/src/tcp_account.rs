@@ -1,6 +1,6 @@
 //! The kernel's statistics of a TCP stream in the form in which results contain them.
 
-use garland_protocol::TxStats;
+use garland_protocol::measure::TxStats;
 use serde::Serialize;
 
 /// Statistics of a TCP stream, read from `TCP_INFO` at its end.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use garland_core::printable;
 use garland_dataplane::{LeftOut, Tally};
-use garland_protocol::{ABSENCE_MAX, Absent};
+use garland_protocol::copy::{ABSENCE_MAX, Absent};
 use serde::{Deserialize, Serialize};
 
 use crate::copied::Copied;

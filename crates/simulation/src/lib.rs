@@ -8,6 +8,11 @@
 //! nanoseconds: links with a rate and a latency, relays that forward slices while a block still
 //! arrives, disks, control messages, and the mishaps of a [`Schedule`]. Equal seeds give equal
 //! runs.
+//!
+//! # Where to change what
+//!
+//! - What befalls heads and agents: `tests/worlds/fate.rs`, by `sys/src/world/` (`disk.rs`: what
+//!   a loss of power leaves). On real processes, wires and disks: `cli/tests/soak_faults/`.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use garland_protocol::{HopReport, Kind, RelayEvent};
+use garland_protocol::copy::{HopReport, Kind, RelayEvent};
 
 use crate::vault::Sealed;
 use crate::world::nanoseconds;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use garland_core::plan::{Lane, Plan};
-use garland_protocol::{
-    DiskCall, FromAgent, Landing, PendingCall, Relay, RelayEvent, Route, Sink, Store, ToAgent,
+use garland_protocol::copy::{
+    DiskCall, Landing, PendingCall, Relay, RelayEvent, Route, Sink, Store,
 };
+use garland_protocol::{FromAgent, ToAgent};
 
 use crate::link::LinkId;
 use crate::vault::Sealed;

@@ -1,6 +1,6 @@
 //! The result of a simulated copy.
 
-use garland_protocol::{Fault, Slow, Verdict};
+use garland_protocol::copy::{Fault, Slow, Verdict};
 
 /// The result of a simulated copy. Times are virtual nanoseconds since its start.
 #[derive(Clone, Debug, PartialEq, Eq)]

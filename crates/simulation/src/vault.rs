@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use garland_core::plan::{Layout, NodeId};
-use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Kind, Secret, content_digest};
+use garland_protocol::copy::{CopyId, FRAME_LEN, Frame, Keys, Kind, content_digest};
+use garland_protocol::wire::Secret;
 
 use garland_sys::world::Random;
 

@@ -1,6 +1,6 @@
 //! A simulated cluster.
 
-use garland_protocol::Policy;
+use garland_protocol::copy::Policy;
 
 /// What a receiver does with the received bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Single mishaps, and their exact results.
 
 use garland_core::plan::{Layout, NodeId, Plan};
-use garland_protocol::{Fault, Verdict};
+use garland_protocol::copy::{Fault, Verdict};
 use garland_simulation::{Mishap, NodeRun, Run, Schedule, What, World, simulate};
 
 const SECOND: u64 = 1_000_000_000;

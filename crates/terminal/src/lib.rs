@@ -1,5 +1,9 @@
 //! Output of commands: progress, tables of verdicts, and failures. The kind of a failure determines
 //! the exit code (docs/scripts.md).
+//!
+//! # Where to change what
+//!
+//! - `wrapped` wraps long lines.
 
 #![forbid(unsafe_code)]
 

@@ -5,11 +5,15 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use garland_protocol::{
-    Answer, Ask, Channel, CopyId, FRAME_HEAD, FRAME_MAX, FileReply, FileRequest, FilesOrder,
-    FromAgent, KeyPair, Message, PublicKey, Purpose, Secret, SessionId, SessionOrder, ToAgent,
-    length_behind, open_file_frame, seal_file_frame,
+use garland_protocol::copy::CopyId;
+use garland_protocol::files::{
+    Answer, Ask, FRAME_MAX, FileReply, FileRequest, FilesOrder, open_file_frame, seal_file_frame,
 };
+use garland_protocol::wire::{
+    Channel, FRAME_HEAD, KeyPair, PublicKey, Purpose, Secret, SessionId, SessionOrder,
+    length_behind,
+};
+use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, random, tcp};

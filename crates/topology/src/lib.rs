@@ -5,6 +5,14 @@
 //! listed. Users write a short `[topology]` section that names a shape.
 //!
 //! [`NodeId`], [`NicId`] and [`MediumId`] are indices into the vectors of one [`Topology`].
+//!
+//! # Where to change what
+//!
+//! - A kind of network configuration is a file in `config/`, named in `format.rs`, chosen in
+//!   `mod.rs` there.
+//! - A medium: its kind is `MediumKind` in `lib.rs`, its limits are in `crossing.rs` and
+//!   `check/media.rs`, its word in `file/explicit.rs`; how it is emulated: `lab/src/medium/`.
+//! - Conditions of the time of a node: `vintage.rs` (`half_duplex.rs` for ports).
 
 #![forbid(unsafe_code)]
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::dial::{ConnectionError, Dial, Renewed};
 use crate::redial::Redial;
-use garland_protocol::{
-    Channel, Delivered, Delivery, FromAgent, KeyPair, Message, PublicKey, SessionId, SessionOrder,
-    ToAgent,
+use garland_protocol::wire::{
+    Channel, Delivered, Delivery, KeyPair, PublicKey, SessionId, SessionOrder,
 };
+use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, random, tcp};

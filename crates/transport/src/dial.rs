@@ -4,10 +4,10 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use garland_protocol::{
-    Channel, FromAgent, KeyPair, Message, PublicKey, Purpose, SessionId, SessionOrder, ToAgent,
-    VersionError,
+use garland_protocol::wire::{
+    Channel, KeyPair, PublicKey, Purpose, SessionId, SessionOrder, VersionError,
 };
+use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;

@@ -12,7 +12,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{ChannelError, Claim, CopyId, Preamble, PublicKey, Purpose, VersionError};
+use garland_protocol::copy::CopyId;
+use garland_protocol::wire::{ChannelError, Claim, Preamble, PublicKey, Purpose, VersionError};
 use garland_sys::event::Wake;
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::sync::Mutex;

@@ -10,10 +10,11 @@ use std::io::{self, Read, Write};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use garland_protocol::{
-    Channel, ChannelError, Claim, CopyId, FRAME_HEAD, FrameError, GreetingRate, HANDSHAKE_MAX,
-    Handshake, Hello, HelloError, KeyPair, PREAMBLE_LEN, Preamble, PublicKey, Purpose, Secret,
-    Side, TICKET_LEN, VersionError, controller_hello, length_behind, member_hello, put_message,
+use garland_protocol::copy::{CopyId, FrameError};
+use garland_protocol::wire::{
+    Channel, ChannelError, Claim, FRAME_HEAD, GreetingRate, HANDSHAKE_MAX, Handshake, Hello,
+    HelloError, KeyPair, PREAMBLE_LEN, Preamble, PublicKey, Purpose, Secret, Side, TICKET_LEN,
+    VersionError, controller_hello, length_behind, member_hello, put_message,
 };
 use garland_sys::error::reason;
 use garland_sys::socket::TcpStream;

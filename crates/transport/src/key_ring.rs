@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use garland_protocol::{
-    Agreement, CLUSTER_NODES_MAX, ChannelError, Freshness, GreetingRate, GreetingStamp,
-    GreetingTimes, Greetings, Hello, KeyPair, Mac, PublicKey, Recent, Side,
+use garland_protocol::names::CLUSTER_NODES_MAX;
+use garland_protocol::wire::{
+    Agreement, ChannelError, Freshness, GreetingRate, GreetingStamp, GreetingTimes, Greetings,
+    Hello, KeyPair, Mac, PublicKey, Recent, Side,
 };
 use garland_sys::clock;
 

@@ -1,5 +1,12 @@
 //! Connections between heads and agents: their greeting and its limits, control channels, and data
 //! links.
+//!
+//! # Where to change what
+//!
+//! - `limits` says how long, how many and how large greetings may be; `greeting` is the exchange,
+//!   `greeters` the loop that greets all peers of a port. `key_ring` keeps for each key which
+//!   greetings have come.
+//! - `redial` dials again for a session, `retire` ends agents of other releases.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +22,7 @@ mod redial;
 mod retire;
 mod timed;
 
-pub use garland_protocol::{Claim, TICKET_LEN};
+pub use garland_protocol::wire::{Claim, TICKET_LEN};
 
 pub use connection::{Connection, connect_agent};
 pub use dial::{ConnectionError, Renewed};

@@ -4,7 +4,8 @@
 use std::io;
 use std::net::SocketAddr;
 
-use garland_protocol::{CopyId, FRAME_LEN, Frame, Keys, Purpose, Secret};
+use garland_protocol::copy::{CopyId, FRAME_LEN, Frame, Keys};
+use garland_protocol::wire::{Purpose, Secret};
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::tcp;
@@ -100,7 +101,7 @@ mod tests {
     use std::io::Write;
     use std::os::fd::AsFd;
 
-    use garland_protocol::Kind;
+    use garland_protocol::copy::Kind;
     use garland_sys::event;
     use garland_sys::socket::pair;
 

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use garland_protocol::{
+use garland_protocol::wire::{
     Channel, FRAME_HEAD, KeyPair, PublicKey, Purpose, RetireReply, RetireRequest, length_behind,
 };
 use garland_sys::mptcp::Transport;

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_core::cluster::listen::{ListenAt, Ports};
-use garland_protocol::{FarmAccess, KeyPair, PublicKey};
+use garland_protocol::farm::FarmAccess;
+use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use thiserror::Error;

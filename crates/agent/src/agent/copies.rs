@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::printable;
-use garland_protocol::{
-    Admitted, Begin, CopyId, Destination, DiskCall, End, FromAgent, Report, ToAgent,
-};
+use garland_protocol::copy::{Begin, CopyId, Destination, DiskCall, End, Report};
+use garland_protocol::{Admitted, FromAgent, ToAgent};
 use garland_sys::channel::{Receiver, SyncSender};
 use garland_sys::sync::Mutex;
 

@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use garland_protocol::{ClusterKey, FromAgent, PublicKey, Role, Roster, ToAgent};
+use garland_protocol::names::{ClusterKey, Roster};
+use garland_protocol::wire::PublicKey;
+use garland_protocol::{FromAgent, Role, ToAgent};
 use garland_sys::private_file;
 
 use super::Agent;

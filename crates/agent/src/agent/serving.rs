@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use garland_protocol::{CopyId, FromAgent, Secret, ToAgent};
+use garland_protocol::copy::CopyId;
+use garland_protocol::wire::Secret;
+use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 
 use super::Agent;

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use garland_protocol::{PublicKey, Role};
+use garland_protocol::Role;
+use garland_protocol::wire::PublicKey;
 
 /// A peer that proved who it is.
 #[derive(Clone, Debug)]

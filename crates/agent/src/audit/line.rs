@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use garland_core::printable;
-use garland_protocol::{Role, fingerprint};
+use garland_protocol::Role;
+use garland_protocol::wire::fingerprint;
 
 use super::caller::Caller;
 

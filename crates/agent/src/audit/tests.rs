@@ -1,7 +1,8 @@
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
-use garland_protocol::{Role, fingerprint};
+use garland_protocol::Role;
+use garland_protocol::wire::fingerprint;
 
 use super::*;
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::plan::HEAD;
-use garland_protocol::{
-    BalanceEvent, Begin, CopyId, FeedEvent, FromAgent, Route, Sink, TAG_LEN, TxStats,
-};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{Begin, CopyId, Route, Sink, TAG_LEN};
+use garland_protocol::measure::{BalanceEvent, FeedEvent, TxStats};
 use garland_sys::threads::JoinHandle;
 
 use crate::controller::Controller;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::printable;
 use garland_core::units::bytes;
-use garland_protocol::{DiskCached, DiskPlace};
+use garland_protocol::measure::{DiskCached, DiskPlace};
 use garland_sys::cache;
 use garland_sys::random;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use garland_protocol::{BalanceEvent, BalanceOrder, FeedEvent, FromAgent, NodeUse};
+use garland_protocol::FromAgent;
+use garland_protocol::measure::{BalanceEvent, BalanceOrder, FeedEvent, NodeUse};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::processors::Processors;
 use garland_sys::{clock, pinning};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use garland_protocol::{Begin, Destination, End, Origin, Sink};
+use garland_protocol::copy::{Begin, Destination, End, Origin, Sink};
 
 use crate::agent::Agent;
 use crate::controller::Controller;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use garland_core::histogram::Histogram;
-use garland_protocol::{DiskDirection, DiskJob, DiskMode};
+use garland_protocol::measure::{DiskDirection, DiskJob, DiskMode};
 use garland_sys::pages::Pages;
 use garland_sys::uring::{Direction, Ring};
 use garland_sys::{clock, random, threads};
@@ -172,7 +172,7 @@ fn stamp(buffer: &mut [u8], at: u64) {
 
 #[cfg(test)]
 mod tests {
-    use garland_protocol::DiskPattern;
+    use garland_protocol::measure::DiskPattern;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_analysis::is_flat;
 use garland_core::printable;
-use garland_protocol::{
+use garland_protocol::measure::{
     DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskMode, DiskOrder, DiskPattern, DiskPlace,
     DiskTimes,
 };

@@ -9,7 +9,8 @@ mod walk;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use garland_protocol::{DiskEvent, DiskOrder, FromAgent};
+use garland_protocol::FromAgent;
+use garland_protocol::measure::{DiskEvent, DiskOrder};
 
 use crate::controller::Controller;
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::units::bytes;
-use garland_protocol::{DiskCached, DiskPlace};
+use garland_protocol::measure::{DiskCached, DiskPlace};
 use garland_sys::cache::{self, CacheProbe};
 use garland_sys::process;
 use garland_sys::uring::Ring;

@@ -1,6 +1,6 @@
 //! The order in which the blocks of a file are visited: each once, sequential or shuffled.
 
-use garland_protocol::DiskPattern;
+use garland_protocol::measure::DiskPattern;
 
 /// The order in which a file's blocks are visited.
 #[derive(Clone, Copy, Debug)]

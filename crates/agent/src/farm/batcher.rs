@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{FarmEvent, TaskEnd};
+use garland_protocol::farm::{FarmEvent, TaskEnd};
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads;
 

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use garland_core::farm::{Outcome, Text};
-use garland_protocol::FarmTask;
+use garland_protocol::farm::FarmTask;
 use garland_sys::event::{self, Wake};
 use garland_sys::mark::Mark;
 use garland_sys::{child, clock, process};

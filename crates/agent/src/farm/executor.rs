@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use garland_core::farm::Outcome;
-use garland_protocol::{FarmEvent, FarmTask, JOBS_AT_ONCE_MAX, OUTPUT_FILES_MAX, TaskEnd};
+use garland_protocol::farm::{FarmEvent, FarmTask, JOBS_AT_ONCE_MAX, OUTPUT_FILES_MAX, TaskEnd};
 use garland_sys::event::Wake;
 use garland_sys::mark::Mark;
 use garland_sys::sync::{Condvar, Mutex};

@@ -1,6 +1,6 @@
 //! The resources of this node for jobs.
 
-use garland_protocol::NodeFacts;
+use garland_protocol::farm::NodeFacts;
 use garland_sys::{cgroup, process};
 
 /// Returns the resources of this node for jobs: the number of CPUs that this process may use, the

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_protocol::FarmEvent;
+use garland_protocol::farm::FarmEvent;
 use garland_sys::event::{self, Wake};
 use garland_sys::{clock, process};
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use garland_core::farm::Text;
 use garland_core::farm::last_words::last_words;
-use garland_protocol::OUTPUT_HALF;
+use garland_protocol::farm::OUTPUT_HALF;
 use garland_sys::event;
 
 /// The maximum number of reads of a pipe at a time, enough for all that the pipe can hold. It is

@@ -11,7 +11,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use garland_core::farm::{self, Outcome, Text};
-use garland_protocol::{FarmTask, OutputFile, TaskEnd};
+use garland_protocol::farm::{FarmTask, OutputFile, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::mark::Mark;
 use garland_sys::{child, clock, process};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use garland_core::farm::Text;
 use garland_core::printable;
-use garland_protocol::{FarmEvent, FarmOrder, FromAgent};
+use garland_protocol::FromAgent;
+use garland_protocol::farm::{FarmEvent, FarmOrder};
 
 use super::facts::facts;
 use super::remover::Remover;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use garland_core::farm::{Command, Text};
-use garland_protocol::{Account, JobView};
+use garland_protocol::measure::{Account, JobView};
 use garland_sys::clock;
 
 use super::executor::{JobExecutor, Shared};
@@ -51,7 +51,7 @@ fn shown(command: &Command) -> String {
 mod tests {
     use garland_sys::sync::Mutex;
 
-    use garland_protocol::{FarmEvent, FarmTask};
+    use garland_protocol::farm::{FarmEvent, FarmTask};
 
     use super::*;
     use crate::farm::Place;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use garland_core::printable;
-use garland_protocol::Opening;
+use garland_protocol::farm::Opening;
 use garland_sys::clock;
 use garland_sys::clock::after;
 

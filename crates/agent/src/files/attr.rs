@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 
-use garland_protocol::{Attr, FileKind, Stamp};
+use garland_protocol::files::{Attr, FileKind, Stamp};
 use rustix::fs::{
     AtFlags, FileType, Stat, Statx, StatxFlags, StatxTimestamp, fstat, major, minor, statat, statx,
 };

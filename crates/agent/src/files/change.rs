@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use garland_protocol::{Attr, Changes, TimeSet};
+use garland_protocol::files::{Attr, Changes, TimeSet};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat,
     fchmod, fchown, ftruncate, futimens, utimensat,

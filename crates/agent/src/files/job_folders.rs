@@ -6,7 +6,9 @@ use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use garland_protocol::{Ask, AskKind, Changes, FarmAccess, NewKind};
+use garland_protocol::AskKind;
+use garland_protocol::farm::FarmAccess;
+use garland_protocol::files::{Ask, Changes, NewKind};
 use garland_sys::sync::Mutex;
 
 use super::places::SET_ID;
@@ -142,7 +144,7 @@ fn changes_rights(ask: &Ask) -> bool {
 #[cfg(test)]
 mod tests {
     use garland_core::farm::Text;
-    use garland_protocol::{FileRef, OpenFlags};
+    use garland_protocol::files::{FileRef, OpenFlags};
 
     use super::*;
 

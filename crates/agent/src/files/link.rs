@@ -4,10 +4,10 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use garland_protocol::{
-    BULK_LINK, FRAME_HEAD, FRAME_MAX, FileReply, FileRequest, Line, Opener, length_behind,
-    open_file_frame, seal_file_frame,
+use garland_protocol::files::{
+    BULK_LINK, FRAME_MAX, FileReply, FileRequest, open_file_frame, seal_file_frame,
 };
+use garland_protocol::wire::{FRAME_HEAD, Line, Opener, length_behind};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 use garland_sys::threads::{Slots, spawn};

@@ -5,7 +5,9 @@ use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Channel, FILES_LINKS, Line, Role, Secret};
+use garland_protocol::Role;
+use garland_protocol::files::FILES_LINKS;
+use garland_protocol::wire::{Channel, Line, Secret};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 use garland_sys::tcp::{self, PREFERRED};

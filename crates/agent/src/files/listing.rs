@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use garland_protocol::Entry;
+use garland_protocol::files::Entry;
 use rustix::fs::Dir;
 use rustix::io::Errno;
 

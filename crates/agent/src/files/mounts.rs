@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use garland_protocol::{FilesOrder, FromAgent};
+use garland_protocol::FromAgent;
+use garland_protocol::files::FilesOrder;
 
 use super::listener::FileListener;
 use super::service::{FileService, Reach};

@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use garland_protocol::{
-    Answer, Ask, AskKind, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Role, Space,
+use garland_protocol::files::{
+    Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Space,
 };
+use garland_protocol::{AskKind, Role};
 use garland_sys::confine::Root;
 use garland_sys::sync::Mutex;
 use garland_sys::threads::Slots;

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::time::Duration;
 
 use garland_dataplane::store::left;
-use garland_protocol::{Answer, ContentHasher, PIECE};
+use garland_protocol::copy::ContentHasher;
+use garland_protocol::files::{Answer, PIECE};
 use garland_sys::{clock, threads};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use garland_core::cluster::listen::Ports;
 use garland_dataplane::block_index::Records;
-use garland_protocol::{
-    ClusterAgent, FarmAccess, FromAgent, Handshake, RecordKey, Roster, Secret, SessionId, Side,
-};
+use garland_protocol::FromAgent;
+use garland_protocol::farm::FarmAccess;
+use garland_protocol::names::{ClusterAgent, RecordKey, Roster};
+use garland_protocol::wire::{Handshake, Secret, SessionId, Side};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket;

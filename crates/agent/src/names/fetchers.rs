@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use garland_protocol::{HOLDERS_MAX, LEASE_NS, NameHolder};
+use garland_protocol::names::{HOLDERS_MAX, LEASE_NS, NameHolder};
 
 /// The maximum number of contents that are fetched at a time.
 const CONTENTS_MAX: usize = 1000;

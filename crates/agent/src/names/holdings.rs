@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::printable;
-use garland_protocol::{
-    NAME_MANIFEST_MAX, NameManifest, NameRecord, PIECE, check_name, content_digest,
-};
+use garland_protocol::copy::content_digest;
+use garland_protocol::files::PIECE;
+use garland_protocol::names::{NAME_MANIFEST_MAX, NameManifest, NameRecord, check_name};
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, private_file};
 
@@ -387,7 +387,8 @@ fn root_of(path: &Path) -> Option<Root> {
 #[cfg(test)]
 mod tests {
     use garland_core::plan::Layout;
-    use garland_protocol::{NamedContent, NamedFile, Secret};
+    use garland_protocol::names::{NamedContent, NamedFile};
+    use garland_protocol::wire::Secret;
 
     use super::*;
 

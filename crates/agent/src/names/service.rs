@@ -12,10 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use garland_core::printable;
 use garland_dataplane::manifest::{ManifestReader, real_path};
 use garland_dataplane::store::target;
-use garland_protocol::{
-    FromAgent, HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder,
-    NameRecord, NamesEvent, NamesOrder, Role, Roster, ShownKey,
+use garland_protocol::names::{
+    HolderKind, MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NameEntry, NameHolder, NameRecord,
+    NamesEvent, NamesOrder, Roster,
 };
+use garland_protocol::wire::ShownKey;
+use garland_protocol::{FromAgent, Role};
 
 use garland_sys::clock;
 

@@ -12,9 +12,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::printable;
-use garland_protocol::{
+use garland_protocol::copy::content_digest;
+use garland_protocol::names::{
     NAME_MANIFEST_MAX, NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameHolder, NameRecord,
-    RECORD_AHEAD_MAX_NS, RecordKey, content_digest,
+    RECORD_AHEAD_MAX_NS, RecordKey,
 };
 use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::{lock, private_file};

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use garland_sys::socket::TcpStream;
 
-use garland_protocol::{Meeting, Purpose, StreamTask, Task};
+use garland_protocol::measure::{Meeting, StreamTask, Task};
+use garland_protocol::wire::Purpose;
 use garland_sys::mptcp::Transport;
 use garland_sys::tcp;
 

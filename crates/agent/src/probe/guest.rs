@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use garland_protocol::Secret;
+use garland_protocol::wire::Secret;
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex};
 

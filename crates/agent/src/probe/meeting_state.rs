@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{CopyId, Finding, FromAgent};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::CopyId;
+use garland_protocol::measure::Finding;
 use garland_sys::clock;
 use garland_sys::program::Program;
 use garland_sys::socket::TcpStream;

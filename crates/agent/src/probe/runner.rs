@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::{Complaint, CopyId, FromAgent, Meeting, Task};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::CopyId;
+use garland_protocol::measure::{Complaint, Meeting, Task};
 use garland_sys::pinning;
 use garland_sys::program::Program;
 use garland_sys::threads::Joined;

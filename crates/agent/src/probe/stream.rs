@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_protocol::{Finding, RxStats, StreamTask, TxStats};
+use garland_protocol::measure::{Finding, RxStats, StreamTask, TxStats};
 use garland_sys::event::{self, Interest};
 use garland_sys::socket::TcpStream;
 use garland_sys::tcp_info::TcpInfo;

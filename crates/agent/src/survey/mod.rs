@@ -13,7 +13,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use garland_core::cluster::listen::ListenAt;
-use garland_protocol::{FromAgent, SurveyAnswer, SurveyOrder};
+use garland_protocol::FromAgent;
+use garland_protocol::measure::{SurveyAnswer, SurveyOrder};
 use garland_sys::sync::Mutex;
 
 use crate::controller::Controller;

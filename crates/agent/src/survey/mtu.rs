@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use garland_protocol::MtuProbe;
+use garland_protocol::measure::MtuProbe;
 use garland_sys::clock::after;
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::{clock, event};

@@ -1,6 +1,6 @@
 //! The contents of a probe: the token of the run, and the node and NIC that sent it.
 
-use garland_protocol::Token;
+use garland_protocol::measure::Token;
 
 /// Bytes before the NIC's name: the token and the node's number.
 const HEAD: usize = 20;

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use garland_core::nic_facts::Heard;
-use garland_protocol::{SurveyAnswer, Token};
+use garland_protocol::measure::{SurveyAnswer, Token};
 use garland_sys::datagram::DatagramSocket;
 use garland_sys::packet::{EXPERIMENTAL, FrameSocket};
 use garland_sys::{clock, event, nic};

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use garland_protocol::{StreamTask, SurveyAnswer};
+use garland_protocol::measure::{StreamTask, SurveyAnswer};
 use garland_sys::clock::after;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, tcp};

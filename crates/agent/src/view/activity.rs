@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use garland_protocol::{Account, Message};
+use garland_protocol::Message;
+use garland_protocol::measure::Account;
 use garland_sys::local_socket::NamedListener;
 use garland_sys::sync::Mutex;
 use garland_sys::threads;

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use garland_protocol::{DiskCounts, KernelCounts, NicCounts};
+use garland_protocol::measure::{DiskCounts, KernelCounts, NicCounts};
 
 /// Bytes of a sector in `/proc/diskstats`, independent of the disk.
 const SECTOR: u64 = 512;

@@ -8,7 +8,8 @@ mod siblings;
 
 use std::sync::Arc;
 
-use garland_protocol::{FromAgent, NodeView};
+use garland_protocol::FromAgent;
+use garland_protocol::measure::NodeView;
 use garland_sys::{clock, threads};
 
 use crate::log::log;

@@ -6,7 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use garland_protocol::{ACCOUNT_MAX, Account, Message, PROTOCOL};
+use garland_protocol::Message;
+use garland_protocol::measure::{ACCOUNT_MAX, Account};
+use garland_protocol::wire::PROTOCOL;
 use garland_sys::local_socket::{self, Heard, Hearing};
 use garland_sys::{process, random};
 

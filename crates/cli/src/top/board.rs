@@ -1,6 +1,6 @@
 //! The state of all watched nodes.
 
-use garland_protocol::NodeView;
+use garland_protocol::measure::NodeView;
 
 use super::figures::Figures;
 

@@ -1,6 +1,6 @@
 //! The figures of a node, from two samples of its counters.
 
-use garland_protocol::{CopyView, KernelCounts, LaneView, NodeView, Waits};
+use garland_protocol::measure::{CopyView, KernelCounts, LaneView, NodeView, Waits};
 
 /// The activity of a node between two samples; rates are per second.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -260,7 +260,8 @@ fn shown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use garland_protocol::{Account, CopyId, DiskCounts, JobView, NicCounts};
+    use garland_protocol::copy::CopyId;
+    use garland_protocol::measure::{Account, DiskCounts, JobView, NicCounts};
 
     use super::*;
 

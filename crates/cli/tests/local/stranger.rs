@@ -10,9 +10,10 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use garland_protocol::ReadyLine;
-use garland_protocol::{
-    KeyPair, PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, RetireReply, RetireRequest, Secret, ToAgent,
+use garland_protocol::ToAgent;
+use garland_protocol::wire::ReadyLine;
+use garland_protocol::wire::{
+    KeyPair, PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, RetireReply, RetireRequest, Secret,
 };
 use garland_sys::{clock, process};
 use garland_testkit::{DEADLINE, Flood, Garland, HandAgent, Peer, Scratch, random_bytes, until};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use garland_copy::spec::{CopySpec, SourceSpec};
 use garland_dataplane::name_of;
-use garland_protocol::{Absence, Verdict};
+use garland_protocol::copy::{Absence, Verdict};
 use garland_results::copy_outcome::CopyOutcome;
 use garland_terminal::failure::{Failure, OrFailure};
 

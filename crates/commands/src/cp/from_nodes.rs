@@ -9,7 +9,7 @@ use garland_copy::spec::CopySpec;
 use garland_core::cluster::target::{self, Target};
 use garland_dataplane::Tally;
 use garland_fleet::context::Context;
-use garland_protocol::Destination;
+use garland_protocol::copy::Destination;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 

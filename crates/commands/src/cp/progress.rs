@@ -7,7 +7,7 @@ use garland_control::Progress;
 use garland_core::cluster::nodelist;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate, bytes};
-use garland_protocol::NodeState;
+use garland_protocol::copy::NodeState;
 
 use crate::cp::progress_lines::{Line, NodeLine, ProgressLines};
 use garland_copy::changes::Changes;

@@ -123,7 +123,7 @@ mod tests {
     fn options_are_known_by_their_former_names() {
         let cp =
             cp(&[&["Cargo.toml", "n1:/x", "--clear", "--slow", "fail"]]).expect("known options");
-        assert!(cp.tuning.no_encrypt && cp.slow.on_slow == garland_protocol::SlowNodes::Fail);
+        assert!(cp.tuning.no_encrypt && cp.slow.on_slow == garland_protocol::copy::SlowNodes::Fail);
         assert!(cp.typed.iter().any(|(option, _)| option == "no-encrypt"), "{:?}", cp.typed);
     }
 

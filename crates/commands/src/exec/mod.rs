@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use garland_control::{CommandEnd, run_command};
-use garland_protocol::MAX_MESSAGE;
+use garland_protocol::wire::MAX_MESSAGE;
 use garland_sys::signal::Interrupts;
 use serde::Serialize;
 

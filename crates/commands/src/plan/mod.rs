@@ -6,7 +6,7 @@ use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, RouteShape};
 use garland_core::units::bytes;
 use garland_predict::{Payload, Suggestion};
-use garland_protocol::Encoding;
+use garland_protocol::copy::Encoding;
 use garland_topology::Topology;
 use serde::Serialize;
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::trace::Exchange;
-use garland_protocol::{CopyId, DigestKey, LinkMaster, Operations, Route, Secret, Sink};
+use garland_protocol::copy::{CopyId, DigestKey, LinkMaster, Operations, Route, Sink};
+use garland_protocol::wire::Secret;
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::confine::Root;
 use garland_sys::error::reason;

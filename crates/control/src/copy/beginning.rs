@@ -3,7 +3,8 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
-use garland_protocol::{Begin, End, HeadEvent, Route, ToAgent, root_digest};
+use garland_protocol::ToAgent;
+use garland_protocol::copy::{Begin, End, HeadEvent, Route, root_digest};
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;

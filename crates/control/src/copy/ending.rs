@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::trace::Exchange;
-use garland_protocol::{HeadEvent, NodeOutcome, Verdict};
+use garland_protocol::copy::{HeadEvent, NodeOutcome, Verdict};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 

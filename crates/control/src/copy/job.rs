@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
 use garland_dataplane::Tracing;
-use garland_protocol::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
+use garland_protocol::copy::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
 use garland_sys::channel::Receiver;
 use garland_sys::mptcp::Transport;
 

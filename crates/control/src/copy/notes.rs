@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::trace::{Exchange, NO_BLOCK, Record, Trace};
-use garland_protocol::{Cut, FromAgent, ToAgent};
+use garland_protocol::copy::Cut;
+use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 use garland_sys::clock::after;
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use garland_protocol::{HeadEvent, ReadBack, ToAgent};
+use garland_protocol::ToAgent;
+use garland_protocol::copy::{HeadEvent, ReadBack};
 
 use super::{Driver, Ends};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use garland_protocol::Verdict;
-use garland_protocol::dispatch::TransferFailure;
+use garland_protocol::copy::Verdict;
+use garland_protocol::farm::dispatch::TransferFailure;
 
 use super::{Agent, CopyJob, run_copy};
 use crate::agents::{Agents, gone};

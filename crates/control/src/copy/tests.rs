@@ -2,7 +2,7 @@
 
 use garland_core::plan::Layout;
 use garland_core::trace::{Origin, Record, Role, Stage, Trace};
-use garland_protocol::Cut;
+use garland_protocol::copy::Cut;
 
 use super::notes::number_operations;
 use garland_dataplane::recorder::At;

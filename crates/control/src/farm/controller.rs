@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use garland_protocol::ToAgent;
-use garland_protocol::dispatch::{FarmHead, FarmHeadOrder, FarmNews, FarmNode, FarmWork};
+use garland_protocol::farm::dispatch::{FarmHead, FarmHeadOrder, FarmNews, FarmNode, FarmWork};
 use garland_protocol::operation::AgentEvent;
 use garland_sys::clock;
 use garland_sys::event::Wake;

@@ -13,10 +13,10 @@ use garland_core::farm::Text;
 use garland_core::farm::staging::path_inside;
 use garland_core::plan::{Layout, Plan};
 use garland_dataplane::{Content, Pace, Packing, Source, join};
-use garland_protocol::dispatch::{Batch, Transfer, TransferFailure, copies};
-use garland_protocol::{
-    Destination, FileTarget, KeyPair, Origin, OutputFile, Policy, PublicKey, ReadBack,
-};
+use garland_protocol::copy::{Destination, FileTarget, Origin, Policy, ReadBack};
+use garland_protocol::farm::OutputFile;
+use garland_protocol::farm::dispatch::{Batch, Transfer, TransferFailure, copies};
+use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
-use garland_protocol::dispatch::{Batch, Direction, Transfer, TransferFailure};
+use garland_protocol::farm::dispatch::{Batch, Direction, Transfer, TransferFailure};
 use garland_sys::channel::{Receiver, RecvTimeoutError, Sender, channel};
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;

@@ -14,7 +14,7 @@ use garland_fleet::builder::{Children, Fleet};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_protocol::{StatRequest, TreeStatRequest};
+use garland_protocol::copy::{StatRequest, TreeStatRequest};
 use garland_results::copied::Copied;
 use garland_results::copy::CopyResult;
 use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};

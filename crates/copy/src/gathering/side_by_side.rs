@@ -7,7 +7,7 @@ use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;
 use garland_core::trace::Trace;
 use garland_dataplane::{Packing, Tracing};
-use garland_protocol::Absence;
+use garland_protocol::copy::Absence;
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;

@@ -11,7 +11,7 @@ use garland_core::plan::{
 };
 use garland_core::printable;
 use garland_dataplane::{Tally, name_of};
-use garland_protocol::{
+use garland_protocol::copy::{
     Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
 };
 

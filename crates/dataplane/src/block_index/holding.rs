@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use garland_core::plan::{LaneBlocks, Layout};
-use garland_protocol::{FileStamp, content_digest, root_digest};
+use garland_protocol::copy::{FileStamp, content_digest, root_digest};
 use garland_sys::threads;
 
 use super::records::Records;

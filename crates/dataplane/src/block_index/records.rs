@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use garland_core::plan::Layout;
-use garland_protocol::{FileStamp, Known, content_digest};
+use garland_protocol::copy::{FileStamp, Known, content_digest};
 use garland_sys::process;
 
 use super::stamp::{is_trusted, stamp, unsettled_ns};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use garland_core::plan::{BlockSet, Layout};
-use garland_protocol::{Landing, Sink};
+use garland_protocol::copy::{Landing, Sink};
 use garland_sys::threads;
 use garland_sys::threads::JoinHandle;
 

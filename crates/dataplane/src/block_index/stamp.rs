@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use garland_protocol::FileStamp;
+use garland_protocol::copy::FileStamp;
 use garland_sys::clock;
 use rustix::fs::{Stat, fstat, fstatfs};
 

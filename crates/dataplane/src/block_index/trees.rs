@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use garland_core::plan::{BlockSet, Layout};
 use garland_core::tree::{Record, RecordSet};
-use garland_protocol::{TimeWindow, TreeOutline, content_digest};
+use garland_protocol::copy::{TimeWindow, TreeOutline, content_digest};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 
 use super::holding::KnownDigests;

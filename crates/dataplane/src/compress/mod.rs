@@ -6,7 +6,7 @@ mod pace;
 mod wires;
 mod zeros;
 
-use garland_protocol::Encoding;
+use garland_protocol::copy::Encoding;
 use zstd::bulk::{Compressor, Decompressor};
 
 pub use self::pace::PackingPace;

@@ -8,7 +8,7 @@
 
 use garland_sys::sync::Mutex;
 
-use garland_protocol::Encoding;
+use garland_protocol::copy::Encoding;
 use garland_sys::tcp_info::TcpInfo;
 
 use super::wires::{Wires, mixed};

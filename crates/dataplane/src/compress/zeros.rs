@@ -2,7 +2,7 @@
 
 use garland_sys::sync::Mutex;
 
-use garland_protocol::content_digest;
+use garland_protocol::copy::content_digest;
 
 /// Returns whether all of `bytes` are zero. Stops at the first group of 64 bytes that has another
 /// byte.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use garland_protocol::Keys;
+use garland_protocol::copy::Keys;
 
 use crate::compress::{PackingPace, Zeros};
 

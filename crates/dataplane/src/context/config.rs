@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{Begin, CopyId, DigestKey, Secret};
+use garland_protocol::copy::{Begin, CopyId, DigestKey};
+use garland_protocol::wire::Secret;
 use garland_sys::mptcp::Transport;
 use garland_transport::link_pool::LinkPool;
 

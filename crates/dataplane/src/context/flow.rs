@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::trace::Stage;
-use garland_protocol::{LaneView, Waits};
+use garland_protocol::measure::{LaneView, Waits};
 use garland_sys::clock;
 
 /// What a lane's thread waits for; the discriminants are indexes into the arrays of [`Flow`].

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{DOWNSTREAMS_MAX, HopReport, LinkSide, RelayEvent, Route, WireFacts};
+use garland_protocol::copy::{DOWNSTREAMS_MAX, HopReport, LinkSide, RelayEvent, Route, WireFacts};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::socket::TcpStream;

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use garland_protocol::{LaneReport, LaneView, RelayEvent, Route};
+use garland_protocol::copy::{LaneReport, RelayEvent, Route};
+use garland_protocol::measure::LaneView;
 use garland_sys::threads::JoinHandle;
 
 use super::side_feeds::{SideFeeds, Starter};

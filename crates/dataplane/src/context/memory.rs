@@ -1,7 +1,7 @@
 //! The memory that a copy needs on a node.
 
 use garland_core::plan::Layout;
-use garland_protocol::TAG_LEN;
+use garland_protocol::copy::TAG_LEN;
 
 use crate::pool;
 

@@ -1,6 +1,6 @@
 //! Reports of a copy's threads on a node.
 
-use garland_protocol::LinkSide;
+use garland_protocol::copy::LinkSide;
 
 /// A report of a thread of a copy to the thread that talks to the head.
 #[derive(Clone, Debug)]

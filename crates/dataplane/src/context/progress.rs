@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::plan::{BlockSet, Layout};
-use garland_protocol::{Frame, Landing, RelayEvent, SignedEnd, Sink, Summed};
+use garland_protocol::copy::{Frame, Landing, RelayEvent, SignedEnd, Sink, Summed};
 use garland_sys::sync::{Mutex, MutexGuard};
 
 use super::{LaneCommand, Lanes};

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use garland_protocol::{CopyView, PendingCall, Report};
+use garland_protocol::copy::{PendingCall, Report};
+use garland_protocol::measure::CopyView;
 use garland_sys::{process, schedule};
 
 use super::CopyContext;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use garland_protocol::{RelayEvent, Route};
+use garland_protocol::copy::{RelayEvent, Route};
 use garland_sys::sync::Mutex;
 use garland_sys::threads::JoinHandle;
 

@@ -3,10 +3,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 use garland_core::plan::{Layout, NodeId};
-use garland_protocol::{
-    CopyId, DigestKey, DigestWindows, FRAME_LEN, Frame, Keys, Kind, LinkSide, Secret, Sink,
-    StreamEnd, content_digest,
+use garland_protocol::copy::{
+    CopyId, DigestKey, DigestWindows, FRAME_LEN, Frame, Keys, Kind, LinkSide, Sink, StreamEnd,
+    content_digest,
 };
+use garland_protocol::wire::Secret;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::{TcpStream, pair};
 
@@ -94,7 +95,7 @@ impl Node {
 
     /// Makes the node feed downstreams with these epochs.
     fn feed(&self, epochs: &[u32]) {
-        let down = |&epoch: &u32| garland_protocol::Downstream {
+        let down = |&epoch: &u32| garland_protocol::copy::Downstream {
             node: NodeId(epoch),
             epoch,
             // Nothing is there: the test gives the connections.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 
 use garland_core::trace::Stage;
-use garland_protocol::{
+use garland_protocol::copy::{
     DigestError, FRAME_LEN, Frame, Kind, LinkSide, RelayEvent, Store, StreamEnd, TAG_LEN,
 };
 use garland_sys::clock;

@@ -2,7 +2,7 @@
 //! they arrive, and sends them to its downstreams before the blocks.
 
 use garland_core::plan::LaneBlocks;
-use garland_protocol::{
+use garland_protocol::copy::{
     DigestError, Frame, Kind, LinkSide, SignedDigests, SignedEnd, StreamEnd, WINDOW_BYTES_MAX,
 };
 

@@ -1,6 +1,6 @@
 //! Links that neighbours opened before this node received the route with them.
 
-use garland_protocol::LinkSide;
+use garland_protocol::copy::LinkSide;
 use garland_sys::socket::TcpStream;
 
 use crate::context::is_at_end;

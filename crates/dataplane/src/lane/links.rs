@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use garland_core::plan::NodeId;
 use garland_core::trace::Stage;
-use garland_protocol::{Frame, Kind, LinkSide, RelayEvent, link_id};
+use garland_protocol::copy::{Frame, Kind, LinkSide, RelayEvent, link_id};
 use garland_sys::{tcp, threads};
 
 use super::Lane;

@@ -1,7 +1,7 @@
 //! The frames of which only the first bytes have arrived: a lane serves its other links until the
 //! rest comes.
 
-use garland_protocol::LinkSide;
+use garland_protocol::copy::LinkSide;
 use garland_transport::link::PartialFrame;
 
 /// The unfinished frames of a lane's links.

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use garland_core::trace::Stage;
-use garland_protocol::{FRAME_LEN, Frame, Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent, Sink};
+use garland_protocol::copy::{
+    FRAME_LEN, Frame, Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent, Sink,
+};
 use garland_sys::{clock, event};
 
 use super::{Fed, Lane};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use garland_core::plan::Plan;
 use garland_core::trace::{NONE, Origin, Record, Ring, Role, Span, Stage, Trace};
-use garland_protocol::{Begin, CopyId, End, LinkSide, TRACE_MAX};
+use garland_protocol::copy::{Begin, CopyId, End, LinkSide, TRACE_MAX};
 use garland_sys::clock;
 use garland_sys::schedule::Account;
 use garland_sys::sync::Mutex;

@@ -2,7 +2,7 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{NONE, Parcel, Trace};
-use garland_protocol::{CopyId, TRACE_MAX};
+use garland_protocol::copy::{CopyId, TRACE_MAX};
 
 /// The maximum number of records of one node: its budget, and the summaries of lost spans.
 const MOST: usize = TRACE_MAX as usize + 1024;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use garland_core::trace::{Exchange, NONE, Span, Stage};
-use garland_protocol::Route;
+use garland_protocol::copy::Route;
 
 use super::at::{At, peer_index};
 use super::meter::Meter;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use garland_core::trace::{Direction, Disk, Record, Samples, Socket, Stage, Thread};
-use garland_protocol::LinkSide;
+use garland_protocol::copy::LinkSide;
 use garland_sys::block_device::{self, BlockDevice};
 use garland_sys::clock;
 use garland_sys::schedule::Account;

@@ -2,7 +2,7 @@
 //! utimensat(2), rename(2) and link(2) change the ctime, too.
 
 use garland_core::plan::Layout;
-use garland_protocol::content_digest;
+use garland_protocol::copy::content_digest;
 
 use super::Content;
 

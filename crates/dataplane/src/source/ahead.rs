@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use garland_core::plan::{LaneBlocks, Layout};
 use garland_core::trace::Stage;
-use garland_protocol::{DiskCall, Encoding, LinkSide, TAG_LEN, content_digest};
+use garland_protocol::copy::{DiskCall, Encoding, LinkSide, TAG_LEN, content_digest};
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, threads};

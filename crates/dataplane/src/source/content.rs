@@ -1,7 +1,7 @@
 //! The interface of sources.
 
 use garland_core::plan::Layout;
-use garland_protocol::{Absence, FileStamp, StreamEnd};
+use garland_protocol::copy::{Absence, FileStamp, StreamEnd};
 use thiserror::Error;
 
 /// Why a block cannot be sent.

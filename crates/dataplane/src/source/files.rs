@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use garland_core::plan::Layout;
-use garland_protocol::FileStamp;
+use garland_protocol::copy::FileStamp;
 
 use super::{Content, FeedError, Source};
 

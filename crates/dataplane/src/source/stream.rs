@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use garland_core::plan::Layout;
-use garland_protocol::StreamEnd;
+use garland_protocol::copy::StreamEnd;
 use garland_sys::event;
 use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{Mode, OFlags};

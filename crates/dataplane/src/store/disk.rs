@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use garland_protocol::DiskCall;
+use garland_protocol::copy::DiskCall;
 
 use super::{Store, StoreError};
 use crate::calls::Calls;

@@ -516,7 +516,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use garland_core::trace::Record;
-    use garland_protocol::CopyId;
+    use garland_protocol::copy::CopyId;
     use garland_testkit::{HangingDisk, Modes, Oddities};
 
     use super::*;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::trace::Stage;
-use garland_protocol::FileTarget;
+use garland_protocol::copy::FileTarget;
 use garland_sys::confine::Root;
 use garland_sys::storage;
 use rustix::fs::fstat;
@@ -194,7 +194,7 @@ fn folders<'a>(
 #[cfg(test)]
 mod tests {
     use garland_core::trace::Record;
-    use garland_protocol::CopyId;
+    use garland_protocol::copy::CopyId;
 
     use super::*;
     use crate::recorder::Budget;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use garland_core::trace::Stage;
-use garland_protocol::Absence;
+use garland_protocol::copy::Absence;
 use rustix::fs::fstat;
 
 use super::StoreError;

@@ -32,7 +32,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
-use garland_protocol::{Destination, FileTarget};
+use garland_protocol::copy::{Destination, FileTarget};
 use garland_sys::confine::Root;
 
 use self::file::{FileStore, Size};

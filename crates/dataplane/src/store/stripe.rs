@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 
 use garland_core::plan::Stripe;
-use garland_protocol::DiskCall;
+use garland_protocol::copy::DiskCall;
 use garland_sys::sync::Mutex;
 
 use super::file::FileStore;

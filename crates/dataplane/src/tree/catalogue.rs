@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use garland_core::tree::{GOOD, Parser, Record, Step};
-use garland_protocol::{CATALOGUE_MAX, TreeOutline};
+use garland_protocol::copy::{CATALOGUE_MAX, TreeOutline};
 
 use super::index::{Body, ENTRY, Index, Stamp, TOP};
 use super::place::name_of;

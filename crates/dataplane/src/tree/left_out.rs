@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use garland_core::printable;
-use garland_protocol::{Absence, Absent};
+use garland_protocol::copy::{Absence, Absent};
 
 /// A file or directory that is not copied, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use garland_core::plan::Layout;
 use garland_core::printable;
 use garland_core::tree::{GOOD, Record, RecordSet, VOID};
-use garland_protocol::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
+use garland_protocol::copy::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
 use garland_sys::holes::data_after;
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};

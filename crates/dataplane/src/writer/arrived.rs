@@ -2,7 +2,7 @@
 
 use std::io;
 
-use garland_protocol::{FRAME_LEN, Frame, Landing};
+use garland_protocol::copy::{FRAME_LEN, Frame, Landing};
 
 use crate::context::CopyContext;
 use crate::pool::Buffer;

@@ -109,7 +109,7 @@ impl Balance {
 
     /// Returns the lengths of the files in bytes, at scale `scale`.
     pub fn sizes(&self, scale: f64) -> Result<Vec<u64>, Failure> {
-        let least = *garland_protocol::BALANCE_SIZES.start();
+        let least = *garland_protocol::measure::BALANCE_SIZES.start();
         let scaled = |text: &String| {
             let size = bytes::parse(text).map_err(Failure::usage)?;
             Ok(((size as f64 * scale) as u64).max(least))

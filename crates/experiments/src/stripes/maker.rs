@@ -2,7 +2,7 @@
 
 use garland_analysis::ledger::Cause;
 use garland_core::units::Nanos;
-use garland_protocol::{Injection, Wanted, parse_injection};
+use garland_protocol::copy::{Injection, Wanted, parse_injection};
 use serde::{Deserialize, Serialize};
 
 use super::sizes::Sizes;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use garland_control::{Agent, Stager};
 use garland_core::farm::{Job, Text};
 use garland_lab::Lab;
-use garland_protocol::Opening;
+use garland_protocol::farm::Opening;
 use garland_sys::random;
 
 use super::driver::Work;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use garland_control::{Agent, FarmEnd, run_farm};
 use garland_core::cluster::Node;
 use garland_core::farm::{Engine, Job, Outcome, Text};
-use garland_protocol::dispatch::{FarmNews, FarmNode, FarmWork, Rules, Tries};
-use garland_protocol::placement::Placement;
-use garland_protocol::placement::{Mosix, Pull, Turns};
+use garland_protocol::farm::dispatch::{FarmNews, FarmNode, FarmWork, Rules, Tries};
+use garland_protocol::farm::placement::Placement;
+use garland_protocol::farm::placement::{Mosix, Pull, Turns};
 use garland_sys::process;
 
 use super::access::Access;

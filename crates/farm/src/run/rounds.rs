@@ -2,7 +2,7 @@
 //! decides about rounds, and its records to the journal.
 
 use garland_core::farm::{Engine, Job, Record, Text};
-use garland_protocol::dispatch::{Round, Rounds, Tries, Try};
+use garland_protocol::farm::dispatch::{Round, Rounds, Tries, Try};
 use garland_sys::clock;
 
 use super::driver::{Ending, Work};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use garland_control::program::Image;
 use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
-use garland_protocol::dispatch::Round;
+use garland_protocol::farm::dispatch::Round;
 use garland_sys::new_file::NewFile;
 use garland_sys::{clock, ownership, private_file, regular_file};
 

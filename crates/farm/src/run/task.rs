@@ -2,7 +2,7 @@
 
 use garland_core::farm::staging::{path_inside, temporary};
 use garland_core::farm::{Command, Job, Text};
-use garland_protocol::FarmTask;
+use garland_protocol::farm::FarmTask;
 
 /// The paths of jobs' files on nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]

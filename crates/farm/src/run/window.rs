@@ -14,7 +14,8 @@ use std::sync::Arc;
 use garland_control::Agent;
 use garland_core::cluster::listen::ListenAt;
 use garland_core::farm::{Job, Text};
-use garland_protocol::{FarmAccess, FarmNode, KeyPair, Opening, PublicKey};
+use garland_protocol::farm::{FarmAccess, FarmNode, Opening};
+use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_state::places::Places;
 use garland_sys::{private_file, process};
 

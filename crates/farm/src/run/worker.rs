@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use garland_agent::{JobExecutor, Place};
 use garland_core::farm::Text;
-use garland_protocol::{FarmEvent, FarmTask, TaskEnd};
+use garland_protocol::farm::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::channel::{Receiver, channel};
 use garland_sys::{clock, ownership, process, regular_file};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use garland_core::cluster::Node;
-use garland_protocol::RetireRequest;
+use garland_protocol::wire::RetireRequest;
 
 use super::{FleetBuilder, Started, Starter};
 use crate::claims::Conflict;

@@ -2,7 +2,7 @@
 //! releases.
 
 use garland_core::cluster::Node;
-use garland_protocol::{RetireReply, RetireRequest, spoken};
+use garland_protocol::wire::{RetireReply, RetireRequest, spoken};
 
 use super::{FleetBuilder, Starter};
 use crate::reach::Unreached;

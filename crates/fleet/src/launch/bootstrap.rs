@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use garland_protocol::{Preamble, Purpose, Secret};
+use garland_protocol::wire::{Preamble, Purpose, Secret};
 
 use super::binary::{Binary, hexadecimal};
 use super::error::LaunchError;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use garland_core::printable;
-use garland_protocol::ReadyLine;
+use garland_protocol::wire::ReadyLine;
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use garland_sys::clock::after;
 use garland_sys::threads::JoinHandle;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::cluster::listen::{ListenAt, Listening};
 use garland_core::cluster::peer_address;
-use garland_protocol::{ClockFault, ReadyLine};
+use garland_protocol::copy::ClockFault;
+use garland_protocol::wire::ReadyLine;
 
 use super::binary::hexadecimal;
 use super::cancellation::Cancellation;

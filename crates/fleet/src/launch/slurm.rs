@@ -10,7 +10,7 @@ use std::process::Command;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::listen::{ListenAt, Listening};
-use garland_protocol::ReadyLine;
+use garland_protocol::wire::ReadyLine;
 use garland_sys::sync::Mutex;
 
 use super::binary::Binary;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use garland_control::Agent;
-use garland_protocol::{Secret, ToAgent};
+use garland_protocol::ToAgent;
+use garland_protocol::wire::Secret;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random};
 

@@ -4,7 +4,7 @@
 use garland_analysis::conditions::Purpose;
 use garland_core::cluster::nodelist;
 use garland_lab::Lab;
-use garland_protocol::DiskCached;
+use garland_protocol::measure::DiskCached;
 
 use super::point::PointResult;
 use super::request::BalanceRequest;

@@ -2,7 +2,7 @@
 
 use garland_analysis::balance::{self as analysis, Binding, Resource, Shares, Took};
 use garland_analysis::conditions::Conditions;
-use garland_protocol::{DiskCached, DiskPlace, NodeUse};
+use garland_protocol::measure::{DiskCached, DiskPlace, NodeUse};
 use serde::Serialize;
 
 use super::request::BalanceRequest;

@@ -2,7 +2,7 @@
 
 use garland_core::plan::Layout;
 use garland_core::units::bytes;
-use garland_protocol::BALANCE_SIZES;
+use garland_protocol::measure::BALANCE_SIZES;
 
 use crate::args::Balance;
 use garland_terminal::failure::Failure;

@@ -1,7 +1,7 @@
 //! Attributes the use of disks, network and CPUs in a round to its copies.
 
 use garland_analysis::balance::Took;
-use garland_protocol::NodeUse;
+use garland_protocol::measure::NodeUse;
 use garland_protocol::operation::balance::{CopyPair, PairOutcome};
 
 use super::series::Round;

@@ -2,10 +2,10 @@
 
 use garland_analysis::knee;
 use garland_analysis::tuning::{Evidence, Queue, advice};
-use garland_protocol::operation::{DiskEnd, DiskNode};
-use garland_protocol::{
+use garland_protocol::measure::{
     DiskCached, DiskDirection, DiskFigures, DiskJob, DiskMode, DiskPattern, DiskPlace, DiskTimes,
 };
+use garland_protocol::operation::{DiskEnd, DiskNode};
 use serde::Serialize;
 
 use garland_results::head::{NodeEnd, NodeVerdict};

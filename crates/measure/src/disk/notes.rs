@@ -3,7 +3,7 @@
 
 use garland_analysis::conditions::{Purpose, beware};
 use garland_core::units::bytes;
-use garland_protocol::{DiskDirection, DiskMode, DiskPattern, DiskPlace};
+use garland_protocol::measure::{DiskDirection, DiskMode, DiskPattern, DiskPlace};
 
 use crate::disk::measurement::NodeDisk;
 use crate::gather::shared_disks;

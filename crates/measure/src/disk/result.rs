@@ -1,8 +1,8 @@
 //! The result object of `garland disk`: `garland.disk/2`.
 
 use garland_analysis::slow_ones;
+use garland_protocol::measure::{DiskDirection, DiskMode, DiskOrder, DiskPattern};
 use garland_protocol::operation::{DiskCourse, DiskEnd};
-use garland_protocol::{DiskDirection, DiskMode, DiskOrder, DiskPattern};
 use serde::Serialize;
 
 use crate::disk::measurement::{FEW, NodeDisk};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, bytes};
-use garland_protocol::{DiskDirection, DiskMode, DiskPattern, DiskTimes};
+use garland_protocol::measure::{DiskDirection, DiskMode, DiskPattern, DiskTimes};
 
 use crate::disk::measurement::{Measurement, NodeDisk, is_disk};
 use crate::disk::result::DiskResult;

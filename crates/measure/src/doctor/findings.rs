@@ -3,7 +3,7 @@
 use garland_analysis::conditions::{Purpose, beware};
 use garland_core::printable;
 use garland_core::units::bytes;
-use garland_protocol::{Examination, PlaceFacts};
+use garland_protocol::copy::{Examination, PlaceFacts};
 
 /// The memory of an agent at most.
 const AGENT_MEMORY: u64 = 64 << 20;

@@ -5,8 +5,8 @@ use std::fmt;
 
 use garland_core::printable;
 use garland_core::units::bytes;
+use garland_protocol::copy::{Examination, PlaceFacts};
 use garland_protocol::operation::Links;
-use garland_protocol::{Examination, PlaceFacts};
 use serde::Serialize;
 
 use super::findings::warnings;

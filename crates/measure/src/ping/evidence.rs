@@ -2,7 +2,7 @@
 
 use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
-use garland_protocol::{PingPoint, PingSample, PingWait, TargetState};
+use garland_protocol::measure::{PingPoint, PingSample, PingWait, TargetState};
 
 use super::request::PingRequest;
 use garland_terminal::notes;

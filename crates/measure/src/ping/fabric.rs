@@ -3,7 +3,7 @@
 use std::fmt;
 
 use garland_core::units::bytes;
-use garland_protocol::{FabricWay, PingKind, PingTask, PingWait, TargetState};
+use garland_protocol::measure::{FabricWay, PingKind, PingTask, PingWait, TargetState};
 use serde::Serialize;
 
 /// The libfabric provider of a pair, and what it supports.

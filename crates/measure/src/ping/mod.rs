@@ -13,8 +13,8 @@ use std::time::Duration;
 use garland_control::{Session, bring_helper, meet};
 use garland_core::cluster::Node;
 use garland_lab::Lab;
+use garland_protocol::measure::{PingTransport, Task};
 use garland_protocol::operation::{Pair, PairEnd};
-use garland_protocol::{PingTransport, Task};
 use garland_topology::bounds;
 
 use crate::args::Ping;

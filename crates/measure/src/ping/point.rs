@@ -1,6 +1,6 @@
 //! A measured point of `garland ping`.
 
-use garland_protocol::{PingKind, PingSample, Summary};
+use garland_protocol::measure::{PingKind, PingSample, Summary};
 use serde::Serialize;
 
 /// The fraction of the requested depth that the average number of operations in flight must reach.
@@ -63,7 +63,7 @@ impl PointResult {
     }
 
     /// Creates the result of `point` from its sample `took`.
-    pub fn new(point: &garland_protocol::PingPoint, took: &PingSample) -> Self {
+    pub fn new(point: &garland_protocol::measure::PingPoint, took: &PingSample) -> Self {
         let ways = ways(point.kind, point.depth);
         // With a rate, the time between operations is not their duration.
         let each_ns = match point.rate {
@@ -118,8 +118,14 @@ mod tests {
 
     fn point(depth: u32, rate: Option<u32>, timed_together: u32, mean: u64) -> PointResult {
         let kind = PingKind::Put;
-        let request =
-            garland_protocol::PingPoint { kind, size: 8, depth, rate, count: None, time_ms: 1 };
+        let request = garland_protocol::measure::PingPoint {
+            kind,
+            size: 8,
+            depth,
+            rate,
+            count: None,
+            time_ms: 1,
+        };
         let took = PingSample {
             point: 0,
             count: 1000,

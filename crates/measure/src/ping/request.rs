@@ -1,7 +1,7 @@
 //! The request of `garland ping`.
 
 use garland_core::units::bytes;
-use garland_protocol::{
+use garland_protocol::measure::{
     PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PingKind, PingPoint, PingTask, PingTransport,
     PingWait, TargetState, check_provider,
 };

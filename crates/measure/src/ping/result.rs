@@ -1,7 +1,7 @@
 //! The result object of `garland ping`: `garland.ping/2`.
 
 use garland_analysis::conditions::{Conditions, value};
-use garland_protocol::{Finding, PingTransport, PingWait, TargetState};
+use garland_protocol::measure::{Finding, PingTransport, PingWait, TargetState};
 use serde::Serialize;
 
 use super::evidence;
@@ -56,7 +56,7 @@ pub struct PairResult {
     pub to_conditions: Conditions,
     pub warnings: Vec<String>,
     #[serde(skip)]
-    requested: Vec<garland_protocol::PingPoint>,
+    requested: Vec<garland_protocol::measure::PingPoint>,
 }
 
 impl PairResult {

@@ -1,7 +1,7 @@
 //! The parameters of a sweep: LogGP, the knee, and the bottleneck there.
 
 use garland_analysis::{Knee, LoadPoint, LogGp, Network, find_knee, jumps, loggp};
-use garland_protocol::PingKind;
+use garland_protocol::measure::PingKind;
 use garland_topology::bounds::on_the_wire;
 use serde::Serialize;
 

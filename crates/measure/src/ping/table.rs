@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_protocol::{PingKind, PingTransport, PingWait, TargetState};
+use garland_protocol::measure::{PingKind, PingTransport, PingWait, TargetState};
 
 use super::point::{PointResult, function, ways};
 use super::request::PingRequest;

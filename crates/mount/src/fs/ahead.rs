@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fuser::ReplyData;
-use garland_protocol::PIECE;
+use garland_protocol::files::PIECE;
 use garland_sys::clock;
 use garland_sys::sync::Mutex;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
-use garland_protocol::{Attr, FileKind, Stamp, TimeSet};
+use garland_protocol::files::{Attr, FileKind, Stamp, TimeSet};
 
 /// The time for which the kernel caches names and attributes.
 pub const BELIEVED: Duration = Duration::from_secs(1);

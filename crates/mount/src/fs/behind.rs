@@ -8,7 +8,8 @@
 
 use std::collections::VecDeque;
 
-use garland_protocol::{Changes, FRAME_HEAD, PIECE};
+use garland_protocol::files::{Changes, PIECE};
+use garland_protocol::wire::FRAME_HEAD;
 
 use crate::peer::room;
 

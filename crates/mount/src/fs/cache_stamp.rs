@@ -1,6 +1,6 @@
 //! The state of a file by which cached bytes are recognized as valid.
 
-use garland_protocol::{Attr, Stamp};
+use garland_protocol::files::{Attr, Stamp};
 
 /// The times and the length that a file had when bytes of it were cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use fuser::{
     ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
-use garland_protocol::{Changes, Hole, NewKind, PIECE};
+use garland_protocol::files::{Changes, Hole, NewKind, PIECE};
 use rustix::fs::FileType;
 
 use super::Mount;

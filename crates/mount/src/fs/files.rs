@@ -7,7 +7,7 @@ use fuser::{
     FileHandle, FopenFlags, Generation, OpenAccMode, OpenFlags, ReplyCreate, ReplyEmpty,
     ReplyLseek, ReplyOpen,
 };
-use garland_protocol::{self, Answer, Ask, Attr, Hole};
+use garland_protocol::files::{Answer, Ask, Attr, Hole};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -40,7 +40,7 @@ impl Mount {
 
     fn open_sent(self: &Arc<Self>, inode: Arc<Inode>, flags: OpenFlags, reply: ReplyOpen) {
         // To truncate it, the kernel makes a separate call.
-        let how = garland_protocol::OpenFlags { truncate: false, ..translate(flags, None) };
+        let how = garland_protocol::files::OpenFlags { truncate: false, ..translate(flags, None) };
         let Some(path) = inode.path() else { return reply.error(errno(Errno::STALE)) };
         let mount = Arc::clone(self);
         let peer = Arc::clone(self.peer(&inode));
@@ -90,7 +90,7 @@ impl Mount {
         &self,
         inode: &Arc<Inode>,
         opened: &Opened,
-        how: garland_protocol::OpenFlags,
+        how: garland_protocol::files::OpenFlags,
     ) -> (u64, FopenFlags) {
         let Opened { epoch, handle, attr, fresh } = *opened;
         let file = OpenFile::new(Arc::clone(inode), epoch, handle, how.append);
@@ -208,14 +208,14 @@ fn opened(outcome: Result<Reply, Errno>) -> Result<Opened, Errno> {
     }
 }
 
-fn translate(flags: OpenFlags, create: Option<u16>) -> garland_protocol::OpenFlags {
+fn translate(flags: OpenFlags, create: Option<u16>) -> garland_protocol::files::OpenFlags {
     let bits = OFlags::from_bits_retain(flags.0.cast_unsigned());
     let (read, write) = match flags.acc_mode() {
         OpenAccMode::O_RDONLY => (true, false),
         OpenAccMode::O_WRONLY => (false, true),
         OpenAccMode::O_RDWR => (true, true),
     };
-    garland_protocol::OpenFlags {
+    garland_protocol::files::OpenFlags {
         read,
         write,
         append: bits.contains(OFlags::APPEND),

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use fuser::{ReplyDirectory, ReplyDirectoryPlus};
-use garland_protocol::{Answer, Entry};
+use garland_protocol::files::{Answer, Entry};
 use garland_sys::clock;
 use garland_sys::sync::{Mutex, MutexGuard};
 use rustix::io::Errno;

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use garland_protocol::{Attr, Changes, FRAME_HEAD, TimeSet};
+use garland_protocol::files::{Attr, Changes, TimeSet};
+use garland_protocol::wire::FRAME_HEAD;
 use garland_sys::clock;
 
 use super::attr::BELIEVED;

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use garland_protocol::{Attr, FileKind, Stamp};
+use garland_protocol::files::{Attr, FileKind, Stamp};
 use garland_sys::sync::{Mutex, MutexGuard};
 use rustix::io::Errno;
 

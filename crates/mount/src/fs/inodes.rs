@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use garland_protocol::{Attr, FileKind};
+use garland_protocol::files::{Attr, FileKind};
 use garland_sys::sync::{Mutex, MutexGuard};
 
 use super::inode::{Inode, Key, OF_FILES};

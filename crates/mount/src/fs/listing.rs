@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use fuser::{FileHandle, FileType, FopenFlags, Generation, INodeNo, ReplyDirectoryPlus, ReplyOpen};
-use garland_protocol::{Ask, Entry};
+use garland_protocol::files::{Ask, Entry};
 use garland_sys::sync::MutexGuard;
 use rustix::io::Errno;
 

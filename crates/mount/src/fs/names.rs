@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fuser::{FileType, Generation, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyStatfs};
-use garland_protocol::{Answer, Ask, Attr, Changes, FileRef, NewKind};
+use garland_protocol::files::{Answer, Ask, Attr, Changes, FileRef, NewKind};
 use rustix::io::Errno;
 
 use super::Mount;

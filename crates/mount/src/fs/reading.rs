@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use fuser::ReplyData;
 use garland_core::trace::Stage;
-use garland_protocol::{Answer, Ask, FileRef, PIECE};
+use garland_protocol::files::{Answer, Ask, FileRef, PIECE};
 use garland_sys::clock;
 use rustix::io::Errno;
 

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use fuser::{ReplyEmpty, ReplyWrite};
 use garland_core::trace::Stage;
-use garland_protocol::{Answer, Ask, FRAME_HEAD};
+use garland_protocol::files::{Answer, Ask};
+use garland_protocol::wire::FRAME_HEAD;
 use garland_sys::clock;
 use rustix::io::Errno;
 

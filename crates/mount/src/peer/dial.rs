@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use garland_control::Agent;
-use garland_protocol::{
-    CopyId, FILES_LINKS, FilesOrder, FromAgent, Line, Purpose, Secret, ToAgent,
-};
+use garland_protocol::copy::CopyId;
+use garland_protocol::files::{FILES_LINKS, FilesOrder};
+use garland_protocol::wire::{Line, Purpose, Secret};
+use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::tcp::{self, PREFERRED};

@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
 
-use garland_protocol::{
-    FRAME_HEAD, FRAME_MAX, FileReply, FileRequest, Line, length_behind, open_file_frame,
-    seal_file_frame,
+use garland_protocol::files::{
+    FRAME_MAX, FileReply, FileRequest, open_file_frame, seal_file_frame,
 };
+use garland_protocol::wire::{FRAME_HEAD, Line, length_behind};
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use garland_sys::tcp;

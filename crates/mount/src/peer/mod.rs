@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::trace::Stage;
-use garland_protocol::Ask;
+use garland_protocol::files::Ask;
 use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::{clock, threads};
 use rustix::io::Errno;

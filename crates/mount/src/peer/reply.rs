@@ -1,6 +1,7 @@
 //! Replies of nodes, and buffers for requests.
 
-use garland_protocol::{Answer, FRAME_HEAD};
+use garland_protocol::files::Answer;
+use garland_protocol::wire::FRAME_HEAD;
 use rustix::io::Errno;
 
 /// The function that is called with the result of a request. It runs on the thread that receives

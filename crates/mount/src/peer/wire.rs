@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::trace::Stage;
-use garland_protocol::{Ask, BULK_LINK, FRAME_HEAD, FileReply, FileRequest, SMALL_MAX};
+use garland_protocol::files::{Ask, BULK_LINK, FileReply, FileRequest, SMALL_MAX};
+use garland_protocol::wire::FRAME_HEAD;
 use garland_sys::sync::{Mutex, MutexGuard};
 use garland_sys::{clock, threads};
 use rustix::io::Errno;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use garland_core::plan::Layout;
 use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unread};
-use garland_protocol::{NAMED_MODE, NameManifest, NamedFile};
+use garland_protocol::names::{NAMED_MODE, NameManifest, NamedFile};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, random, threads};

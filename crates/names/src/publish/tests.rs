@@ -1,6 +1,7 @@
 use garland_core::plan::Layout;
+use garland_protocol::names::NamedFile;
 use garland_protocol::operation::NamesAnswer;
-use garland_protocol::{NamedFile, Secret};
+use garland_protocol::wire::Secret;
 
 use super::*;
 

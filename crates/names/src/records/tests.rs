@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use garland_agent::NameStore;
-use garland_protocol::{HolderKind, NameHolder, NamedContent, RecordKey, Secret, content_digest};
+use garland_protocol::copy::content_digest;
+use garland_protocol::names::{HolderKind, NameHolder, NamedContent, RecordKey};
+use garland_protocol::wire::Secret;
 
 use super::*;
 

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::line::{ChannelError, FRAME_HEAD, Line, Opener, TAG};
+use crate::wire::{ChannelError, FRAME_HEAD, Line, Opener, TAG};
 
 /// The maximum length of a payload in bytes: the unit of reads and writes.
 pub const PIECE: u32 = 1 << 20;
@@ -62,7 +62,7 @@ mod tests {
 
     use super::super::{Ask, FileRef, FileRequest};
     use super::*;
-    use crate::line::length_behind;
+    use crate::wire::length_behind;
 
     fn lines(sealed: bool, binding: &[u8]) -> [(Line, Line); 2] {
         let line = |key| {

@@ -16,8 +16,8 @@ pub use frame::{FRAME_MAX, PIECE, Parts, open_file_frame, seal_file_frame};
 
 use serde::{Deserialize, Serialize};
 
-use super::copy_id::CopyId;
-use super::keys::Secret;
+use crate::copy::CopyId;
+use crate::wire::Secret;
 
 /// An order of a mount to an agent: accept connections for files from the peer that has this
 /// secret, until the control channel ends. The secret was generated for this order.

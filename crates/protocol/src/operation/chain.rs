@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use super::query::Query;
-use crate::{CopyId, FromAgent, NodeAddress, Secret, ToAgent};
+use crate::copy::{CopyId, NodeAddress};
+use crate::wire::Secret;
+use crate::{FromAgent, ToAgent};
 
 /// Timeout for agents to open their links, or to report the number of their links.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -3,10 +3,10 @@
 use super::interface::{AgentEvent, Operation, Orders};
 use super::shared_reads::{Parts, SharedDigests};
 use super::unchanged::{NodeChanges, Unchanged};
-use crate::{
-    Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, FromAgent, SharedPart, ToAgent,
-    root_digest,
+use crate::copy::{
+    Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart, root_digest,
 };
+use crate::{FromAgent, ToAgent};
 use garland_core::plan::LaneBlocks;
 use garland_core::tree::RecordSet;
 

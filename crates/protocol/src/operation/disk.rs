@@ -1,7 +1,8 @@
 //! Disk tests, on all nodes at the same time or one by one.
 
 use super::interface::{AgentEvent, Operation, Orders};
-use crate::{DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPlace, FromAgent, ToAgent};
+use crate::measure::{DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPlace};
+use crate::{FromAgent, ToAgent};
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;

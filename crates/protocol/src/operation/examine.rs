@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::query::Query;
-use crate::{Examination, FromAgent, ToAgent};
+use crate::copy::Examination;
+use crate::{FromAgent, ToAgent};
 
 /// Timeout for an examination: a disk may have to spin up.
 const PATIENCE: Duration = Duration::from_secs(30);

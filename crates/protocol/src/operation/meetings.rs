@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::interface::{AgentEvent, Operation, Orders};
-use crate::{Complaint, CopyId, Finding, FromAgent, Meeting, NodeAddress, Secret, Task, ToAgent};
+use crate::copy::{CopyId, NodeAddress};
+use crate::measure::{Complaint, Finding, Meeting, Task};
+use crate::wire::Secret;
+use crate::{FromAgent, ToAgent};
 
 /// After the complaint of one agent, the head waits this long, in nanoseconds, before it ends the
 /// meeting. The cause may be the loss of the other agent, which the head may notice later.

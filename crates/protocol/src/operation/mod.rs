@@ -1,5 +1,5 @@
 //! Operations: the state machines by which the head gives orders to agents and collects what they
-//! answer. A copy has its own machine, [`Head`](crate::Head).
+//! answer. A copy has its own machine, [`Head`](crate::copy::Head).
 
 pub mod balance;
 mod chain;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use garland_core::printable;
 
 use super::query::Query;
+use crate::names::RecordKey;
 use crate::names::{
     MANIFEST_PIECE_MAX, NAME_MANIFEST_MAX, NAMES_MAX, NAMES_MEMORY_MAX, NameEntry, NameRecord,
     NamesEvent, NamesOrder,
 };
-use crate::record_key::RecordKey;
-use crate::{FromAgent, ShownKey, ToAgent};
+use crate::wire::ShownKey;
+use crate::{FromAgent, ToAgent};
 
 /// How long an agent may take to answer an order about names: a disk may have to spin up. It may take
 /// any time to read files that are published, but not be silent for longer while it reads.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::query::Query;
-use crate::{FromAgent, StatReply, StatRequest, ToAgent};
+use crate::copy::{StatReply, StatRequest};
+use crate::{FromAgent, ToAgent};
 
 /// Timeout for the lookup of a file: a disk may have to spin up. Trees have no timeout.
 const PATIENCE: Duration = Duration::from_secs(30);

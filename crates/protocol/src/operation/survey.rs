@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::query::Query;
-use crate::{FromAgent, SurveyAnswer, SurveyOrder, ToAgent};
+use crate::measure::{SurveyAnswer, SurveyOrder};
+use crate::{FromAgent, ToAgent};
 
 /// For each agent of a survey, the number of orders that it has not answered yet. Only the last
 /// missing answer counts: earlier ones belong to orders for which the survey no longer waits.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::interface::{AgentEvent, Operation, Orders};
-use crate::{FromAgent, NodeView, ToAgent};
+use crate::measure::NodeView;
+use crate::{FromAgent, ToAgent};
 
 /// The index of a node, and its activity, or why the node is lost and no longer asked.
 pub type NodeNews = (usize, Result<Box<NodeView>, String>);

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
-use garland_protocol::{
-    BadFrame, CopyId, DiskCall, FromAgent, Head, HeadEvent as Event, HeadOrder, LinkSide,
-    PendingCall, Policy, Report, Route, SlowNodes, ToAgent, Verdict,
+use garland_protocol::copy::{
+    BadFrame, CopyId, DiskCall, Head, HeadEvent as Event, HeadOrder, LinkSide, PendingCall, Policy,
+    Report, Route, SlowNodes, Verdict,
 };
+use garland_protocol::{FromAgent, ToAgent};
 
 const COPY: CopyId = CopyId([7; 16]);
 const SECOND: u64 = 1_000_000_000;

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use garland_core::plan::{NodeId, Plan, Stripes};
-use garland_protocol::{FromAgent, Head, HeadEvent as Event, HeadOrder, Policy, ToAgent, Verdict};
+use garland_protocol::copy::{Head, HeadEvent as Event, HeadOrder, Policy, Verdict};
+use garland_protocol::{FromAgent, ToAgent};
 
 use crate::{COPY, begun, failures};
 

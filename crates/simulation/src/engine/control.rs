@@ -1,9 +1,8 @@
 //! Control messages, and the control thread of a node.
 
 use garland_core::plan::NodeId;
-use garland_protocol::{
-    FromAgent, HeadEvent, LaneReport, Relay, RelayEvent, Report, Route, ToAgent,
-};
+use garland_protocol::copy::{HeadEvent, LaneReport, Relay, RelayEvent, Report, Route};
+use garland_protocol::{FromAgent, ToAgent};
 
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;

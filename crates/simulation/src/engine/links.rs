@@ -1,7 +1,7 @@
 //! Opens, accepts, refuses, closes and breaks links.
 
 use garland_core::plan::NodeId;
-use garland_protocol::{FRAME_LEN, Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent};
+use garland_protocol::copy::{FRAME_LEN, Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent};
 
 use super::steps::Engine;
 use crate::agenda::Event;

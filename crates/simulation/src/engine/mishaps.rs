@@ -1,7 +1,7 @@
 //! Applies the mishaps of a schedule to a run.
 
 use garland_core::plan::NodeId;
-use garland_protocol::HeadEvent;
+use garland_protocol::copy::HeadEvent;
 
 use super::steps::{Engine, address};
 use crate::agenda::Event;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use garland_core::plan::{LaneBlocks, Layout, NodeId, Plan};
-use garland_protocol::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
+use garland_protocol::copy::{CopyId, Head, HeadEvent, HeadOrder, Policy, Sink, SlowNodes};
 use garland_sys::clock;
 use garland_sys::world::Random;
 

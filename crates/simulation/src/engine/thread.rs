@@ -1,6 +1,7 @@
 //! The thread of a lane on a node: feeds the relay machine and executes its orders.
 
-use garland_protocol::{FromAgent, HeadEvent, Kind, LinkSide, RelayEvent, RelayOrder};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{HeadEvent, Kind, LinkSide, RelayEvent, RelayOrder};
 
 use super::steps::{COPY, Engine};
 use crate::link::{LinkId, NEVER};

@@ -1,6 +1,7 @@
 //! Moves blocks: receives, forwards, sends and writes them.
 
-use garland_protocol::{FRAME_LEN, FromAgent, Kind, Landing, LinkSide, RelayEvent, Store, TAG_LEN};
+use garland_protocol::FromAgent;
+use garland_protocol::copy::{FRAME_LEN, Kind, Landing, LinkSide, RelayEvent, Store, TAG_LEN};
 
 use super::steps::{COPY, Engine};
 use crate::agenda::Event;

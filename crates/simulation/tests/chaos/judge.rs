@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use garland_protocol::Verdict;
+use garland_protocol::copy::Verdict;
 use garland_simulation::{Mishap, NodeRun, Run, Schedule, What, simulate};
 
 use crate::case::Case;

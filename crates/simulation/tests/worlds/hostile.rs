@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use garland_core::tree::{Meta, Record};
-use garland_protocol::Verdict;
+use garland_protocol::copy::Verdict;
 use garland_simulation::Seeds;
 use garland_sys::world::Random;
 

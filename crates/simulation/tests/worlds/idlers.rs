@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use garland_control::{Agent, Stager, run_farm};
 use garland_core::farm::{Command, Engine, Job, Text};
-use garland_protocol::dispatch::{FarmWork, Rules, Tries};
-use garland_protocol::placement::Pull;
-use garland_protocol::{
-    FarmEvent, FarmOrder, FarmTask, FromAgent, KeyPair, Message, NodeFacts, PublicKey, Purpose,
-    ToAgent,
-};
+use garland_protocol::farm::dispatch::{FarmWork, Rules, Tries};
+use garland_protocol::farm::placement::Pull;
+use garland_protocol::farm::{FarmEvent, FarmOrder, FarmTask, NodeFacts};
+use garland_protocol::wire::{KeyPair, PublicKey, Purpose};
+use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::channel::{Sender, channel};
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;

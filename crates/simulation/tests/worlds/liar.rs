@@ -10,10 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use garland_protocol::{
-    Begin, Channel, CopyId, Delivered, Delivery, FRAME_LEN, Frame, KeyPair, Keys, Kind, LinkSecret,
-    Message, Purpose, Secret, SessionOrder, TAG_LEN, ToAgent, link_id,
+use garland_protocol::copy::{
+    Begin, CopyId, FRAME_LEN, Frame, Keys, Kind, LinkSecret, TAG_LEN, link_id,
 };
+use garland_protocol::wire::{
+    Channel, Delivered, Delivery, KeyPair, Purpose, Secret, SessionOrder,
+};
+use garland_protocol::{Message, ToAgent};
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;

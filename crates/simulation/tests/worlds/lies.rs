@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use garland_protocol::Verdict;
+use garland_protocol::copy::Verdict;
 use garland_simulation::Seeds;
 use garland_sys::world::Random;
 

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_core::plan::{FoundStripe, StripeSet};
-use garland_protocol::Verdict;
+use garland_protocol::copy::Verdict;
 use garland_simulation::Seeds;
 use garland_sys::storage::Operation;
 use garland_sys::world::{Random, Survival};

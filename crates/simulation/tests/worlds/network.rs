@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use garland_core::plan::NodeId;
-use garland_protocol::{Fault, Injection, Verdict};
+use garland_protocol::copy::{Fault, Injection, Verdict};
 use garland_simulation::Seeds;
 use garland_sys::world::Random;
 

@@ -17,10 +17,12 @@ use garland_core::plan::{Layout, Manifest, NodeId, Plan, StripeServer, Stripes};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
 use garland_dataplane::{ScanOptions, Source, TreeSource};
-use garland_protocol::{
-    Destination, FarmAccess, Injection, KeptStatus, KeyPair, NodeState, Origin, Policy, ReadBack,
-    TreeDestination, TreeLimits,
+use garland_protocol::copy::{
+    Destination, Injection, KeptStatus, NodeState, Origin, Policy, ReadBack, TreeDestination,
+    TreeLimits,
 };
+use garland_protocol::farm::FarmAccess;
+use garland_protocol::wire::KeyPair;
 use garland_sys::channel::channel;
 use garland_sys::clock;
 use garland_sys::confine::Root;

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use garland_control::{Agent, Stager, StagerSession};
 use garland_core::farm::Text;
-use garland_protocol::dispatch::{Batch, Direction, Transfer, TransferFailure};
-use garland_protocol::{KeyPair, OutputFile};
+use garland_protocol::farm::OutputFile;
+use garland_protocol::farm::dispatch::{Batch, Direction, Transfer, TransferFailure};
+use garland_protocol::wire::KeyPair;
 use garland_sys::channel::channel;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads::sleep;

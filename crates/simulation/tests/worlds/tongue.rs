@@ -1,9 +1,10 @@
 //! What a liar says to the head in place of its agent.
 
-use garland_protocol::{
-    Absence, Absent, Begin, CopyId, DiskCall, FromAgent, HopReport, LaneReport, LinkSide, Message,
-    PendingCall, Report, Route, ToAgent,
+use garland_protocol::copy::{
+    Absence, Absent, Begin, CopyId, DiskCall, HopReport, LaneReport, LinkSide, PendingCall, Report,
+    Route,
 };
+use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::world::Random;
 
 use crate::liar::Lie;

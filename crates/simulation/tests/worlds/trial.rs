@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 use std::time::Duration;
 
-use garland_protocol::Verdict;
+use garland_protocol::copy::Verdict;
 
 use crate::fate::{self, Blow, Fate};
 use crate::room::{Case, Ended, Event};

@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use garland_protocol::KeyPair;
+use garland_protocol::wire::KeyPair;
 use garland_sys::lock::{self, Lock};
 use garland_sys::{clock, private_file, process_table, threads};
 use garland_terminal::failure::{Failure, OrFailure};

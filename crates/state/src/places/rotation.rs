@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use garland_protocol::KeyPair;
+use garland_protocol::wire::KeyPair;
 use garland_sys::private_file;
 use garland_terminal::failure::{Failure, OrFailure};
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use garland_protocol::{PROTOCOL, exchanges_of_thread};
+use garland_protocol::wire::{PROTOCOL, exchanges_of_thread};
 use garland_sys::socket::pair;
 
 use super::*;

@@ -2,7 +2,7 @@ use std::fs;
 use std::sync::Arc;
 
 use garland_core::farm::Command;
-use garland_protocol::FarmEvent;
+use garland_protocol::farm::FarmEvent;
 use garland_sys::channel::{Receiver, channel};
 
 use super::*;

@@ -3,7 +3,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use garland_core::farm::Text;
-use garland_protocol::{Changes, FarmAccess};
+use garland_protocol::farm::FarmAccess;
+use garland_protocol::files::Changes;
 
 use super::*;
 

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use garland_core::plan::Layout;
-use garland_protocol::{
-    Ask, Changes, FileRef, Hole, NameManifest, NameRecord, NamedFile, NewKind, OpenFlags, Role,
-    Secret, content_digest,
-};
+use garland_protocol::Role;
+use garland_protocol::copy::content_digest;
+use garland_protocol::files::{Ask, Changes, FileRef, Hole, NewKind, OpenFlags};
+use garland_protocol::names::{NameManifest, NameRecord, NamedFile};
+use garland_protocol::wire::Secret;
 use garland_sys::confine::Root;
 use garland_sys::threads::Slots;
 use rustix::fs::{CWD, FileType, Mode, mknodat};

@@ -1,4 +1,4 @@
-use garland_protocol::HolderKind;
+use garland_protocol::names::HolderKind;
 
 use super::*;
 

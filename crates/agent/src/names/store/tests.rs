@@ -1,4 +1,5 @@
-use garland_protocol::{NameRecord, NamedContent, RecordKey, Secret};
+use garland_protocol::names::{NameRecord, NamedContent, RecordKey};
+use garland_protocol::wire::Secret;
 use garland_sys::clock;
 
 use super::*;
@@ -137,7 +138,7 @@ fn holders_that_the_head_has_no_room_for_are_left_out_of_the_list() {
     let mut long = entry("n", 9, Some(b"m"));
     let holder = |at| NameHolder {
         node: format!("n{at}"),
-        kind: garland_protocol::HolderKind::Node,
+        kind: garland_protocol::names::HolderKind::Node,
         path: vec![b'x'; 600],
     };
     (0..64).for_each(|at| long.add(holder(at), |_| true));
@@ -189,7 +190,7 @@ fn changes_at_the_same_time_lose_no_newer_record() {
                 for round in 0..200 {
                     let holder = NameHolder {
                         node: format!("n{node}"),
-                        kind: garland_protocol::HolderKind::Node,
+                        kind: garland_protocol::names::HolderKind::Node,
                         path: format!("{round}").into_bytes(),
                     };
                     store.hold("a", root, holder, |_| true).unwrap();

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use garland_protocol::{PingKind, PingTask};
+use garland_protocol::measure::{PingKind, PingTask};
 use garland_sys::segment::Segment;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, dumpable, random};

@@ -15,7 +15,7 @@ mod wire;
 
 use garland_sys::socket::TcpStream;
 
-use garland_protocol::{Finding, PingTask, PingTransport, TargetState};
+use garland_protocol::measure::{Finding, PingTask, PingTransport, TargetState};
 
 use crate::conditions;
 use crate::error::cannot;
@@ -38,7 +38,7 @@ pub fn take_part(
     meeting.found(Finding::Conditions(conditions::of(stream)));
     let watch = conditions::Watch::begin();
     let polls = match initiates {
-        true => task.wait == garland_protocol::PingWait::Poll,
+        true => task.wait == garland_protocol::measure::PingWait::Poll,
         false => task.target == TargetState::Idle,
     };
     let mut transport: Box<dyn ProbeTransport> = match task.means {

@@ -3,7 +3,7 @@
 use garland_sys::socket::TcpStream;
 
 use garland_core::histogram::Histogram;
-use garland_protocol::{PingPoint, PingSample};
+use garland_protocol::measure::{PingPoint, PingSample};
 use garland_sys::clock;
 
 use super::round::{self, Order};

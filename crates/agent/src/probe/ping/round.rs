@@ -4,7 +4,7 @@
 
 use std::io::{self, Read, Write};
 
-use garland_protocol::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
+use garland_protocol::measure::{PING_DEPTH_MAX, PING_SIZE_MAX, PingKind};
 use garland_sys::socket::TcpStream;
 
 use crate::probe::error::ProbeError;

@@ -1,7 +1,7 @@
 //! The measurements of a point.
 
 use garland_core::histogram::Histogram;
-use garland_protocol::Summary;
+use garland_protocol::measure::Summary;
 
 /// The minimum number of samples for a reliable median.
 const FEWEST: u64 = 1000;

@@ -1,6 +1,6 @@
 //! Decides when enough of a stream was received to know its rate.
 
-use garland_protocol::{RxStats, StreamTask};
+use garland_protocol::measure::{RxStats, StreamTask};
 
 /// Interval between samples in nanoseconds.
 const TICK_NS: u64 = 5_000_000;

@@ -1,7 +1,8 @@
 //! The screen on terminals of all sizes.
 
-use garland_protocol::{
-    Account, CopyId, CopyView, JobView, KernelCounts, LaneView, NicCounts, NodeView, Waits,
+use garland_protocol::copy::CopyId;
+use garland_protocol::measure::{
+    Account, CopyView, JobView, KernelCounts, LaneView, NicCounts, NodeView, Waits,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use garland_protocol::{Checksum, Summing};
+use garland_protocol::copy::{Checksum, Summing};
 use garland_testkit::{Garland, Scratch};
 
 use crate::copy::{assert_copied, garland, locals, names_in, source, verdict};

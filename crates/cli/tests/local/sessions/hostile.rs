@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use garland_protocol::{
-    Ask, Changes, FileRef, KeyPair, Message, NewKind, OpenFlags, PublicKey, ReadyLine,
-};
+use garland_protocol::Message;
+use garland_protocol::files::{Ask, Changes, FileRef, NewKind, OpenFlags};
+use garland_protocol::wire::{KeyPair, PublicKey, ReadyLine};
 use garland_sys::clock;
 use garland_testkit::{
     Chance, Garland, HostileFiles, HostileNode, Scratch, env_number, random_file,

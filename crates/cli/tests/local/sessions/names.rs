@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use garland_protocol::{HolderKind, NameEntry, NameHolder, NameRecord, Secret, content_digest};
+use garland_protocol::copy::content_digest;
+use garland_protocol::names::{HolderKind, NameEntry, NameHolder, NameRecord};
+use garland_protocol::wire::Secret;
 use garland_sys::clock;
 use garland_testkit::{
     Garland, HangingDisk, HangsIn, Manner, RunOutput, Scratch, Site, random_bytes, until,

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-use garland_protocol::PROTOCOL;
+use garland_protocol::wire::PROTOCOL;
 use garland_testkit::{
     Garland, Process, Scratch, assert_copied, await_some, locals, random_file, until,
 };

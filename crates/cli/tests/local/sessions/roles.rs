@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use garland_core::farm::Text;
 use garland_core::plan::Layout;
-use garland_protocol::{
-    Ask, BalanceOrder, CHALLENGE_LEN, Changes, ClusterKey, CompareOrder, CopyId, DiskOnly,
-    DiskOrder, FarmAccess, FarmNode, FarmOrder, FileRef, FilesOrder, FromAgent, HolderKind,
-    KeyPair, Message, NameEntry, NameHolder, NameManifest, NameRecord, NamedFile, NamesEvent,
-    NamesOrder, OpenFlags, OrderKind, PublicKey, ReadyLine, RecordKey, Role, Secret, StatRequest,
-    SurveyOrder, ToAgent, content_digest,
+use garland_protocol::copy::{CompareOrder, CopyId, StatRequest, content_digest};
+use garland_protocol::farm::{FarmAccess, FarmNode, FarmOrder};
+use garland_protocol::files::{Ask, Changes, FileRef, FilesOrder, OpenFlags};
+use garland_protocol::measure::{BalanceOrder, DiskOnly, DiskOrder, SurveyOrder};
+use garland_protocol::names::{
+    ClusterKey, HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamedFile, NamesEvent,
+    NamesOrder, RecordKey,
 };
+use garland_protocol::wire::{CHALLENGE_LEN, KeyPair, PublicKey, ReadyLine, Secret};
+use garland_protocol::{FromAgent, Message, OrderKind, Role, ToAgent};
 use garland_sys::clock;
 use garland_testkit::{
     Garland, HandAgent, Heard, HostileNode, Process, Scratch, random_bytes, until,
@@ -525,11 +528,15 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
         to_tool(OpenFlags { truncate: true, ..read }),
         Ask::Change(FileRef::Path(b"jobs/tool".to_vec()), cut),
         Ask::Open(b"controller.key".to_vec(), read),
-        Ask::Make(b"jobs/link".to_vec(), garland_protocol::NewKind::Link(b"/etc".to_vec()), 0o777),
-        Ask::Make(b"jobs/cluster.toml".to_vec(), garland_protocol::NewKind::File, 0o600),
+        Ask::Make(
+            b"jobs/link".to_vec(),
+            garland_protocol::files::NewKind::Link(b"/etc".to_vec()),
+            0o777,
+        ),
+        Ask::Make(b"jobs/cluster.toml".to_vec(), garland_protocol::files::NewKind::File, 0o600),
         Ask::List(Vec::new()),
         Ask::Rename(b"jobs/in".to_vec(), b"controller.key".to_vec(), 0),
-        Ask::Make(b"jobs/program".to_vec(), garland_protocol::NewKind::File, 0o4755),
+        Ask::Make(b"jobs/program".to_vec(), garland_protocol::files::NewKind::File, 0o4755),
     ] {
         let shown = format!("{ask:?}");
         assert_eq!(files.ask(ask).map(drop), Err(REFUSED), "{shown}");

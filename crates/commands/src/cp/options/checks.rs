@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use garland_copy::spec::{Comparison, CopyChecks};
-use garland_protocol::{Checksum, ReadBack, TimeWindow};
+use garland_protocol::copy::{Checksum, ReadBack, TimeWindow};
 
 use super::headings::SAFETY;
 use super::kind::{FILE, FROM_FILES, FROM_STRIPES, OBJECT, STREAM, TO_NODES, TREE};

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use garland_copy::spec::SlowOptions;
 use garland_core::cluster::parse_dead_after;
 use garland_core::units::Nanos;
-use garland_protocol::SlowNodes;
+use garland_protocol::copy::SlowNodes;
 
 use super::headings::SLOW;
 use super::kind::{BROADCAST, COPY, FROM_STRIPES, STREAM, STRIPES};

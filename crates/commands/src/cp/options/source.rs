@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args as ClapArgs};
 use garland_copy::spec::SourceSpec;
-use garland_protocol::KeptStatus;
+use garland_protocol::copy::KeptStatus;
 use garland_terminal::failure::Failure;
 
 use super::kind::{COPY, FILE, FROM_FILES, FROM_TREES, Kinds, OBJECT, STREAM, TREE};

@@ -4,7 +4,7 @@ use clap::Args as ClapArgs;
 use garland_copy::spec::Tuning;
 use garland_core::units::{Rate, bytes};
 use garland_dataplane::Packing;
-use garland_protocol::{Cut, Encoding};
+use garland_protocol::copy::{Cut, Encoding};
 use garland_terminal::failure::Failure;
 
 use super::headings::{MORE, SAFETY, TUNING};
@@ -13,7 +13,7 @@ use super::rule::{ONLY_TO_NODES, Rule};
 use crate::args::words;
 
 /// The maximum number of buffers of a lane.
-const BUFFERS_MAX: i64 = garland_protocol::BUFFERS_MAX as i64;
+const BUFFERS_MAX: i64 = garland_protocol::copy::BUFFERS_MAX as i64;
 
 /// The values of `--compress`.
 const COMPRESSION: &[(&str, Packing, &str)] = &[

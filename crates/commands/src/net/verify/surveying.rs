@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use garland_control::Survey;
 use garland_core::nic_facts::Heard;
-use garland_protocol::{MtuProbe, SurveyAnswer, SurveyOrder};
+use garland_protocol::measure::{MtuProbe, SurveyAnswer, SurveyOrder};
 use garland_sys::{clock, random};
 use garland_topology::verify::{
     BurstSeen, Cabling, Link, MtuSeen, Observed, Port, RateSeen, WayJudge,

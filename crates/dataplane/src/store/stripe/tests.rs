@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripes};
-use garland_protocol::Destination;
+use garland_protocol::copy::Destination;
 use garland_sys::confine::Root;
 
 use super::*;

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use garland_core::tree::Meta;
-use garland_protocol::KeptStatus;
+use garland_protocol::copy::KeptStatus;
 use garland_sys::{lock, storage};
 use rustix::io::Errno;
 

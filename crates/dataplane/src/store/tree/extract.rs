@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use garland_core::tree::{Meta, Record};
-use garland_protocol::{Absence, KeptStatus};
+use garland_protocol::copy::{Absence, KeptStatus};
 use garland_sys::{clock, process, storage};
 use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;

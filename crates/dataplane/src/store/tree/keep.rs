@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use garland_core::tree::Meta;
-use garland_protocol::KeptStatus;
+use garland_protocol::copy::KeptStatus;
 use garland_sys::process;
 use rustix::fs::{FileType, Stat, fstat};
 

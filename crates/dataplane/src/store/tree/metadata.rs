@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use garland_core::printable;
 use garland_core::tree::Meta;
-use garland_protocol::{KeptStatus, StatusRule};
+use garland_protocol::copy::{KeptStatus, StatusRule};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat};
 use rustix::io::Errno;
 

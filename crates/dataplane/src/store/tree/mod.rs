@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use garland_core::printable;
 use garland_core::trace::Stage;
 use garland_core::tree::{LimitCheck, Parser, Step};
-use garland_protocol::{Absence, TreeDestination, TreeLimits};
+use garland_protocol::copy::{Absence, TreeDestination, TreeLimits};
 use garland_sys::confine::Root;
 use garland_sys::storage;
 use garland_sys::sync::Mutex;

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use garland_core::tree::Meta;
-use garland_protocol::{Checksum, Summing};
+use garland_protocol::copy::{Checksum, Summing};
 use garland_sys::storage;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;

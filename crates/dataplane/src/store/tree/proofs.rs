@@ -6,7 +6,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
-use garland_protocol::{Checksum, Summing};
+use garland_protocol::copy::{Checksum, Summing};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
 use super::directory;

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::tree::{GOOD, Meta, Parser, Record, RecordSet, Step};
-use garland_protocol::{StatusRule, TreeOutline};
+use garland_protocol::copy::{StatusRule, TreeOutline};
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
 use super::exact_names::ExactNames;
@@ -270,7 +270,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, SystemTime};
 
-    use garland_protocol::{KeptStatus, TimeWindow};
+    use garland_protocol::copy::{KeptStatus, TimeWindow};
     use garland_sys::confine::Root;
     use garland_testkit::{HangingDisk, Oddities};
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use garland_core::tree::{GOOD, Meta, Record};
-use garland_protocol::KeptStatus;
+use garland_protocol::copy::KeptStatus;
 use proptest::prelude::*;
 
 use super::*;

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use garland_core::printable;
-use garland_protocol::{ABSENCE_MAX, Absence, AbsenceList, Absent};
+use garland_protocol::copy::{ABSENCE_MAX, Absence, AbsenceList, Absent};
 use garland_sys::error::{reason, reason_in};
 
 use crate::store::unset::THERE;

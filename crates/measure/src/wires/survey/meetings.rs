@@ -2,8 +2,8 @@
 
 use garland_analysis::conditions::Conditions;
 use garland_control::{Session, meet};
+use garland_protocol::measure::{Finding, Summary, TxStats};
 use garland_protocol::operation::{Pair, PairEnd};
-use garland_protocol::{Finding, Summary, TxStats};
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The findings of one pair, in which one node connects to the other.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
-use garland_protocol::Task;
+use garland_protocol::measure::Task;
 use garland_protocol::operation::PairEnd;
 
 pub use self::meetings::{Meetings, PairFindings};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use garland_analysis::pairs::{Component, Expected, MatchUp, Matrix, median, rounds};
-use garland_protocol::{Summary, TxStats};
+use garland_protocol::measure::{Summary, TxStats};
 
 /// Nanoseconds that are added to every round trip before they are compared: smaller differences come from
 /// schedulers and interrupts.

@@ -12,7 +12,7 @@ use garland_analysis::pairs::MatchUp;
 use garland_control::Session;
 use garland_core::cluster::Node;
 use garland_lab::Lab;
-use garland_protocol::PACKETS;
+use garland_protocol::measure::PACKETS;
 use garland_protocol::operation::PairEnd;
 use garland_sys::clock;
 use garland_sys::processors::Processors;

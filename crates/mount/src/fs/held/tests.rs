@@ -1,4 +1,4 @@
-use garland_protocol::FileKind;
+use garland_protocol::files::FileKind;
 
 use super::*;
 

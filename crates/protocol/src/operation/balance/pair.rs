@@ -2,11 +2,13 @@
 
 use super::super::interface::{AgentEvent, Orders};
 use super::job::{CopyPair, RoundJob};
-use crate::{
-    BalanceEvent, BalanceOrder, Begin, CopyId, Destination, DigestKey, DiskCached, End, FeedEvent,
-    FromAgent, Head, HeadEvent, HeadOrder, LinkMaster, NodeAddress, NodeState, Policy, ReadBack,
-    Report, Route, Secret, SlowNodes, ToAgent, TxStats, Verdict,
+use crate::copy::{
+    Begin, CopyId, Destination, DigestKey, End, Head, HeadEvent, HeadOrder, LinkMaster,
+    NodeAddress, NodeState, Policy, ReadBack, Report, Route, SlowNodes, Verdict,
 };
+use crate::measure::{BalanceEvent, BalanceOrder, DiskCached, FeedEvent, TxStats};
+use crate::wire::Secret;
+use crate::{FromAgent, ToAgent};
 use garland_core::plan::{HEAD, NodeId, Plan};
 
 /// The id of the sink in a plan of two nodes.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::super::query::Query;
 use super::job::RoundJob;
-use crate::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, FromAgent, NodeUse, ToAgent};
+use crate::measure::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeUse};
+use crate::{FromAgent, ToAgent};
 
 /// The rate in bytes per second below which a disk is considered to hang.
 const SLOWEST: u64 = 2_000_000;

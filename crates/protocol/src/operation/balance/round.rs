@@ -7,7 +7,7 @@ use super::super::meetings::PairEnd;
 use super::job::RoundJob;
 use super::pair::{CopyKeys, PairOutcome, Running};
 use super::queries::patience;
-use crate::NodeAddress;
+use crate::copy::NodeAddress;
 
 /// Timeout for agents to close their copies, in nanoseconds.
 const CLOSING_NS: u64 = 10_000_000_000;

@@ -1,7 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
-use crate::{StatusRule, TreeOutline};
+use crate::copy::{StatusRule, TreeOutline};
 use garland_core::plan::Layout;
 
 fn compared(answer: Compared) -> AgentEvent {

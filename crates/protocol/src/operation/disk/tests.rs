@@ -1,7 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
-use crate::{DiskDirection, DiskMode, DiskOnly, DiskPattern, DiskTimes};
+use crate::measure::{DiskDirection, DiskMode, DiskOnly, DiskPattern, DiskTimes};
 
 fn course(one_by_one: bool) -> DiskCourse {
     let only = DiskOnly::default();

@@ -1,7 +1,7 @@
 //! Drives the operation with messages and times, without sockets.
 
 use super::*;
-use crate::stream::StreamTask;
+use crate::measure::StreamTask;
 
 const SECOND: u64 = 1_000_000_000;
 

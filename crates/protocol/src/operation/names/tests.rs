@@ -1,7 +1,8 @@
 use super::super::interface::{AgentEvent, Operation, Orders};
 use super::*;
+use crate::Message;
 use crate::names::{HOLDERS_MAX, HolderKind, NameHolder, NamedContent};
-use crate::{Message, Secret};
+use crate::wire::Secret;
 
 static KEY: Secret = Secret([1; 32]);
 

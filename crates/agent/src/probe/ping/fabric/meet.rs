@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use garland_fabric::words::{self, Answer, Open, Opened, Order};
-use garland_protocol::check_provider;
+use garland_protocol::measure::check_provider;
 
 use super::child::{Helper, unexpected};
 use crate::probe::error::ProbeError;

@@ -3,7 +3,7 @@
 //! the provider claims.
 
 use garland_fabric::words::{Answer, Kind, Order, Round};
-use garland_protocol::{PingKind, PingTask};
+use garland_protocol::measure::{PingKind, PingTask};
 
 use super::child::{Helper, unexpected};
 use crate::probe::error::ProbeError;

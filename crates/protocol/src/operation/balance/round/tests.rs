@@ -4,7 +4,10 @@ use garland_core::plan::Layout;
 
 use super::super::CopyPair;
 use super::*;
-use crate::{BalanceEvent, CopyId, FeedEvent, FromAgent, Secret, ToAgent};
+use crate::copy::CopyId;
+use crate::measure::{BalanceEvent, FeedEvent};
+use crate::wire::Secret;
+use crate::{FromAgent, ToAgent};
 
 const COPY: CopyId = CopyId([7; 16]);
 

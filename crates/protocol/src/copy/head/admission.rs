@@ -1,0 +1,137 @@
+//! The admission of a copy to agents whose memory other copies use.
+//!
+//! If an agent is busy, the copy begins again under a new identity, and queues for memory first.
+//! Agents are asked one after another, in the order of their public keys, which is the same for all
+//! heads; each answer is awaited before the next request. A head that waits for an agent has
+//! reserved memory only of agents that come earlier in this order, so heads cannot deadlock.
+//!
+//! An agent may say for ever that it has no memory, or not say anything. A copy that waits for it keeps
+//! what others have granted for a minute at a time only, and one whose agents grant memory and then
+//! have none goes on without them in the end.
+
+use std::collections::BTreeSet;
+
+use crate::wire::PublicKey;
+use garland_core::plan::NodeId;
+
+/// How long a copy that waits for an agent keeps the memory that others have granted, in nanoseconds.
+/// Then it gives that back, and queues again behind those that wait there.
+const GRANTED_MAX_NS: u64 = 60_000_000_000;
+
+/// The maximum number of times that a copy begins again because an agent is busy.
+const BEGUN_AGAIN_MAX: u32 = 3;
+
+/// The agents that are busy, and those that are still to be asked.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    /// Busy agents, in the order of the plan.
+    busy: BTreeSet<NodeId>,
+    /// The agents to ask, the next one last; `None` if the copy does not queue.
+    left: Option<Vec<NodeId>>,
+    /// When the next agent was asked, in monotonic nanoseconds; `None` if it was not yet.
+    asked: Option<u64>,
+    /// Whether agents have granted memory since the copy began to queue.
+    is_granted: bool,
+    /// The number of times that the copy began again because an agent was busy.
+    begun_again: u32,
+    /// When the present wait began, in monotonic nanoseconds; `None` if no agent was busy.
+    since: Option<u64>,
+    /// The beginning and end of the last wait, in monotonic nanoseconds.
+    waited: Option<(u64, u64)>,
+}
+
+/// The next step of a copy that queues for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Request memory of this agent.
+    Ask(NodeId),
+    /// Give back the memory that agents have granted, and queue again.
+    GiveBack,
+    /// All agents have granted memory.
+    Through,
+}
+
+/// What follows from an agent's saying that it is busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consequence {
+    /// The copy has to begin again.
+    BeginAgain,
+    /// Nothing: the copy is about to begin again, or waits for memory.
+    Nothing,
+    /// The copy goes on without the node: it has begun again too often.
+    GoOnWithout,
+}
+
+impl Admission {
+    /// Notes that an agent is busy.
+    pub(super) fn refuse(&mut self, now: u64, id: NodeId) -> Consequence {
+        let is_first = self.since.is_none();
+        if is_first && self.begun_again == BEGUN_AGAIN_MAX {
+            return Consequence::GoOnWithout;
+        }
+        self.busy.insert(id);
+        self.since.get_or_insert(now);
+        if !is_first {
+            return Consequence::Nothing;
+        }
+        self.begun_again += 1;
+        Consequence::BeginAgain
+    }
+
+    /// Queues for memory of these agents.
+    pub(super) fn queue(&mut self, mut agents: Vec<(PublicKey, NodeId)>) {
+        agents.sort_by(|one, two| two.cmp(one));
+        self.left = Some(agents.into_iter().map(|(_, id)| id).collect());
+        self.asked = None;
+        self.is_granted = false;
+    }
+
+    /// Notes that an agent has granted memory.
+    pub(super) fn grant(&mut self, id: NodeId) {
+        self.is_granted |= self.left.is_some();
+        self.settle(id);
+    }
+
+    /// Stops waiting for an agent, which has granted memory or is dead.
+    pub(super) fn settle(&mut self, id: NodeId) {
+        self.busy.remove(&id);
+        if let Some(left) = &mut self.left {
+            self.asked = self.asked.filter(|_| left.last() != Some(&id));
+            left.retain(|&other| other != id);
+        }
+    }
+
+    /// Returns the next step; `None` while an answer is awaited, or if the copy does not queue.
+    pub(super) fn step(&mut self, now: u64) -> Option<Step> {
+        let Some(&id) = self.left.as_ref()?.last() else {
+            let waited = self.since.map(|since| (since, now));
+            *self = Self { waited, begun_again: self.begun_again, ..Self::default() };
+            return Some(Step::Through);
+        };
+        if self.due().is_some_and(|due| now >= due) {
+            // Nothing more until it queues again.
+            self.left = None;
+            return Some(Step::GiveBack);
+        }
+        self.asked.replace(self.asked.unwrap_or(now)).is_none().then_some(Step::Ask(id))
+    }
+
+    /// Returns the time at which the copy gives back what agents have granted; `None` if none of them
+    /// has, or the copy does not queue.
+    pub(super) fn due(&self) -> Option<u64> {
+        let asked = self.asked.filter(|_| self.is_granted && self.left.is_some())?;
+        Some(asked.saturating_add(GRANTED_MAX_NS))
+    }
+
+    /// Returns the beginning and end of the last wait, if there was one.
+    pub(super) fn waited(&self) -> Option<(u64, u64)> {
+        self.waited
+    }
+
+    /// Returns the agents that the copy waits for, in the order of the plan: the busy agents that
+    /// have not granted memory yet, or, if there are none, the agent that was asked last.
+    pub(super) fn waited_for(&self) -> Vec<NodeId> {
+        let left = self.left.iter().filter(|_| self.busy.is_empty());
+        self.busy.iter().chain(left.filter_map(|left| left.last())).copied().collect()
+    }
+}

@@ -1,0 +1,327 @@
+//! The present state of a lane: the tree of its nodes, and the epochs of their links.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::watch::Watch;
+use crate::copy::relay::RESUME_WITHIN_NS;
+use crate::copy::route::LinkSide;
+use garland_core::plan::{self, LaneBlocks, NodeId};
+
+/// A node that feeds this many others does not become the feeder of a leaving node's downstreams.
+const FED_MAX: usize = 16;
+
+/// The time in nanoseconds from the loss of a link to the next attempt. By then a dead node is
+/// known to be dead.
+const RETRY_NS: u64 = 300_000_000;
+
+/// The number of attempts after which a link is given up, and one of its ends fails.
+pub(super) const RETRIES: u32 = 3;
+
+/// The longest time in nanoseconds that opening a link takes: connecting, and the answer of its
+/// other end.
+const OPENING_NS: u64 = 4_000_000_000;
+
+/// The time in nanoseconds that a link must hold after an attempt, so that the attempts before it no
+/// longer count.
+const FORGIVE_NS: u64 = 10_000_000_000;
+
+/// The longest time in nanoseconds for which the loss of a link holds up other nodes: until the next
+/// attempt, its opening, and the request of its other end.
+const HELD_UP_BY_LOSS_NS: u64 = RETRY_NS + OPENING_NS + RESUME_WITHIN_NS;
+
+/// How long the losses of a link may hold up other nodes together, in nanoseconds, besides a share of
+/// the time since the first one: one in so many nanoseconds. A link whose network fails for a second
+/// in every minute is far from it; one that is lost again whenever its attempts are forgiven is not.
+const HELD_UP_MAX_NS: u64 = 30_000_000_000;
+const HELD_UP_SHARE: u64 = 4;
+
+// A link whose other end never asks for blocks is given up after the attempts, and not tried for
+// ever.
+const _: () = assert!(FORGIVE_NS > RESUME_WITHIN_NS + OPENING_NS);
+
+/// The present state of a lane.
+#[derive(Debug)]
+pub(super) struct LaneState {
+    /// The lane's blocks.
+    pub(super) blocks: LaneBlocks,
+    /// The planned route.
+    pub(super) route: plan::Route,
+    /// The nodes that are still on the lane, each after its feeder.
+    pub(super) nodes: Vec<NodeId>,
+    /// The feeder of each node; the first node has none.
+    pub(super) feeders: BTreeMap<NodeId, NodeId>,
+    /// Nodes that are fed on the side: the lane does not wait for them.
+    pub(super) side_fed: BTreeSet<NodeId>,
+    /// The epoch of the link to each node.
+    pub(super) epochs: BTreeMap<NodeId, u32>,
+    next_epoch: u32,
+    /// The measurements that find the hop that slows the lane down.
+    pub(super) watch: Watch,
+    /// Broken links, by the node at their far end.
+    pub(super) retries: BTreeMap<NodeId, Retry>,
+    /// When the lane began and ended.
+    pub(super) pace: Pace,
+    /// For each node to which a link failed before: by how many rails the link is now moved from
+    /// the planned rail.
+    pub(super) detours: BTreeMap<NodeId, usize>,
+    /// For each node that could not reach one of its downstreams: that downstream.
+    pub(super) unreached: BTreeMap<NodeId, NodeId>,
+    /// For each node to which a link was given up: the feeder, and why. It was given another one.
+    pub(super) given_up: BTreeMap<NodeId, (NodeId, String)>,
+    /// Whether a node may have lost its feeder.
+    pub(super) may_starve: bool,
+}
+
+impl LaneState {
+    /// Creates the state of a lane as planned.
+    pub(super) fn new(lane: &plan::Lane) -> Self {
+        let far = lane.route.nodes().iter().skip(1);
+        let epochs: BTreeMap<NodeId, u32> = far.copied().zip(1..).collect();
+        Self {
+            blocks: lane.blocks,
+            nodes: lane.route.nodes().to_vec(),
+            feeders: lane.route.hops().map(|(near, far)| (far, near)).collect(),
+            side_fed: BTreeSet::new(),
+            next_epoch: u32::try_from(epochs.len()).unwrap_or(u32::MAX),
+            epochs,
+            watch: Watch::default(),
+            pace: Pace::default(),
+            detours: BTreeMap::new(),
+            retries: BTreeMap::new(),
+            unreached: BTreeMap::new(),
+            given_up: BTreeMap::new(),
+            may_starve: false,
+            route: lane.route.clone(),
+        }
+    }
+
+    /// Returns the nodes that a node feeds.
+    pub(super) fn fed_by(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let nodes = self.nodes.iter().copied();
+        nodes.filter(move |other| self.feeders.get(other) == Some(&node))
+    }
+
+    /// Gives the link to a node a new epoch.
+    pub(super) fn renew(&mut self, far: NodeId) {
+        self.next_epoch += 1;
+        self.epochs.insert(far, self.next_epoch);
+    }
+
+    /// Makes `near` the feeder of a node, in the chain or on the side; `None` leaves the node
+    /// without a feeder.
+    pub(super) fn attach(&mut self, node: NodeId, near: Option<NodeId>, on_side: bool) {
+        match near {
+            Some(near) => self.feeders.insert(node, near),
+            None => self.feeders.remove(&node),
+        };
+        self.may_starve |= near.is_none();
+        if on_side {
+            self.side_fed.insert(node);
+            // Each node comes after its feeder.
+            self.nodes.retain(|&other| other != node);
+            self.nodes.push(node);
+        } else {
+            self.side_fed.remove(&node);
+        }
+        self.renew(node);
+        self.retries.remove(&node);
+    }
+
+    /// Returns the near and far end of the link with `epoch` on the side `side` of the node `by`;
+    /// `None` if the link is no longer part of the lane.
+    pub(super) fn ends(&self, by: NodeId, epoch: u32, side: LinkSide) -> Option<(NodeId, NodeId)> {
+        let of_epoch = |far: &NodeId| self.epochs.get(far) == Some(&epoch);
+        let far = match side {
+            LinkSide::Up => Some(by).filter(of_epoch)?,
+            LinkSide::Down => self.fed_by(by).find(of_epoch)?,
+        };
+        Some((*self.feeders.get(&far)?, far))
+    }
+
+    /// Whether a node gets its blocks, directly or indirectly, from `other`.
+    pub(super) fn is_behind(&self, node: NodeId, other: NodeId) -> bool {
+        let mut feeders =
+            std::iter::successors(Some(node), |node| self.feeders.get(node).copied()).skip(1);
+        feeders.any(|near| near == other)
+    }
+
+    /// Returns the number of nodes that `node` feeds, not counting the node `of`.
+    pub(super) fn load(&self, node: NodeId, of: NodeId) -> usize {
+        self.fed_by(node).filter(|&fed| fed != of).count()
+    }
+
+    /// Returns the new feeder of the node `of` in the chain: `near`, unless it feeds [`FED_MAX`]
+    /// nodes already; then the node of the chain that feeds the fewest.
+    pub(super) fn chain_feeder(&self, of: NodeId, near: NodeId) -> NodeId {
+        if self.load(near, of) < FED_MAX {
+            return near;
+        }
+        let others = self.nodes.iter().filter(|&&node| {
+            node != of && !self.side_fed.contains(&node) && !self.is_behind(node, of)
+        });
+        others.min_by_key(|node| self.load(**node, of)).copied().unwrap_or(near)
+    }
+}
+
+/// The times of a lane's progress, which decide whether the lane moves to another rail.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pace {
+    /// When the first block had arrived at all nodes.
+    began: Option<u64>,
+    /// When all blocks had arrived at all nodes.
+    over: Option<u64>,
+    /// Whether the lane was moved to another rail.
+    pub(super) moved: bool,
+}
+
+impl Pace {
+    /// Notes that `arrived` of `all` blocks have arrived at all nodes.
+    pub(super) fn note(&mut self, now: u64, arrived: u64, all: u64) {
+        if arrived > 0 {
+            self.began.get_or_insert(now);
+        }
+        if arrived == all {
+            self.over.get_or_insert(now);
+        }
+    }
+
+    /// Returns the nanoseconds that the lane took on its own rail; `None` if the lane is not
+    /// finished, or was moved.
+    pub(super) fn span(&self) -> Option<u64> {
+        let span = self.over?.saturating_sub(self.began?).max(1);
+        (!self.moved).then_some(span)
+    }
+
+    /// Returns when the lane began, if it is in progress on its own rail.
+    pub(super) fn running_since(&self) -> Option<u64> {
+        self.began.filter(|_| self.over.is_none() && !self.moved)
+    }
+}
+
+/// How many of a lane's blocks the two ends of a link have, by their last reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct EndCounts {
+    /// The blocks that the feeder has. A source counts those that it has sent.
+    pub(super) near: u64,
+    /// The blocks that the node behind it has.
+    pub(super) far: u64,
+}
+
+impl EndCounts {
+    /// Whether both ends have more blocks than `before`: either may lie. A feeder gets no more while
+    /// the other end holds it up.
+    fn are_both_beyond(self, before: Self) -> bool {
+        self.near > before.near && self.far > before.far
+    }
+}
+
+/// The attempts to reopen a link that broke while both its ends are alive.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Retry {
+    /// When the next attempt is due; `None` during an attempt.
+    pub(super) due: Option<u64>,
+    /// The number of attempts since the link was last healthy.
+    tries: u32,
+    /// When the last attempt was made.
+    tried: u64,
+    /// When the link was lost first since it was last healthy.
+    since: Option<u64>,
+    /// When the link was lost first.
+    first_lost: u64,
+    /// When the link was lost last, and what its ends had then; `None` if blocks have arrived over
+    /// it since.
+    lost: Option<(u64, EndCounts)>,
+    /// How long the losses before that one have held up other nodes, in nanoseconds.
+    held_up_ns: u64,
+    /// Why the link was lost, and the side of the reporting node that the link is on. The reason
+    /// from the feeder is preferred, which usually opens the link.
+    reason: Option<(LinkSide, String)>,
+}
+
+impl Retry {
+    /// Creates the record of a link that is lost for the first time.
+    pub(super) fn new(now: u64) -> Self {
+        Self { first_lost: now, ..Self::default() }
+    }
+
+    /// Notes that the link was lost, while its ends had `counts`.
+    pub(super) fn lose(&mut self, now: u64, side: LinkSide, reason: String, counts: EndCounts) {
+        if now.saturating_sub(self.tried) >= FORGIVE_NS {
+            self.tries = 0;
+            self.since = None;
+        }
+        self.since.get_or_insert(now);
+        let opener_spoke = matches!(self.reason, Some((LinkSide::Down, _)));
+        if side == LinkSide::Down || !opener_spoke {
+            self.reason = Some((side, reason));
+        }
+        // A further report of the same loss does not put the attempt off: an end might repeat it
+        // for ever.
+        if self.due.is_none() {
+            self.due = Some(now + RETRY_NS);
+            self.charge(now);
+            self.lost = Some((now, counts));
+        }
+    }
+
+    /// Notes what the ends of the link have now. If both got more since the link was lost, it works
+    /// again.
+    pub(super) fn compare(&mut self, now: u64, counts: EndCounts) {
+        let works = self.lost.is_some_and(|(_, before)| counts.are_both_beyond(before));
+        if works && self.due.is_none() {
+            self.charge(now);
+        }
+    }
+
+    /// Adds the time for which the last loss has held up other nodes.
+    fn charge(&mut self, now: u64) {
+        if let Some((lost, _)) = self.lost.take() {
+            self.held_up_ns += now.saturating_sub(lost).min(HELD_UP_BY_LOSS_NS);
+        }
+    }
+
+    /// Notes that the link is being reopened. `counts` tells whether that should succeed.
+    pub(super) fn try_again(&mut self, now: u64, counts: bool) {
+        (self.due, self.tried) = (None, now);
+        self.tries += u32::from(counts);
+    }
+
+    /// Whether attempts may still fail without being counted: the link was healthy less than
+    /// `limit_ns` ago.
+    pub(super) fn may_be_excused(&self, now: u64, limit_ns: u64) -> bool {
+        let since = self.since.is_none_or(|since| now.saturating_sub(since) < limit_ns);
+        // An end can make itself an excuse whenever the attempts were forgiven.
+        since && !self.holds_up_for_long(now, limit_ns)
+    }
+
+    /// Whether no other attempt is to be made: the maximum number was made, or the losses have held
+    /// up other nodes for too long.
+    pub(super) fn is_exhausted(&self, now: u64) -> bool {
+        self.tries >= RETRIES || self.holds_up_for_long(now, 0)
+    }
+
+    /// Whether the losses have held up other nodes for longer than they may, and `spare_ns` more.
+    fn holds_up_for_long(&self, now: u64, spare_ns: u64) -> bool {
+        let share = now.saturating_sub(self.first_lost) / HELD_UP_SHARE;
+        self.held_up_ns > HELD_UP_MAX_NS.saturating_add(share).saturating_add(spare_ns)
+    }
+
+    /// Returns how often the link was tried again, for messages: the attempts that count, or for how
+    /// long its losses have held up others.
+    pub(super) fn effort(&self) -> String {
+        match self.tries >= RETRIES {
+            true => format!("after {RETRIES} tries"),
+            false => {
+                let seconds = self.held_up_ns / 1_000_000_000;
+                format!("after its losses had held up others for {seconds} s")
+            }
+        }
+    }
+
+    /// Returns why the link was lost.
+    pub(super) fn reason(&self) -> &str {
+        self.reason
+            .as_ref()
+            .map_or("connection closed without an error message", |(_, reason)| reason)
+    }
+}

@@ -1,0 +1,149 @@
+//! Retries of links that broke while both ends live. After several attempts the link is given up.
+
+use super::lane::{EndCounts, LaneState, Retry};
+use super::{Head, NodeState};
+use crate::copy::route::LinkSide;
+use garland_core::plan::{HEAD, NodeId};
+
+impl Head {
+    /// Handles the report of a lost link from the end `by` of the link.
+    pub(super) fn link_lost(
+        &mut self,
+        now: u64,
+        by: NodeId,
+        (lane, epoch, side): (u16, u32, LinkSide),
+        reason: String,
+    ) {
+        let Some(state) = self.lanes.get(usize::from(lane)) else { return };
+        let Some((near, far)) = state.ends(by, epoch, side) else { return };
+        let counts = self.end_counts(usize::from(lane), near, far);
+        let retries = &mut self.lanes[usize::from(lane)].retries;
+        let retry = retries.entry(far).or_insert_with(|| Retry::new(now));
+        retry.lose(now, side, reason, counts);
+    }
+
+    /// Returns how many of a lane's blocks the two ends of a link have.
+    fn end_counts(&self, lane: usize, near: NodeId, far: NodeId) -> EndCounts {
+        let of = |id: NodeId| {
+            let lanes = &self.nodes[id.index()].report.lanes;
+            lanes.get(lane).map_or(0, |lane| lane.received)
+        };
+        // A feeder may have everything before it feeds a node on the side, which holds up nobody.
+        let near = if self.lanes[lane].side_fed.contains(&far) { far } else { near };
+        EndCounts { near: of(near), far: of(far) }
+    }
+
+    /// Compares the counts of the ends of those links that were lost, after the node `by` has
+    /// reported.
+    pub(super) fn compare_ends(&mut self, now: u64, by: NodeId) {
+        for lane in 0..self.lanes.len() {
+            let state = &self.lanes[lane];
+            let ends =
+                state.retries.keys().filter_map(|&far| Some((*state.feeders.get(&far)?, far)));
+            let its: Vec<_> = ends.filter(|(near, far)| *near == by || *far == by).collect();
+            for (near, far) in its {
+                let counts = self.end_counts(lane, near, far);
+                if let Some(retry) = self.lanes[lane].retries.get_mut(&far) {
+                    retry.compare(now, counts);
+                }
+            }
+        }
+    }
+
+    /// Fails the nodes that the head feeds on the links with these epochs: nobody can send them
+    /// what they lack. The others go on.
+    pub(super) fn outdated(&mut self, lane: u16, epochs: &[u32], reason: &str) {
+        let Some(state) = self.lanes.get(usize::from(lane)) else { return };
+        let end = |&epoch: &u32| state.ends(HEAD, epoch, LinkSide::Down);
+        let far: Vec<NodeId> = epochs.iter().filter_map(end).map(|(_, far)| far).collect();
+        for id in far {
+            self.take_out(id, NodeState::Failed(reason.to_owned()));
+        }
+    }
+
+    /// Retries the broken links of a lane for which an attempt is due, or gives them up.
+    pub(super) fn retry_links(&mut self, now: u64, lane: usize) {
+        // Links are tried in the order of the chain: a node that loses both its links fails as the
+        // far end of the first one, which settles the second one.
+        for far in self.lanes[lane].nodes.clone() {
+            let state = &mut self.lanes[lane];
+            let is_due = |retry: &&Retry| retry.due.is_some_and(|due| due <= now);
+            let Some(mut retry) = state.retries.get(&far).filter(is_due).cloned() else { continue };
+            let Some(&near) = state.feeders.get(&far) else { continue };
+            // A link is not given up while one of its ends still opens its destination, hangs on
+            // its disk, or is silent; but no longer than a disk may hang, since an end may only
+            // say so.
+            let stands = |id| self.is_opening(id) || self.is_held_up(id);
+            let waits = |id| stands(id) || self.liveness.is_quiet(now, id);
+            let is_excused = retry.may_be_excused(now, self.policy.stuck_after_ns);
+            let waits = is_excused && (waits(near) || waits(far));
+            if retry.is_exhausted(now) && !waits {
+                self.give_up_link(lane, near, far, &retry);
+                continue;
+            }
+            let state = &mut self.lanes[lane];
+            retry.try_again(now, !waits);
+            state.retries.insert(far, retry);
+            state.renew(far);
+            // Another address may work, if there are several.
+            *state.detours.entry(far).or_default() += 1;
+            self.send_route(lane, near);
+            self.send_route(lane, far);
+        }
+    }
+
+    /// Gives up a link that cannot be opened. Both ends are alive, so the fault may be at either of
+    /// them or in the network between, and either may lie: the far end gets another feeder, once. It
+    /// fails if that one cannot reach it either, or if there is no other one; its reason names all.
+    /// The near end fails if it could not reach another node before, or if the far end is the head.
+    /// What a node that has left said or caused is held against nobody.
+    fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, retry: &Retry) {
+        let from = self.name(near);
+        let to = self.name(far);
+        let gave_up = |by: &str, link_to: &str| {
+            format!(
+                "{by} gave up the link to {link_to} {}: {} (both are alive: check for a firewall \
+                 between them)",
+                retry.effort(),
+                retry.reason(),
+            )
+        };
+        let has_left = |id: NodeId| self.nodes[id.index()].left;
+        if far == HEAD {
+            let reason = gave_up(to, from);
+            return self.take_out(near, NodeState::Failed(reason));
+        }
+        let reason = gave_up(from, to);
+        let unreached = self.lanes[lane].unreached.get(&near);
+        let before =
+            unreached.filter(|before| near != HEAD && **before != far && !has_left(**before));
+        if let Some(&before) = before {
+            let before = self.name(before);
+            let reason = format!("it reaches neither {before} nor {to}, which are alive; {reason}");
+            return self.take_out(near, NodeState::Failed(reason));
+        }
+        let given_up = self.lanes[lane].given_up.get(&far);
+        let given_up = given_up.filter(|(by, _)| !has_left(*by)).cloned();
+        let state = &mut self.lanes[lane];
+        state.unreached.insert(near, far);
+        if let Some((_, earlier)) = given_up {
+            let reason = format!("{earlier}; {reason}");
+            return self.take_out(far, NodeState::Failed(reason));
+        }
+        state.given_up.insert(far, (near, reason.clone()));
+        if near == HEAD || self.policy.together || !self.feed_by_another(lane, far, near) {
+            self.take_out(far, NodeState::Failed(reason));
+        }
+    }
+
+    /// If the link from a node's feeder to the node was just lost, returns the feeder's error, to
+    /// be appended to a message about the node.
+    pub(super) fn neighbours_report(&self, of: NodeId) -> Option<String> {
+        let lost = |lane: &LaneState| {
+            let retry = lane.retries.get(&of).filter(|retry| retry.due.is_some())?;
+            let near = self.name(*lane.feeders.get(&of)?);
+            Some(format!("; {near} lost its link to it: {}", retry.reason()))
+        };
+        self.lanes.iter().find_map(lost)
+    }
+}
