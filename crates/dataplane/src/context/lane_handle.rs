@@ -243,7 +243,7 @@ mod tests {
         };
         (0..2 * WAITING_LINKS_MAX).for_each(|_| post());
         // Events are no connections.
-        handle.post(LaneCommand::Event(RelayEvent::Fed));
+        handle.post(LaneCommand::Event(RelayEvent::Fed(0)));
         let waiting = commands.try_iter().count();
         assert_eq!(waiting, WAITING_LINKS_MAX + 1);
         (0..WAITING_LINKS_MAX).for_each(|_| handle.take_waiting_link());

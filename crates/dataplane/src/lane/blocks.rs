@@ -50,7 +50,7 @@ impl Lane {
                 }
                 self.feeder.recycle(prepared.buffer);
                 self.lose_all(errors);
-                self.handle(RelayEvent::Fed);
+                self.handle(RelayEvent::Fed(prepared.length as u64));
                 if self.copy.config.is_source {
                     self.copy.progress.note_sent(index);
                     self.count_sent(index);

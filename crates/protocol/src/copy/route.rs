@@ -57,13 +57,28 @@ impl Route {
     #[must_use]
     pub fn without_side_feeds(&self) -> Self {
         let main = self.downstreams.iter().filter(|down| !down.side_fed).copied();
-        Self { downstreams: main.collect(), ..self.clone() }
+        self.part(self.upstream, main.collect())
     }
 
     /// Returns a route for each downstream that is fed on the side.
     pub fn side_feeds(&self) -> impl Iterator<Item = Self> {
         let side_fed = self.downstreams.iter().filter(|down| down.side_fed);
-        side_fed.map(|down| Self { upstream: None, downstreams: vec![*down], ..self.clone() })
+        side_fed.map(|down| self.part(None, vec![*down]))
+    }
+
+    /// Returns a part of the route, with the secrets of its own links only: a part is the same as
+    /// before while these are.
+    fn part(
+        &self,
+        upstream: Option<(NodeId, u32, Option<SocketAddr>)>,
+        downstreams: Vec<Downstream>,
+    ) -> Self {
+        let mut part = Self { lane: self.lane, upstream, downstreams, secrets: Vec::new() };
+        let own = self.secrets.iter().filter(|link| {
+            part.epoch_up() == Some(link.epoch) || part.epochs_down().any(|of| of == link.epoch)
+        });
+        part.secrets = own.cloned().collect();
+        part
     }
 
     /// Returns the secret of the link with this epoch; `None` if the route has none.
@@ -127,4 +142,37 @@ pub enum LinkSide {
     Up,
     /// The side to which the node sends blocks: the link to a node that it feeds.
     Down,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn down(node: u32, epoch: u32) -> Downstream {
+        Downstream { node: NodeId(node), epoch, address: None, side_fed: true }
+    }
+
+    /// A route with two side feeds, of which the second link has this epoch.
+    fn route(second: u32) -> Route {
+        let secret = |epoch: u32| LinkSecret { epoch, secret: Secret([epoch as u8; 32]) };
+        Route {
+            lane: 0,
+            upstream: Some((NodeId(0), 1, None)),
+            downstreams: vec![down(2, 2), down(3, second)],
+            secrets: [1, 2, second].map(secret).into(),
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_route_changes_only_with_its_own_links() {
+        let before: Vec<Route> = route(3).side_feeds().collect();
+        let after: Vec<Route> = route(4).side_feeds().collect();
+        assert_eq!(before[0], after[0]);
+        assert_ne!(before[1], after[1]);
+        assert_eq!(route(3).without_side_feeds(), route(4).without_side_feeds());
+        let parts = before.iter().chain([&after[1]]);
+        let epochs: Vec<Vec<u32>> =
+            parts.map(|part| part.secrets.iter().map(|link| link.epoch).collect()).collect();
+        assert_eq!(epochs, [[2], [3], [4]], "each has the secret of its link");
+    }
 }

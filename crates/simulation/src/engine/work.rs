@@ -216,7 +216,7 @@ impl Engine<'_> {
             Some(from) => self.finish_receiving(place, &work, from),
             None => {
                 self.nodes[place].lanes[lane].fed = true;
-                RelayEvent::Fed
+                RelayEvent::Fed(self.block_bytes(work.index))
             }
         };
         self.nodes[place].tell(lane, event);

@@ -13,8 +13,6 @@ pub(super) struct Down {
     pub(super) is_open: bool,
     /// Whether the downstream has sent `Resume`.
     pub(super) resumed: bool,
-    /// The ordinal of the block that the downstream asked for first.
-    pub(super) began: u64,
     /// The ordinal of the next block that the downstream expects.
     pub(super) next: u64,
     pub(super) again: VecDeque<u64>,
@@ -32,7 +30,6 @@ impl Down {
             epoch,
             is_open: false,
             resumed: false,
-            began: 0,
             next: 0,
             again: VecDeque::new(),
             reports: 0,

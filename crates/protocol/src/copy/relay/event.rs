@@ -44,8 +44,8 @@ pub enum RelayEvent {
     /// The order `Receive` ended early because the upstream link broke; the forwarded part was
     /// padded.
     CutOff,
-    /// The order `Feed` is done: the block was sent.
-    Fed,
+    /// The order `Feed` is done: the block was sent, with this many bytes on the wire.
+    Fed(u64),
     /// The block of a `Feed` is not available yet; the relay may order it again later.
     NotYet,
     /// The block of a `Feed` is no longer kept, since all remaining nodes have it.

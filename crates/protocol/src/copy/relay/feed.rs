@@ -1,6 +1,7 @@
 //! Feeds downstreams with blocks that this node holds.
 
 use super::down::Down;
+use super::links::REPEATS;
 use super::{Busy, Relay, RelayOrder};
 use crate::copy::frame::Kind;
 use crate::copy::route::LinkSide;
@@ -195,11 +196,24 @@ impl Relay {
         Some((index, self.blocks.ordinal(index)?, to))
     }
 
-    /// Notes that the order `Feed` is done.
-    pub(super) fn fed(&mut self) {
+    /// Notes that the order `Feed` is done: the block had `bytes` bytes on the wire.
+    pub(super) fn fed(&mut self, bytes: u64, sink: &Sink) {
         let Some((index, place, to)) = self.end_feed() else { return };
+        let block_size = sink.layout().block_size;
+        let mut refused = Vec::new();
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
+            let is_requested = down.again.contains(&index);
             down.sent(index, place);
+            if let Some(repeats) = self.repeats.get_mut(&down.node).filter(|_| !is_requested) {
+                repeats.add(place, bytes);
+                if repeats.are_too_many(block_size) {
+                    refused.push(down.epoch);
+                }
+            }
+        }
+        // On the side it holds up nobody.
+        if !self.is_side_feed {
+            refused.into_iter().for_each(|epoch| self.refuse_down(epoch, REPEATS));
         }
     }
 }

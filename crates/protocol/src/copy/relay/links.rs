@@ -10,6 +10,9 @@ use crate::copy::sink::Sink;
 /// together are not bounded: a node whose disk hangs drops blocks, and requests them, for as long.
 const AGAIN_MAX: usize = 64;
 
+/// Why the link to a node is refused that is sent the same blocks again and again.
+pub(super) const REPEATS: &str = "it asks again for more blocks than it can have lost";
+
 impl Relay {
     pub(super) fn take_route(&mut self, route: Route) {
         let before = self.route.epoch_up();
@@ -25,7 +28,7 @@ impl Relay {
         let stays = |epoch: u32| route.epochs_down().any(|other| other == epoch);
         for down in self.downs.iter().filter(|down| !stays(down.epoch)) {
             self.orders.push_back(RelayOrder::Close(LinkSide::Down, down.epoch));
-            self.repeats.entry(down.node).or_default().add(down);
+            self.repeats.entry(down.node).or_default().end(down);
         }
         self.downs.retain(|down| stays(down.epoch));
         for block in self.unsettled.iter_mut().chain(&mut self.unverified) {
@@ -97,7 +100,7 @@ impl Relay {
         self.downs.iter().any(|down| down.epoch == epoch && down.is_awaited())
     }
 
-    pub(super) fn requested_by_down(&mut self, epoch: u32, kind: Kind, index: u64, sink: &Sink) {
+    pub(super) fn requested_by_down(&mut self, epoch: u32, kind: Kind, index: u64) {
         let Some(down) = self.downs.iter_mut().find(|down| down.epoch == epoch) else { return };
         match kind {
             // A repeated frame: the downstream would be fed the same blocks again under the same
@@ -107,18 +110,8 @@ impl Relay {
             }
             Kind::Resume => {
                 let place = index.min(self.blocks.len());
-                let repeats = self.repeats.get(&down.node);
-                let block_size = sink.layout().block_size;
-                let may_begin =
-                    repeats.is_none_or(|repeats| repeats.may_begin_at(place, block_size));
-                // On the side it holds up nobody.
-                if !may_begin && !self.is_side_feed {
-                    let what = "it asks again for more blocks than it can have lost";
-                    return self.refuse_down(epoch, what);
-                }
                 down.resumed = true;
                 down.ended = false;
-                down.began = place;
                 down.next = place;
             }
             // Frames without end would keep the link from becoming overdue.

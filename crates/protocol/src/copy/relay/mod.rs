@@ -227,7 +227,7 @@ impl Relay {
             RelayEvent::Lost(side, epoch, reason) => self.lost(side, epoch, reason),
             RelayEvent::Overdue(epoch) => self.overdue(epoch),
             RelayEvent::Requested(epoch, kind, index) => {
-                self.requested_by_down(epoch, kind, index, sink);
+                self.requested_by_down(epoch, kind, index);
             }
             RelayEvent::Have(epoch, first, bits) => self.note_have(epoch, first, &bits),
             RelayEvent::Block(index, content) => self.block(index, content, sink),
@@ -235,7 +235,7 @@ impl Relay {
             RelayEvent::End(blocks) => self.end(blocks, sink),
             RelayEvent::Received { stored } => self.received_block(stored, sink),
             RelayEvent::CutOff => self.cut_off(sink),
-            RelayEvent::Fed => self.fed(),
+            RelayEvent::Fed(bytes) => self.fed(bytes, sink),
             RelayEvent::NotYet => self.unfed(),
             RelayEvent::Gone => self.pass_over(),
             RelayEvent::Ended(blocks) => self.source_ended(blocks, sink),

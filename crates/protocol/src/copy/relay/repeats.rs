@@ -1,11 +1,12 @@
-//! Bounds how many blocks a node may be sent a second time in the lane's order. Whoever is farthest
-//! behind is served first: a node that opens its link again and again, and asks for all blocks each
-//! time, would hold up the others for ever.
+//! Bounds how much a node may be sent a second time in the lane's order. Whoever is farthest behind
+//! is served first: a node that opens its link again and again, and asks for all blocks each time,
+//! would hold up the others for ever.
 
 use super::down::Down;
 
-/// How many bytes a node may ask for a second time, besides a share of what it was sent: one in so
-/// many. An honest node lacks only what was in flight when its link broke: a few buffers of sockets.
+/// How many bytes a node may be sent for a second time, besides a share of the lane up to where it
+/// was: one in so many. An honest node lacks only what was in flight when its link broke: a few
+/// buffers of sockets. What it has, and what has no bytes of its own on the wire, costs nothing.
 const REPEATED_BYTES_MAX: u64 = 256 << 20;
 const REPEATED_SHARE: u64 = 4;
 
@@ -14,22 +15,27 @@ const REPEATED_SHARE: u64 = 4;
 pub(super) struct Repeats {
     /// The ordinal after the last block in the lane's order.
     sent: u64,
-    /// The number of blocks that were sent a second time.
-    repeated: u64,
+    /// The bytes on the wire that were sent a second time.
+    repeated_bytes: u64,
 }
 
 impl Repeats {
-    /// Adds what was sent over a link that ends.
-    pub(super) fn add(&mut self, link: &Down) {
-        self.repeated += link.next.min(self.sent).saturating_sub(link.began);
+    /// Notes how far the node got on a link that ends.
+    pub(super) fn end(&mut self, link: &Down) {
         self.sent = self.sent.max(link.next);
     }
 
-    /// Whether the node may be sent the blocks from the ordinal `place` on, which have `block_size`
+    /// Adds a block with the ordinal `place` that was sent in the lane's order.
+    pub(super) fn add(&mut self, place: u64, bytes: u64) {
+        if place < self.sent {
+            self.repeated_bytes += bytes;
+        }
+    }
+
+    /// Whether the node was sent more a second time than it can have lost. Blocks have `block_size`
     /// bytes each.
-    pub(super) fn may_begin_at(&self, place: u64, block_size: u32) -> bool {
-        let repeated = self.repeated + self.sent.saturating_sub(place);
-        let spare = REPEATED_BYTES_MAX / u64::from(block_size.max(1));
-        repeated <= spare + self.sent / REPEATED_SHARE
+    pub(super) fn are_too_many(&self, block_size: u32) -> bool {
+        let share = self.sent.saturating_mul(u64::from(block_size)) / REPEATED_SHARE;
+        self.repeated_bytes > REPEATED_BYTES_MAX + share
     }
 }
