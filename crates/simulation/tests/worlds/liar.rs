@@ -42,9 +42,6 @@ pub enum Lie {
     Frames,
     /// Its links: it opens them, and asks for no blocks.
     Silence,
-    /// Its links: it lets others wait for its first request, takes no block, and closes the link when
-    /// the attempts before it no longer count.
-    Flapping,
     /// Its place: it opens the links of others, by all secrets that it has.
     Intrusion,
     /// Itself: it has everything, and has committed.
@@ -77,11 +74,6 @@ struct Liar {
     known: Mutex<Known>,
     wake: Arc<Wake>,
 }
-
-/// How long a liar lets its feeder wait for a request, and how long it keeps a link: a little less and
-/// a little more than the head allows.
-const LATE: Duration = Duration::from_millis(4500);
-const KEPT: Duration = Duration::from_millis(6500);
 
 /// The numbers of links that a liar tries to open.
 const EPOCHS_TRIED: std::ops::Range<u32> = 1..6;
@@ -316,11 +308,6 @@ impl Liar {
         let Ok(far) = link::dial(&dial, None) else { return };
         let (agent, other) = if is_from_agent { (near, far) } else { (far, near) };
         let mut keys = Keys::new(&copy_secret, link.copy);
-        if self.lie == Lie::Flapping && !is_from_agent {
-            // The end of a link is no news.
-            let _ = flap(&agent, &other, &keys);
-            return;
-        }
         let honest = (other.try_clone(), agent.try_clone());
         let (Ok(from), Ok(to)) = honest else { return };
         drop(spawn("honest", move || pass(&from, &to)));
@@ -342,21 +329,6 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream) {
         }
     }
     let _ = (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
-}
-
-/// Passes an agent's first request on, late, and none of the blocks that come for it.
-fn flap(agent: &TcpStream, mut feeder: &TcpStream, keys: &Keys) -> Result<(), LinkError> {
-    sleep(LATE);
-    loop {
-        let mut header = [0; FRAME_LEN];
-        (&*agent).read_exact(&mut header)?;
-        feeder.write_all(&header)?;
-        if Frame::parse(&header, keys)?.kind == Kind::Resume {
-            break;
-        }
-    }
-    sleep(KEPT);
-    Ok(())
 }
 
 /// Passes frames on as a forger wants them.

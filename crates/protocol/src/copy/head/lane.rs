@@ -21,19 +21,8 @@ pub(super) const RETRIES: u32 = 3;
 /// other end.
 const OPENING_NS: u64 = 4_000_000_000;
 
-/// The time in nanoseconds that a link must hold after an attempt, so that the attempts before it no
-/// longer count.
+/// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
 const FORGIVE_NS: u64 = 10_000_000_000;
-
-/// The longest time in nanoseconds for which the loss of a link holds up other nodes: until the next
-/// attempt, its opening, and the request of its other end.
-const HELD_UP_BY_LOSS_NS: u64 = RETRY_NS + OPENING_NS + RESUME_WITHIN_NS;
-
-/// How long the losses of a link may hold up other nodes together, in nanoseconds, besides a share of
-/// the time since the first one: one in so many nanoseconds. A link whose network fails for a second
-/// in every minute is far from it; one that is lost again whenever its attempts are forgiven is not.
-const HELD_UP_MAX_NS: u64 = 30_000_000_000;
-const HELD_UP_SHARE: u64 = 4;
 
 // A link whose other end never asks for blocks is given up after the attempts, and not tried for
 // ever.
@@ -198,23 +187,6 @@ impl Pace {
     }
 }
 
-/// How many of a lane's blocks the two ends of a link have, by their last reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct EndCounts {
-    /// The blocks that the feeder has. A source counts those that it has sent.
-    pub(super) near: u64,
-    /// The blocks that the node behind it has.
-    pub(super) far: u64,
-}
-
-impl EndCounts {
-    /// Whether both ends have more blocks than `before`: either may lie. A feeder gets no more while
-    /// the other end holds it up.
-    fn are_both_beyond(self, before: Self) -> bool {
-        self.near > before.near && self.far > before.far
-    }
-}
-
 /// The attempts to reopen a link that broke while both its ends are alive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Retry {
@@ -226,26 +198,14 @@ pub(super) struct Retry {
     tried: u64,
     /// When the link was lost first since it was last healthy.
     since: Option<u64>,
-    /// When the link was lost first.
-    first_lost: u64,
-    /// When the link was lost last, and what its ends had then; `None` if blocks have arrived over
-    /// it since.
-    lost: Option<(u64, EndCounts)>,
-    /// How long the losses before that one have held up other nodes, in nanoseconds.
-    held_up_ns: u64,
     /// Why the link was lost, and the side of the reporting node that the link is on. The reason
     /// from the feeder is preferred, which usually opens the link.
     reason: Option<(LinkSide, String)>,
 }
 
 impl Retry {
-    /// Creates the record of a link that is lost for the first time.
-    pub(super) fn new(now: u64) -> Self {
-        Self { first_lost: now, ..Self::default() }
-    }
-
-    /// Notes that the link was lost, while its ends had `counts`.
-    pub(super) fn lose(&mut self, now: u64, side: LinkSide, reason: String, counts: EndCounts) {
+    /// Notes that the link was lost.
+    pub(super) fn lost(&mut self, now: u64, side: LinkSide, reason: String) {
         if now.saturating_sub(self.tried) >= FORGIVE_NS {
             self.tries = 0;
             self.since = None;
@@ -257,27 +217,7 @@ impl Retry {
         }
         // A further report of the same loss does not put the attempt off: an end might repeat it
         // for ever.
-        if self.due.is_none() {
-            self.due = Some(now + RETRY_NS);
-            self.charge(now);
-            self.lost = Some((now, counts));
-        }
-    }
-
-    /// Notes what the ends of the link have now. If both got more since the link was lost, it works
-    /// again.
-    pub(super) fn compare(&mut self, now: u64, counts: EndCounts) {
-        let works = self.lost.is_some_and(|(_, before)| counts.are_both_beyond(before));
-        if works && self.due.is_none() {
-            self.charge(now);
-        }
-    }
-
-    /// Adds the time for which the last loss has held up other nodes.
-    fn charge(&mut self, now: u64) {
-        if let Some((lost, _)) = self.lost.take() {
-            self.held_up_ns += now.saturating_sub(lost).min(HELD_UP_BY_LOSS_NS);
-        }
+        self.due.get_or_insert(now + RETRY_NS);
     }
 
     /// Notes that the link is being reopened. `counts` tells whether that should succeed.
@@ -289,33 +229,12 @@ impl Retry {
     /// Whether attempts may still fail without being counted: the link was healthy less than
     /// `limit_ns` ago.
     pub(super) fn may_be_excused(&self, now: u64, limit_ns: u64) -> bool {
-        let since = self.since.is_none_or(|since| now.saturating_sub(since) < limit_ns);
-        // An end can make itself an excuse whenever the attempts were forgiven.
-        since && !self.holds_up_for_long(now, limit_ns)
+        self.since.is_none_or(|since| now.saturating_sub(since) < limit_ns)
     }
 
-    /// Whether no other attempt is to be made: the maximum number was made, or the losses have held
-    /// up other nodes for too long.
-    pub(super) fn is_exhausted(&self, now: u64) -> bool {
-        self.tries >= RETRIES || self.holds_up_for_long(now, 0)
-    }
-
-    /// Whether the losses have held up other nodes for longer than they may, and `spare_ns` more.
-    fn holds_up_for_long(&self, now: u64, spare_ns: u64) -> bool {
-        let share = now.saturating_sub(self.first_lost) / HELD_UP_SHARE;
-        self.held_up_ns > HELD_UP_MAX_NS.saturating_add(share).saturating_add(spare_ns)
-    }
-
-    /// Returns how often the link was tried again, for messages: the attempts that count, or for how
-    /// long its losses have held up others.
-    pub(super) fn effort(&self) -> String {
-        match self.tries >= RETRIES {
-            true => format!("after {RETRIES} tries"),
-            false => {
-                let seconds = self.held_up_ns / 1_000_000_000;
-                format!("after its losses had held up others for {seconds} s")
-            }
-        }
+    /// Whether the maximum number of attempts was made.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.tries >= RETRIES
     }
 
     /// Returns why the link was lost.

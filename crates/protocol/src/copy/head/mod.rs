@@ -293,7 +293,6 @@ impl Head {
                 self.judge_own_call(&report);
                 self.nodes[HEAD.index()].report = report;
                 self.nodes[HEAD.index()].reported = now;
-                self.compare_ends(now, HEAD);
             }
             HeadEvent::Interrupted => {
                 self.interrupted = true;
@@ -352,7 +351,6 @@ impl Head {
                 let report = self.bounded(report);
                 self.judge_disk(now, id, report);
                 self.nodes[at].reported = now;
-                self.compare_ends(now, id);
                 self.judge_call(id);
                 self.judge_hops(now);
                 self.share_rails(now);

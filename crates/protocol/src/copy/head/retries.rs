@@ -1,6 +1,6 @@
 //! Retries of links that broke while both ends live. After several attempts the link is given up.
 
-use super::lane::{EndCounts, LaneState, Retry};
+use super::lane::{LaneState, RETRIES, Retry};
 use super::{Head, NodeState};
 use crate::copy::route::LinkSide;
 use garland_core::plan::{HEAD, NodeId};
@@ -14,40 +14,9 @@ impl Head {
         (lane, epoch, side): (u16, u32, LinkSide),
         reason: String,
     ) {
-        let Some(state) = self.lanes.get(usize::from(lane)) else { return };
-        let Some((near, far)) = state.ends(by, epoch, side) else { return };
-        let counts = self.end_counts(usize::from(lane), near, far);
-        let retries = &mut self.lanes[usize::from(lane)].retries;
-        let retry = retries.entry(far).or_insert_with(|| Retry::new(now));
-        retry.lose(now, side, reason, counts);
-    }
-
-    /// Returns how many of a lane's blocks the two ends of a link have.
-    fn end_counts(&self, lane: usize, near: NodeId, far: NodeId) -> EndCounts {
-        let of = |id: NodeId| {
-            let lanes = &self.nodes[id.index()].report.lanes;
-            lanes.get(lane).map_or(0, |lane| lane.received)
-        };
-        // A feeder may have everything before it feeds a node on the side, which holds up nobody.
-        let near = if self.lanes[lane].side_fed.contains(&far) { far } else { near };
-        EndCounts { near: of(near), far: of(far) }
-    }
-
-    /// Compares the counts of the ends of those links that were lost, after the node `by` has
-    /// reported.
-    pub(super) fn compare_ends(&mut self, now: u64, by: NodeId) {
-        for lane in 0..self.lanes.len() {
-            let state = &self.lanes[lane];
-            let ends =
-                state.retries.keys().filter_map(|&far| Some((*state.feeders.get(&far)?, far)));
-            let its: Vec<_> = ends.filter(|(near, far)| *near == by || *far == by).collect();
-            for (near, far) in its {
-                let counts = self.end_counts(lane, near, far);
-                if let Some(retry) = self.lanes[lane].retries.get_mut(&far) {
-                    retry.compare(now, counts);
-                }
-            }
-        }
+        let Some(state) = self.lanes.get_mut(usize::from(lane)) else { return };
+        let Some((_, far)) = state.ends(by, epoch, side) else { return };
+        state.retries.entry(far).or_default().lost(now, side, reason);
     }
 
     /// Fails the nodes that the head feeds on the links with these epochs: nobody can send them
@@ -77,8 +46,8 @@ impl Head {
             let waits = |id| stands(id) || self.liveness.is_quiet(now, id);
             let is_excused = retry.may_be_excused(now, self.policy.stuck_after_ns);
             let waits = is_excused && (waits(near) || waits(far));
-            if retry.is_exhausted(now) && !waits {
-                self.give_up_link(lane, near, far, &retry);
+            if retry.is_exhausted() && !waits {
+                self.give_up_link(lane, near, far, retry.reason());
                 continue;
             }
             let state = &mut self.lanes[lane];
@@ -97,15 +66,12 @@ impl Head {
     /// fails if that one cannot reach it either, or if there is no other one; its reason names all.
     /// The near end fails if it could not reach another node before, or if the far end is the head.
     /// What a node that has left said or caused is held against nobody.
-    fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, retry: &Retry) {
-        let from = self.name(near);
-        let to = self.name(far);
+    fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
+        let (from, to) = (self.name(near), self.name(far));
         let gave_up = |by: &str, link_to: &str| {
             format!(
-                "{by} gave up the link to {link_to} {}: {} (both are alive: check for a firewall \
-                 between them)",
-                retry.effort(),
-                retry.reason(),
+                "{by} gave up the link to {link_to} after {RETRIES} tries: {reason} (both are \
+                 alive: check for a firewall between them)"
             )
         };
         let has_left = |id: NodeId| self.nodes[id.index()].left;
