@@ -143,6 +143,11 @@ impl<'a> Field<'a> {
             }
             return Left::Obstacles;
         }
+        if choice.delete && choice.max_delete.is_none() && self.sends_nothing(trees, choice) {
+            self.refuse_to_empty(trees, choice, place);
+            assert!(entries::read(&ours) == before, "{place}: it changed what it refused");
+            return Left::OtherFiles;
+        }
         let output = self.copy_by_both(trees, choice, place);
         let compared = Compared {
             disk: self.disk,
@@ -190,6 +195,24 @@ impl<'a> Field<'a> {
         let is_named = output.out.contains("is not replaced");
         assert_eq!(output.code, if is_named { 3 } else { 0 }, "{choice:?}: {output:?}");
         assert!(is_named || !choice.excluded.is_empty(), "{choice:?}: {output:?}");
+    }
+
+    /// Returns whether there is nothing in the source that rsync would copy.
+    fn sends_nothing(&self, trees: &Trees, choice: &Choice) -> bool {
+        let empty = self.scratch.path("nowhere/");
+        let mut command = Command::new("rsync");
+        command.args(choice.of_rsync()).args(["--dry-run", "--itemize-changes"]);
+        let output = command.arg(choice.source(&trees.source)).arg(empty).output();
+        let listed = String::from_utf8_lossy(&output.expect("rsync is there").stdout).into_owned();
+        let top = if choice.contents_only { " ./" } else { " source/" };
+        listed.lines().all(|line| line.ends_with(top) || line.starts_with("created directory"))
+    }
+
+    /// Copies where rsync would remove all: Garland refuses it, unless it is allowed.
+    fn refuse_to_empty(&self, trees: &Trees, choice: &Choice, place: &str) {
+        let output = self.garland.run(&ours(trees, choice));
+        let is_refused = output.code == 3 && output.err.contains("nothing in it can be copied");
+        assert!(is_refused, "{place}\n{}{}", output.out, output.err);
     }
 
     /// Returns what Garland printed.

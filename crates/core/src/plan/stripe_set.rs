@@ -218,7 +218,9 @@ impl<'a> Candidate<'a> {
             here.sort_by_key(|(place, manifest)| {
                 let stripe = &found[*place];
                 let is_elsewhere = stripe.node != *written_to;
-                (is_elsewhere, fault(stripe, manifest).is_some(), !stripe.aside().is_empty())
+                // What was set aside is what its manifest says. The stripe under its usual name may
+                // be the newer one already, if power failed before its manifest followed.
+                (is_elsewhere, fault(stripe, manifest).is_some(), stripe.aside().is_empty())
             });
             let fault = match here.first() {
                 Some((place, manifest)) => {
@@ -307,8 +309,8 @@ mod tests {
         };
         // The first server has committed, the second has not.
         assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 9), found(2, 1, 3)]), (3, vec![0, 2], true));
-        // The first server is about to commit.
-        assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 3), found(2, 1, 3)]), (3, vec![1, 2], false));
+        // The first server is about to commit, or lost power when only its stripe was the newer one.
+        assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 3), found(2, 1, 3)]), (3, vec![0, 2], true));
         let gone = FoundStripe { length: None, ..found(1, 0, 3) };
         assert_eq!(set(&[aside(1, 0, 3), gone, found(2, 1, 3)]), (3, vec![0, 2], true));
         // Both have committed, and stripes of the older set remain, whatever the clocks say.

@@ -94,7 +94,7 @@ fn ctrl_c_does_not_wait_for_a_login_that_hangs() {
         let began = clock::now_ns();
         field
             .machines
-            .shell(0, "kill -INT $(pgrep -f '^[^ ]*/garland --cluster ')")
+            .shell(0, "kill -INT $(pgrep -f '^[^ ]*/garland[^ /]* --cluster ')")
             .expect("it runs");
         let output = copy.wait_with_output().expect("it ends");
         let waited = Duration::from_nanos(clock::now_ns() - began);
