@@ -108,7 +108,10 @@ impl<'a> Field<'a> {
         for copy in 0..COPIES {
             // Where links are refused, rsync 3.5 with -H may end early ("protocol incompatibility").
             let hard_links = has_hard_links && self.disk != Disk::Odd;
-            let choice = Choice { contents_only, hard_links, ..Choice::draw(chance) };
+            let drawn = Choice::draw(chance);
+            // If files become names of one file, each program keeps the mode of another one.
+            let no_perms = drawn.no_perms && !has_hard_links;
+            let choice = Choice { contents_only, hard_links, no_perms, ..drawn };
             let keeps_all = self.disk.of_destinations().modes;
             let choice = if keeps_all { choice } else { choice.setting_all() };
             let place = format!("seed {seed}, round {round}, copy {copy}: {choice:?} {oddities:?}");
