@@ -176,7 +176,8 @@ impl CopyTask {
     /// is the root of their digests. Uses a separate thread, since a slow disk must not delay the
     /// head's orders.
     pub fn prepare(&self, root: [u8; 32]) {
-        let (copy, session) = (Arc::clone(&self.copy), Arc::clone(&self.controller.session));
+        let copy = Arc::clone(&self.copy);
+        let session = Arc::clone(&self.controller.session);
         let (wanted, verdict) = (self.read_back, Arc::clone(&self.finishing.verdict));
         self.finishing.is_prepared.store(true, Ordering::Release);
         self.finish(move || {
@@ -203,7 +204,8 @@ impl CopyTask {
     /// thread, since a slow disk must not delay the head's orders. The node continues to feed
     /// others.
     pub fn commit(&self, root: [u8; 32]) {
-        let (copy, controller) = (Arc::clone(&self.copy), self.controller.clone());
+        let copy = Arc::clone(&self.copy);
+        let controller = self.controller.clone();
         let (source, wanted) = (self.source.clone(), self.read_back);
         let absence_max = self.absence_max;
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
@@ -290,7 +292,8 @@ impl CopyTask {
     /// Ends the copy. Calls `then` when its threads have ended, before the file is kept or removed.
     /// Returns the trace in parcels; none if the disk hangs.
     fn end_with(self, then: impl FnOnce(&CopyContext) + Send + 'static) -> Vec<Vec<u8>> {
-        let (copy, name) = (Arc::clone(&self.copy), self.name());
+        let copy = Arc::clone(&self.copy);
+        let name = self.name();
         self.links.clear();
         copy.sample_now();
         copy.close();

@@ -134,7 +134,8 @@ fn suffixes(folder: &OwnedFd, start: &[u8]) -> Result<Vec<Vec<u8>>, OrderError> 
 }
 
 fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, OrderError> {
-    let (shown, source) = (printable::path(path), Source::open_in(root, path)?);
+    let shown = printable::path(path);
+    let source = Source::open_in(root, path)?;
     if source.length() > MANIFEST_MAX as u64 {
         return Err(format!("{shown} is not a manifest: it has {} bytes", source.length()).into());
     }

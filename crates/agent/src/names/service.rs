@@ -27,7 +27,7 @@ use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::session::Session;
 
-/// The interval in nanoseconds at which a controller is told that files are read for it.
+/// The interval in nanoseconds between messages that this node still reads files for a controller.
 const READING_TOLD_NS: u64 = 1_000_000_000;
 
 /// Obeys the orders of one controller about names. What it reads for it ends when this is dropped.
@@ -161,7 +161,8 @@ fn digest(
             send(session, NamesEvent::Reading);
         }
     };
-    let (records, disk) = (&agent.config.records, agent.disk.as_deref());
+    let records = &agent.config.records;
+    let disk = agent.disk.as_deref();
     let reader = ManifestReader { root: &agent.root, records, disk, stop, progress: &progress };
     let (real, manifest) = reader.read(Path::new(OsStr::from_bytes(path)))?;
     send(session, NamesEvent::Path(real));

@@ -59,7 +59,7 @@ impl Choice {
             no_perms: chance.below(6) == 0 && !xattrs,
             no_times: chance.below(6) == 0,
             modify_window: (chance.below(4) == 0 && !checksum).then(|| chance.below(3)),
-            // Which entries go first is told by neither program.
+            // Neither program documents which entries it removes first.
             max_delete: (chance.below(4) == 0 && delete).then(|| chance.pick(&[0, 1_000_000])),
             excluded,
         }

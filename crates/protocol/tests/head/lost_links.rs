@@ -4,59 +4,9 @@ use std::net::SocketAddr;
 
 use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::FromAgent;
-use garland_protocol::copy::{
-    CopyId, Head, HeadEvent as Event, LaneReport, LinkSide, Policy, Report, Verdict,
-};
+use garland_protocol::copy::{Head, HeadEvent as Event, LaneReport, LinkSide, Policy, Report};
 
-const COPY: CopyId = CopyId([7; 16]);
-const SECOND: u64 = 1_000_000_000;
-
-/// A head of a copy to `count` nodes.
-fn head(count: usize) -> Head {
-    head_of(count, Policy::for_nodes(count))
-}
-
-/// A head with `count` nodes and this policy.
-fn head_of(count: usize, policy: Policy) -> Head {
-    let names: Vec<String> = (1..=count).map(|number| format!("n{number}")).collect();
-    let plan = Plan::broadcast(Layout::fitting(1 << 20), &names, 1).expect("there are nodes");
-    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; count + 1];
-    begun(Head::new(COPY, &plan, addresses, policy, 0))
-}
-
-/// Begins the copy.
-fn begun(mut head: Head) -> Head {
-    head.handle(0, Event::Begin);
-    head
-}
-
-/// Returns the links of a node with their epochs.
-fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
-    let routes = head.routes(node).into_iter();
-    let links = routes.flat_map(|route| {
-        let up = route.upstream.map(|(_, epoch, _)| (LinkSide::Up, epoch));
-        let downs = route.epochs_down().map(|epoch| (LinkSide::Down, epoch));
-        up.into_iter().chain(downs.collect::<Vec<_>>())
-    });
-    links.collect()
-}
-
-fn failures(head: &Head, nodes: u32) -> Vec<(u32, String)> {
-    let failed = |node| match head.verdict(NodeId(node)) {
-        Some(Verdict::Failed(reason)) => Some((node, reason)),
-        None => None,
-        Some(other) => panic!("node {node} is {other:?}"),
-    };
-    (1..=nodes).filter_map(failed).collect()
-}
-
-/// Returns the feeder of a node, and whether it is fed on the side.
-fn feeder(head: &Head, node: NodeId) -> (NodeId, bool) {
-    let near = head.routes(node).into_iter().find_map(|route| route.upstream).expect("it is fed").0;
-    let fed = head.routes(near).into_iter().flat_map(|route| route.downstreams);
-    let side_fed = fed.into_iter().find(|down| down.node == node).expect("a downstream").side_fed;
-    (near, side_fed)
-}
+use crate::{COPY, SECOND, begun, failures, feeder, head, links};
 
 /// Simulates a copy to three nodes, in which the link from n1 to n2 is lost every `period` fifths of a
 /// second, by n2's doing. `passes` tells whether blocks arrive over it in between. Returns the
@@ -84,7 +34,8 @@ fn flapping(period: u64, passes: bool) -> Option<u64> {
         }
         if step % period == 0 {
             let (_, epoch) = links(&head, NodeId(2))[0];
-            let (side, reason) = (LinkSide::Down, "its other end closed it".to_owned());
+            let side = LinkSide::Down;
+            let reason = "its other end closed it".to_owned();
             let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side, reason };
             head.handle(now, Event::From(NodeId(1), lost));
         }
@@ -116,7 +67,8 @@ fn lose_until_given_up(head: &mut Head, begin: u64, far: u32, nodes: u32) -> u64
         while head.poll().is_some() {}
         let Some(route) = head.routes(NodeId(far)).pop() else { break };
         let (_, epoch, _) = route.upstream.expect("it is fed");
-        let (side, reason) = (LinkSide::Up, "it lies".to_owned());
+        let side = LinkSide::Up;
+        let reason = "it lies".to_owned();
         let lost = FromAgent::LinkLost { copy: COPY, lane: 0, epoch, side, reason };
         head.handle(now, Event::From(NodeId(far), lost));
     }

@@ -314,7 +314,7 @@ fn a_file_that_takes_the_name_of_a_new_link_gets_neither_its_owner_nor_its_time(
         let stat = fs::symlink_metadata(top.join(name)).unwrap();
         (stat.mtime(), stat.uid(), stat.gid())
     };
-    fs::write(top.join("file"), b"of somebody else").unwrap();
+    fs::write(top.join("file"), b"of another user").unwrap();
     symlink("nowhere", top.join("link")).unwrap();
     fs::hard_link(top.join("link"), top.join("second")).unwrap();
     for name in ["file", "second"] {

@@ -8,8 +8,7 @@ pub(super) struct Idleness {
     since: u64,
 }
 
-/// What shows that a copy goes on. It grows to a bound only, whatever nodes say, and how often they
-/// open a link anew.
+/// The progress of a copy. It is bounded, whatever nodes report and however often they reopen a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moved {
     /// How far the nodes' states are, added up.
