@@ -109,7 +109,11 @@ fn beside(path: &Path) -> PathBuf {
 /// # Errors
 /// When a file cannot be read or written, or gzip fails.
 pub fn carry(node: &Path, output: &Path) -> io::Result<()> {
-    let part = output.with_extension("part");
+    // The whole name and the process: whoever writes to a name that differs only in what follows its dot, or to the
+    // same one at the same time, has a part of its own.
+    let mut part = output.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
     let written = write(node, &part).and_then(|()| fs::rename(&part, output));
     if written.is_err() {
         // It may not be there.
@@ -151,6 +155,27 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_that_are_written_beside_each_other_do_not_mix() {
+        let folder = std::env::temp_dir().join(format!("garland-carriers-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        std::thread::scope(|scope| {
+            // The first name would be the second's part if what follows its dot were replaced.
+            for output in ["carrier.part", "carrier.1"] {
+                let output = folder.join(output);
+                scope.spawn(move || carry(Path::new("/bin/true"), &output).unwrap());
+            }
+        });
+        let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["carrier.1", "carrier.part"]);
+        for name in names {
+            let carried = Carried::of(File::open(folder.join(name)).unwrap()).unwrap().expect("it was written");
+            carried.bytes().unwrap();
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn a_carried_program_is_found_and_checked() {
