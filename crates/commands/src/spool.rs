@@ -11,6 +11,7 @@ mod status;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::mem;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -93,6 +94,8 @@ struct Spool<'a> {
     left_out: HashSet<OsString>,
     /// What was last printed about entries that wait, which is not repeated.
     told: String,
+    /// What will be printed about entries that wait as soon as the record has it.
+    untold: Vec<String>,
 }
 
 /// Something that is done again when it is wanted, but not all the time.
@@ -184,6 +187,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
             finished_file,
             left_out: HashSet::new(),
             told: String::new(),
+            untold: Vec::new(),
         }
         .serve()
     })
@@ -269,6 +273,7 @@ impl Spool<'_> {
                 None => self.rest()?,
             }
         }
+        self.tell_untold();
         Ok(Exit::Interrupted)
     }
 
@@ -377,6 +382,7 @@ impl Spool<'_> {
             self.warn_once(format!("{}\n", failure.message()));
         }
         self.recording.done(began_ns);
+        self.tell_untold();
     }
 
     fn lacking(&self, node: usize, waiting: &Waiting) -> LackingNode {
@@ -428,7 +434,6 @@ impl Spool<'_> {
     /// Notes that an entry waits for all nodes, for `reason`.
     fn fail(&mut self, entry: &Entry, reason: &str) {
         self.queue.failed(entry, &on_one_line(reason), clock::now_ns());
-        self.recording.is_wanted = true;
         self.tell_waiting(entry);
     }
 
@@ -543,7 +548,7 @@ impl Spool<'_> {
         let made = copy.make(&run, fleet, &mut bars, |fleet, _| back = fleet.agents);
         let gone =
             |failure: &Failure| order.iter().map(|_| Err(failure.message().to_owned())).collect();
-        let back = made.as_ref().map_or_else(gone, |_| std::mem::take(&mut back));
+        let back = made.as_ref().map_or_else(gone, |_| mem::take(&mut back));
         for (node, agent) in order.into_iter().zip(back) {
             self.members.take_back(node, agent);
         }
@@ -582,16 +587,22 @@ impl Spool<'_> {
         output::print(format_args!("done    {}: {size} in {took}\n", entry.shown()))
     }
 
-    /// Prints which nodes lack an entry.
+    /// Prints which nodes lack an entry, once the record says so: who reads it may ask `garland status`.
     fn tell_waiting(&mut self, entry: &Entry) {
-        // Who reads it may ask `garland status` then.
-        self.record_if_due();
         let Some(waiting) = self.queue.get(&entry.name) else { return };
         let nodes = 0..self.members.nodes().len();
         let nodes = nodes.filter(|node| !waiting.is_held_by(*node));
         let nodes = nodes.map(|node| self.lacking(node, waiting)).collect();
         let name = Text::from(entry.name.as_bytes());
-        self.warn_once(WaitingEntry { name, nodes }.to_string());
+        self.untold.push(WaitingEntry { name, nodes }.to_string());
+        self.recording.is_wanted = true;
+        self.record_if_due();
+    }
+
+    fn tell_untold(&mut self) {
+        for text in mem::take(&mut self.untold) {
+            self.warn_once(text);
+        }
     }
 
     /// Prints a warning unless it is the last one that was printed.

@@ -167,11 +167,14 @@ mod tests {
                 scope.spawn(move || carry(Path::new("/bin/true"), &output).unwrap());
             }
         });
-        let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut names: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["carrier.1", "carrier.part"]);
         for name in names {
-            let carried = Carried::of(File::open(folder.join(name)).unwrap()).unwrap().expect("it was written");
+            let carried = Carried::of(File::open(folder.join(name)).unwrap())
+                .unwrap()
+                .expect("it was written");
             carried.bytes().unwrap();
         }
         fs::remove_dir_all(folder).unwrap();

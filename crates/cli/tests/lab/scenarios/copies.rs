@@ -51,7 +51,8 @@ error = 0.01
 reason = \"a test\"
 ";
 
-/// A chain of pipes that takes a second more than its wire if programs start slowly.
+/// A chain of pipes that takes a second more than its wire if programs start slowly. What was published leaves half a
+/// second for whatever else the machine does: without slow starts it takes 1.9 s, with them 2.9 s.
 const CHAIN: &str = "\
 version = 1
 name = \"chain\"
@@ -80,8 +81,8 @@ error = 0.01
 reason = \"a test\"
 [[published]]
 receivers = 2
-seconds = \"2.5 - 3.1\"
-rate = \"2 - 1.6\"
+seconds = \"2.4 - 3.6\"
+rate = \"2.08 - 1.39\"
 ";
 
 /// Wires allow what they are; so near to it is nobody with a file this small.
@@ -159,7 +160,7 @@ fn a_condition_of_the_time_explains_what_only_comes_with_it() {
     }
     assert_eq!((code, time["grade"]["by"].as_str()), (0, Some("slow starts")), "{time}");
     let more = rows[2]["whole_s"].as_f64().unwrap() - rows[0]["whole_s"].as_f64().unwrap();
-    assert!((0.9..1.3).contains(&more), "two starts of half a second: {more}");
+    assert!((0.6..1.4).contains(&more), "two starts of half a second: {more}");
 }
 
 #[test]

@@ -140,6 +140,27 @@ fn what_a_node_cannot_take_waits_with_the_reason() {
 }
 
 #[test]
+fn what_is_printed_to_wait_is_in_the_status() {
+    let scratch = Scratch::new("spool-told");
+    let garland = garland(&scratch);
+    let spool = Served::start(&garland, &scratch, "local[1-2]", &["--", "--no-fsync"]);
+    fs::write(scratch.root("local2").join("to"), "").expect("the file is written");
+    // The more entries wait, the less often the record is written.
+    let names: Vec<String> = (0..100).map(|number| format!("e{number:02}")).collect();
+    for name in &names {
+        spool.put(name, b"content");
+    }
+    for name in &names {
+        let line = format!("waits   {name}: local2: ");
+        spool.running.await_err(&line);
+        let said = garland.run(&["status"]).with_code(0);
+        assert!(said.out.contains(&line), "{line}: {}", said.out);
+    }
+    spool.end(&garland);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_directory_that_cannot_be_read_whole_waits() {
     let scratch = Scratch::new("spool-whole");
     let garland = garland(&scratch);
