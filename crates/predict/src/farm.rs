@@ -79,8 +79,8 @@ pub struct Ran {
 
 impl Machine {
     /// Returns the use of all resources by a whole job that reads, computes and writes at the same
-    /// time.
-    fn at_once(&self, job: &Job, (processor, weight): Use) -> Vec<Use> {
+    /// time. A second of its work takes `weight` of the resource `processor`.
+    fn at_once(&self, job: &Job, processor: usize, weight: f64) -> Vec<Use> {
         let mut uses = vec![(processor, weight * job.seconds / self.speed)];
         for (bytes, ways) in [(job.bytes_in, &self.stage_in), (job.bytes_out, &self.stage_out)] {
             for &(place, weight) in ways {
@@ -218,9 +218,9 @@ impl<'a> Play<'a> {
                     slot.stage = Stage::In;
                     self.fluid.flow(place, job.bytes_in, machine.stage_in.clone());
                 }
-                Files::Meanwhile(processor) => {
+                Files::Meanwhile((processor, weight)) => {
                     slot.stage = Stage::All;
-                    self.fluid.flow(place, 1.0, machine.at_once(job, processor));
+                    self.fluid.flow(place, 1.0, machine.at_once(job, processor, weight));
                 }
             }
         }

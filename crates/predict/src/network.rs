@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     /// Returns the use per bit of the resource that a connection uses most.
-    fn most(text: &str, (from, to): (NodeId, NodeId)) -> f64 {
+    fn most(text: &str, from: NodeId, to: NodeId) -> f64 {
         let text = format!("version = 1\n[topology]\n{text}\nrate = \"10mbit\"\n");
         let topology = parse(&text, "x.toml").unwrap().topology;
         let uses = Network::new().between(&topology, &[(from, to)]).unwrap().remove(0);
@@ -265,10 +265,11 @@ mod tests {
 
     #[test]
     fn packets_that_take_turns_are_acknowledged_one_by_one() {
-        let one = most("shape = \"hub\"\nnodes = 3", (0, 1));
+        let one = most("shape = \"hub\"\nnodes = 3", 0, 1);
         let two = most(
             "shape = \"bonded\"\nnets = 2\nselector = \"packet\"\nsegments = \"hub\"\nnodes = 3",
-            (0, 1),
+            0,
+            1,
         );
         assert!((two / (one / 2.0) - ACKNOWLEDGED).abs() < 0.01, "{one} {two}");
     }
