@@ -1,6 +1,7 @@
 //! What a node mostly did in each interval of a run, and what it waited for: its row on the timeline.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use garland_core::trace::{NONE, Span, Stage};
 use serde::{Serialize, Serializer};
@@ -50,18 +51,19 @@ impl Activity {
 
     /// Adds the time of a span, spread evenly from its start to its end (`times`, since the start of
     /// the run).
-    pub(super) fn add(&mut self, span: &Span, (begin_ns, end_ns): (u64, u64)) {
+    pub(super) fn add(&mut self, span: &Span, times: &Range<u64>) {
         let is_wait = matches!(span.stage, Stage::WaitUpstream | Stage::WaitDownstream);
         // A wait for a stage of this node says nothing of others; the other stage's work is counted.
         if span.stage == Stage::WaitBuffer || is_wait && span.peer == NONE {
             return;
         }
-        let length = end_ns.saturating_sub(begin_ns).max(1);
-        let (first, width) = (begin_ns / self.width_ns, self.width_ns);
+        let length = times.end.saturating_sub(times.start).max(1);
+        let width = self.width_ns;
+        let first = times.start / width;
         let touched = self.bins.iter_mut().enumerate().skip(first as usize);
-        for (at, bin) in touched.take_while(|(at, _)| *at as u64 * width < end_ns.max(1)) {
-            let from = (at as u64 * width).max(begin_ns);
-            let inside = ((at as u64 + 1) * width).min(end_ns).saturating_sub(from);
+        for (at, bin) in touched.take_while(|(at, _)| *at as u64 * width < times.end.max(1)) {
+            let from = (at as u64 * width).max(times.start);
+            let inside = ((at as u64 + 1) * width).min(times.end).saturating_sub(from);
             let time =
                 u128::from(span.busy_ns.min(length)) * u128::from(inside) / u128::from(length);
             let time = u64::try_from(time).unwrap_or(u64::MAX);

@@ -1,5 +1,7 @@
 //! The bytes that a node sent, received, read and wrote over time, in total and by NIC.
 
+use std::ops::Range;
+
 use garland_core::trace::{NONE, Span, Stage};
 use serde::Serialize;
 
@@ -47,7 +49,7 @@ impl Counted {
 
     /// Adds a span's bytes to the node's rates, and to those of the NIC of the span's lane. `times`
     /// are the span's start and end since the start of the run.
-    pub(super) fn add(&mut self, span: &Span, times: (u64, u64), width_ns: u64, nics: &Nics) {
+    pub(super) fn add(&mut self, span: &Span, times: &Range<u64>, width_ns: u64, nics: &Nics) {
         self.all.add(span, times, width_ns);
         let lane = nics.of_lanes.get(usize::from(span.lane)).copied();
         if let Some(rates) = lane.and_then(|nic| self.nics.get_mut(nic)) {
@@ -73,9 +75,9 @@ impl Rates {
         Self { sent: none(), received: none(), disk: none() }
     }
 
-    /// Adds a span's bytes, spread evenly over the span's time. An interval is `width_ns` long; the
-    /// last interval has no end.
-    pub(super) fn add(&mut self, span: &Span, (begin_ns, end_ns): (u64, u64), width_ns: u64) {
+    /// Adds a span's bytes, spread evenly from its start to its end (`times`, since the start of
+    /// the run). An interval is `width_ns` long; the last interval has no end.
+    pub(super) fn add(&mut self, span: &Span, times: &Range<u64>, width_ns: u64) {
         let bins = match span.stage {
             Stage::Send | Stage::Relay => &mut self.sent,
             Stage::Receive => &mut self.received,
@@ -85,14 +87,16 @@ impl Rates {
             Stage::Read | Stage::Write => &mut self.disk,
             _ => return,
         };
-        let (Some(last), width) = (bins.len().checked_sub(1), width_ns.max(1)) else { return };
+        let Some(last) = bins.len().checked_sub(1) else { return };
+        let width = width_ns.max(1);
         let place = |at: u64| usize::try_from(at / width).unwrap_or(last).min(last);
-        let (first, end) = (place(begin_ns), place(end_ns));
-        let length = end_ns.saturating_sub(begin_ns).max(1);
+        let first = place(times.start);
+        let end = place(times.end);
+        let length = times.end.saturating_sub(times.start).max(1);
         let mut left = span.bytes;
         for (bin, sum) in bins.iter_mut().enumerate().take(end + 1).skip(first) {
-            let until = (bin as u64 + 1).saturating_mul(width).min(end_ns);
-            let from = (bin as u64 * width).max(begin_ns);
+            let until = (bin as u64 + 1).saturating_mul(width).min(times.end);
+            let from = (bin as u64 * width).max(times.start);
             let part = u128::from(span.bytes) * u128::from(until.saturating_sub(from))
                 / u128::from(length);
             let part = u64::try_from(part).unwrap_or(left).min(left);
@@ -113,10 +117,10 @@ mod tests {
     fn no_byte_is_lost() {
         let mut rates = Rates::new(10);
         let whole = Span { bytes: 1003, ..span(Stage::Receive, 1, 0) };
-        rates.add(&whole, (150, 450), 100);
+        rates.add(&whole, &(150..450), 100);
         assert_eq!(rates.received.iter().sum::<u64>(), 1003);
         assert_eq!(rates.received[..6], [0, 167, 334, 334, 168, 0]);
-        rates.add(&whole, (5000, 9000), 100);
+        rates.add(&whole, &(5000..9000), 100);
         assert_eq!(rates.received[9], 1003);
         assert_eq!(rates.sent.iter().sum::<u64>(), 0);
     }
@@ -127,7 +131,7 @@ mod tests {
         let nics = Nics { names, of_lanes: vec![0, 1, 0] };
         let mut counted = Counted::new(1, &nics);
         for lane in [0, 1, 1, 2, NONE] {
-            counted.add(&Span { lane, ..span(Stage::Send, 1, 0) }, (0, 1), 1, &nics);
+            counted.add(&Span { lane, ..span(Stage::Send, 1, 0) }, &(0..1), 1, &nics);
         }
         let (all, over) = counted.end(&nics.names);
         assert_eq!(all.sent[0], 500);
@@ -139,8 +143,8 @@ mod tests {
     #[test]
     fn writes_of_a_mount_go_to_a_wire_and_other_writes_to_a_disk() {
         let mut rates = Rates::new(1);
-        rates.add(&span(Stage::Write, 1, 0), (0, 1), 1);
-        rates.add(&span(Stage::Read, NONE, 0), (0, 1), 1);
+        rates.add(&span(Stage::Write, 1, 0), &(0..1), 1);
+        rates.add(&span(Stage::Read, NONE, 0), &(0..1), 1);
         assert_eq!((rates.sent[0], rates.received[0], rates.disk[0]), (100, 0, 100));
     }
 }

@@ -1,6 +1,7 @@
 //! The timeline on a page: rows of bars and rates of each node, and the critical path.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use garland_core::trace::{NONE, Record, Span, Stage, Trace};
 use serde::{Deserialize, Serialize};
@@ -148,14 +149,20 @@ impl Timeline {
             let Record::Span(span) = record else { continue };
             let begin_ns = since(span.begin_ns);
             let end_ns = since(span.end_ns).max(begin_ns);
-            rates.add(span, (begin_ns, end_ns), self.width_ns, nics);
-            activity.add(span, (begin_ns, end_ns));
-            feed(&mut feeds, span, (begin_ns, end_ns));
+            let times = begin_ns..end_ns;
+            rates.add(span, &times, self.width_ns, nics);
+            activity.add(span, &times);
+            feed(&mut feeds, span, &times);
             self.length_ns = self.length_ns.max(end_ns);
             let peer = if span.peer == NONE { 0 } else { u32::from(span.peer) + 1 };
-            let (busy_ns, bytes, count) = (span.busy_ns, span.bytes, u64::from(span.count));
-            let slice = Slice { begin_ns, end_ns, busy_ns, bytes, count, peer };
-            rows.entry(span.stage.number()).or_default().push(slice);
+            rows.entry(span.stage.number()).or_default().push(Slice {
+                begin_ns,
+                end_ns,
+                busy_ns: span.busy_ns,
+                bytes: span.bytes,
+                count: u64::from(span.count),
+                peer,
+            });
         }
         let row = |(number, slices): (u8, Vec<Slice>)| {
             let stage = Stage::of_number(number)?.name().to_owned();
@@ -210,17 +217,24 @@ impl Timeline {
     }
 }
 
-/// Adds a span's bytes to what the node received from the other node.
-fn feed(feeds: &mut Vec<Feed>, span: &Span, (begin_ns, end_ns): (u64, u64)) {
+/// Adds a span's bytes to what the node received from the other node. `times` are the span's start
+/// and end in nanoseconds since the start of the run.
+fn feed(feeds: &mut Vec<Feed>, span: &Span, times: &Range<u64>) {
     if span.stage != Stage::Receive || span.peer == NONE {
         return;
     }
     match feeds.iter_mut().find(|feed| feed.from == span.peer) {
         Some(feed) => {
             feed.bytes = feed.bytes.saturating_add(span.bytes);
-            (feed.begin_ns, feed.end_ns) = (feed.begin_ns.min(begin_ns), feed.end_ns.max(end_ns));
+            feed.begin_ns = feed.begin_ns.min(times.start);
+            feed.end_ns = feed.end_ns.max(times.end);
         }
-        None => feeds.push(Feed { from: span.peer, bytes: span.bytes, begin_ns, end_ns }),
+        None => feeds.push(Feed {
+            from: span.peer,
+            bytes: span.bytes,
+            begin_ns: times.start,
+            end_ns: times.end,
+        }),
     }
 }
 
