@@ -15,11 +15,12 @@ pub(crate) fn resolve(topology: &mut Topology) -> Result<(), LabError> {
     let mut known: Vec<((Option<u64>, u64), f64)> = Vec::new();
     for node in &mut topology.nodes {
         let Vintage { copies: Some(wanted), pipe, block, .. } = node.vintage else { continue };
-        let kind = (pipe, block.unwrap_or(BLOCK));
+        let block = block.unwrap_or(BLOCK);
+        let kind = (pipe, block);
         let able = match known.iter().find(|(other, _)| *other == kind) {
             Some((_, able)) => *able,
             None => {
-                let able = measured(kind)?;
+                let able = measured(pipe, block)?;
                 known.push((kind, able));
                 able
             }
@@ -29,7 +30,9 @@ pub(crate) fn resolve(topology: &mut Topology) -> Result<(), LabError> {
     Ok(())
 }
 
-fn measured((pipe, block): (Option<u64>, u64)) -> Result<f64, LabError> {
+/// Measures how many bytes this machine copies in a second of processor time, through pipes that hold `pipe`
+/// bytes and in blocks of `block` bytes.
+fn measured(pipe: Option<u64>, block: u64) -> Result<f64, LabError> {
     copying::bytes_per_second(pipe, block as usize).map_err(|error| LabError::Unavailable {
         problem: format!("measuring how fast this machine copies (`copies`) failed: {error}"),
         hint: "omit `copies`, or set the share `cpu` instead".to_owned(),

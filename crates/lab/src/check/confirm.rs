@@ -2,8 +2,21 @@
 
 use super::report::Measured;
 
-/// The measurements of a round, and its anomalies as text.
-pub(super) type Watched = (Vec<Measured>, Vec<String>);
+/// What was seen of a round.
+#[derive(Debug)]
+pub(super) struct Watched {
+    /// The measurements of its flows.
+    pub(super) flows: Vec<Measured>,
+    /// Its anomalies as text.
+    pub(super) anomalies: Vec<String>,
+}
+
+impl Watched {
+    /// Returns the number of anomalies and the largest deviation of a flow: the smaller, the better.
+    fn badness(&self) -> (usize, f64) {
+        (self.anomalies.len(), deviation(&self.flows))
+    }
+}
 
 /// The maximum number of repetitions of a deviating measurement.
 const AGAIN: usize = 4;
@@ -16,12 +29,12 @@ pub(super) fn confirmed<E>(
 ) -> Result<Watched, E> {
     let mut least = measure()?;
     for _ in 0..AGAIN {
-        if is_well(&least.0) && least.1.is_empty() {
+        if is_well(&least.flows) && least.anomalies.is_empty() {
             break;
         }
         let next = measure()?;
-        let key = |(flows, odd): &Watched| (odd.len(), deviation(flows));
-        if is_well(&next.0) && next.1.is_empty() || key(&next) < key(&least) {
+        let is_good = is_well(&next.flows) && next.anomalies.is_empty();
+        if is_good || next.badness() < least.badness() {
             least = next;
         }
     }
@@ -31,17 +44,17 @@ pub(super) fn confirmed<E>(
 /// Returns a second measurement of a round in which something deviates: the flows that deviate in both, and
 /// the anomalies of both. One busy moment of this machine makes all flows deviate.
 pub(super) fn twice<E>(mut measure: impl FnMut() -> Result<Watched, E>) -> Result<Watched, E> {
-    let (mut flows, odd) = measure()?;
-    if flows.iter().all(Measured::holds) && odd.is_empty() {
-        return Ok((flows, odd));
+    let mut first = measure()?;
+    if first.flows.iter().all(Measured::holds) && first.anomalies.is_empty() {
+        return Ok(first);
     }
-    let (again, odd) = measure()?;
-    for (flow, again) in flows.iter_mut().zip(again) {
+    let second = measure()?;
+    for (flow, again) in first.flows.iter_mut().zip(second.flows) {
         if !flow.holds() && off(&again) < off(flow) {
             *flow = again;
         }
     }
-    Ok((flows, odd))
+    Ok(Watched { flows: first.flows, anomalies: second.anomalies })
 }
 
 /// Returns the largest relative deviation of `flows`.
@@ -70,12 +83,13 @@ mod tests {
                 theory: Some(100.0),
                 tolerance: 0.01,
             };
-            Ok((vec![flow], if odd { vec!["odd".to_owned()] } else { vec![] }))
+            let anomalies = if odd { vec!["odd".to_owned()] } else { vec![] };
+            Ok(Watched { flows: vec![flow], anomalies })
         }
     }
 
-    fn percent((flows, odd): Watched) -> (u32, bool) {
-        (flows[0].goodput as u32, !odd.is_empty())
+    fn percent(watched: Watched) -> (u32, bool) {
+        (watched.flows[0].goodput as u32, !watched.anomalies.is_empty())
     }
 
     #[test]

@@ -7,6 +7,7 @@ use garland_sys::clock;
 use garland_sys::namespace::Kind;
 
 use super::audit;
+use super::confirm::Watched;
 use super::report::Measured;
 use super::round::{Flow, Round};
 use super::task::{Answer, FlowTask, Task};
@@ -29,14 +30,14 @@ impl Lab {
     }
 
     /// Measures the flows of a round; also returns the anomalies that the counters show, as text.
-    pub(super) fn watch(&self, round: &Round) -> Result<(Vec<Measured>, Vec<String>), LabError> {
+    pub(super) fn watch(&self, round: &Round) -> Result<Watched, LabError> {
         let before = self.counters()?;
         let started = clock::now_ns();
-        let measured = self.measure(round)?;
+        let flows = self.measure(round)?;
         let after = self.counters()?;
         let seconds = (clock::now_ns() - started) as f64 / 1e9;
-        let odd = audit::judge(&self.spec().topology, round, &before, &after, seconds);
-        Ok((measured, odd))
+        let anomalies = audit::judge(&self.spec().topology, round, &before, &after, seconds);
+        Ok(Watched { flows, anomalies })
     }
 
     fn probe(&self, round: &Round) -> Result<Vec<f64>, LabError> {

@@ -92,12 +92,12 @@ impl Lab {
         is_well: impl Fn(usize, &[Measured]) -> bool,
     ) -> Result<Vec<Vec<Measured>>, LabError> {
         let flows: Vec<Vec<Flow>> = group.iter().map(flows).collect();
-        let (measured, odd) = self.watch(&Round::of(flows.iter().flatten().cloned(), TOLERANCE))?;
-        let mut rest = measured.into_iter();
+        let watched = self.watch(&Round::of(flows.iter().flatten().cloned(), TOLERANCE))?;
+        let mut rest = watched.flows.into_iter();
         let mut all: Vec<Vec<Measured>> =
             flows.iter().map(|flows| rest.by_ref().take(flows.len()).collect()).collect();
         for (at, flows) in flows.iter().enumerate() {
-            if !odd.is_empty() || !is_well(at, &all[at]) {
+            if !watched.anomalies.is_empty() || !is_well(at, &all[at]) {
                 let round = Round::of(flows.iter().cloned(), TOLERANCE);
                 all[at] = self.settle(&round, anomalies, |measured| is_well(at, measured))?;
             }
@@ -108,8 +108,9 @@ impl Lab {
     /// Measures a round of pairs, and again if anything deviates. Each pair that still does is measured alone
     /// and for longer.
     fn check_pairs(&self, round: &Round, report: &mut Report) -> Result<(), LabError> {
-        let (mut measured, odd) = confirm::twice(|| self.watch(round))?;
-        report.anomalies.extend(odd);
+        let watched = confirm::twice(|| self.watch(round))?;
+        report.anomalies.extend(watched.anomalies);
+        let mut measured = watched.flows;
         for (pair, flow) in measured.iter_mut().zip(&round.flows) {
             let off = report.pairs.iter().filter(|pair| !pair.holds()).count();
             if !pair.holds() && off < MOST_OFF {
@@ -132,8 +133,8 @@ impl Lab {
         anomalies: &mut Vec<String>,
         is_well: impl Fn(&[Measured]) -> bool,
     ) -> Result<Vec<Measured>, LabError> {
-        let (measured, odd) = confirm::confirmed(|| self.watch(round), is_well)?;
-        anomalies.extend(odd);
-        Ok(measured)
+        let watched = confirm::confirmed(|| self.watch(round), is_well)?;
+        anomalies.extend(watched.anomalies);
+        Ok(watched.flows)
     }
 }

@@ -9,7 +9,7 @@ use garland_topology::{NodeId, Resource, Topology};
 
 use super::report::TOLERANCE_OF_PAIRS;
 use super::round::{Flow, Round, weight};
-use super::singles::of_stream;
+use super::singles::flow_over;
 use crate::shaping::Shaping;
 
 /// The maximum number of rounds, of a third of a second each.
@@ -31,7 +31,8 @@ pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> V
             continue;
         }
         let theory = max_min(topology, &[(from, to)])[0];
-        let flow = of_stream(topology, &streams, (from, to, topology.nodes[to].address), theory);
+        let address = topology.nodes[to].address;
+        let flow = flow_over(topology, &streams, from, to, address, theory);
         let weight = weight(&flow, shaping);
         let crossed = crossed(&streams);
         let fits = |draft: &Draft| draft.has_room(&crossed, weight);
@@ -53,7 +54,7 @@ pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
     let streams = Ways::of(topology).between(from, to);
     let address = topology.nodes[to].address;
     let mut draft = Draft::default();
-    draft.add(of_stream(topology, &streams, (from, to, address), f64::INFINITY), &[], 0.0);
+    draft.add(flow_over(topology, &streams, from, to, address, f64::INFINITY), &[], 0.0);
     draft.done(topology)
 }
 

@@ -63,7 +63,8 @@ fn flow(
     to: NicId,
     theory: f64,
 ) -> Option<Flow> {
-    let (sender, receiver) = (topology.nics[from].node, topology.nics[to].node);
+    let sender = topology.nics[from].node;
+    let receiver = topology.nics[to].node;
     if sender == receiver {
         return None;
     }
@@ -72,15 +73,17 @@ fn flow(
     addresses.into_iter().find_map(|address| {
         let stream = ways.to_address(sender, receiver, address);
         let stays = media_of(topology, &stream)?.iter().all(|crossed| *crossed == medium);
-        stays.then(|| of_stream(topology, &[stream], (sender, receiver, address), theory))
+        stays.then(|| flow_over(topology, &[stream], sender, receiver, address, theory))
     })
 }
 
-/// Combines the streams of a connection into one flow.
-pub(super) fn of_stream(
+/// Combines the streams of a connection from one node to an address of another into one flow.
+pub(super) fn flow_over(
     topology: &Topology,
     streams: &[Stream],
-    (from, to, address): (NodeId, NodeId, Ipv4Addr),
+    from: NodeId,
+    to: NodeId,
+    address: Ipv4Addr,
     theory: f64,
 ) -> Flow {
     let mut senders = Vec::new();
