@@ -60,7 +60,7 @@ fn translate(stat: &Statx) -> Attr {
         blocks: stat.stx_blocks,
         device: u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor),
         inode: stat.stx_ino,
-        born: if has_birth { stamp(&stat.stx_btime) } else { (0, 0) },
+        born: if has_birth { stamp(&stat.stx_btime) } else { Stamp::default() },
         accessed: stamp(&stat.stx_atime),
         modified: stamp(&stat.stx_mtime),
         changed: stamp(&stat.stx_ctime),
@@ -82,15 +82,15 @@ fn translate_old(stat: &Stat) -> Attr {
         blocks: stat.st_blocks.cast_unsigned(),
         device: u64::from(major(stat.st_dev)) << 32 | u64::from(minor(stat.st_dev)),
         inode: stat.st_ino,
-        born: (0, 0),
-        accessed: (stat.st_atime, stat.st_atime_nsec as u32),
-        modified: (stat.st_mtime, stat.st_mtime_nsec as u32),
-        changed: (stat.st_ctime, stat.st_ctime_nsec as u32),
+        born: Stamp::default(),
+        accessed: Stamp { seconds: stat.st_atime, nanos: stat.st_atime_nsec as u32 },
+        modified: Stamp { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec as u32 },
+        changed: Stamp { seconds: stat.st_ctime, nanos: stat.st_ctime_nsec as u32 },
     }
 }
 
 fn stamp(time: &StatxTimestamp) -> Stamp {
-    (time.tv_sec, time.tv_nsec)
+    Stamp { seconds: time.tv_sec, nanos: time.tv_nsec }
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     fn without_statx_only_the_time_of_birth_is_missing() {
         for path in ["/proc/self/exe", "/dev/null", "/", "/proc/self/fd"] {
             let file = std::fs::File::open(path).unwrap();
-            let attr = Attr { born: (0, 0), ..of_open(&file).unwrap() };
+            let attr = Attr { born: Stamp::default(), ..of_open(&file).unwrap() };
             assert_eq!(translate_old(&fstat(&file).unwrap()), attr, "{path}");
         }
     }

@@ -62,8 +62,8 @@ fn times(changes: &Changes) -> Option<Timestamps> {
     let time = |set: Option<TimeSet>| match set {
         None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         Some(TimeSet::Now) => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
-        Some(TimeSet::To((tv_sec, nanos))) => {
-            Timespec { tv_sec, tv_nsec: nanos.min(999_999_999).into() }
+        Some(TimeSet::To(stamp)) => {
+            Timespec { tv_sec: stamp.seconds, tv_nsec: stamp.nanos.min(999_999_999).into() }
         }
     };
     let some = changes.accessed.is_some() || changes.modified.is_some();

@@ -234,8 +234,9 @@ impl FileService {
         if let Some(mode) = flags.create.filter(|_| made) {
             attr = mend_mode(&file, attr, mode)?;
         }
-        let changed = u64::try_from(attr.changed.0).unwrap_or(0).saturating_mul(1_000_000_000)
-            + u64::from(attr.changed.1);
+        let changed =
+            u64::try_from(attr.changed.seconds).unwrap_or(0).saturating_mul(1_000_000_000)
+                + u64::from(attr.changed.nanos);
         let fresh = clock::wall_ns().abs_diff(changed) < TICK_NS;
         let handle = self.handles.keep(Open::File(OpenFile { file, may_change }))?;
         Ok(Answer::Opened { handle, attr, fresh })

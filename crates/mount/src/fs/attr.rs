@@ -78,20 +78,25 @@ pub fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_i32(error.raw_os_error())
 }
 
-fn time((seconds, nanos): Stamp) -> SystemTime {
-    let whole = Duration::from_secs(seconds.unsigned_abs());
-    let at =
-        if seconds < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
-    let nanos = Duration::from_nanos(nanos.min(999_999_999).into());
-    at.and_then(|at| at.checked_add(nanos)).unwrap_or(UNIX_EPOCH)
+fn time(stamp: Stamp) -> SystemTime {
+    let whole = Duration::from_secs(stamp.seconds.unsigned_abs());
+    let second = match stamp.seconds < 0 {
+        true => UNIX_EPOCH.checked_sub(whole),
+        false => UNIX_EPOCH.checked_add(whole),
+    };
+    let nanos = Duration::from_nanos(stamp.nanos.min(999_999_999).into());
+    second.and_then(|second| second.checked_add(nanos)).unwrap_or(UNIX_EPOCH)
 }
 
 fn stamp(time: SystemTime) -> Stamp {
-    let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    let whole = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => (seconds(after), after.subsec_nanos()),
+        Ok(after) => Stamp { seconds: whole(after), nanos: after.subsec_nanos() },
         // fuser counts the nanoseconds before 1970 backwards, so that they are set separately.
-        Err(before) => (-seconds(before.duration()), before.duration().subsec_nanos()),
+        Err(error) => {
+            let before = error.duration();
+            Stamp { seconds: -whole(before), nanos: before.subsec_nanos() }
+        }
     }
 }
 
@@ -101,9 +106,11 @@ mod tests {
 
     #[test]
     fn times_before_and_after_1970_survive() {
-        for at in [(0, 0), (1, 5), (-5, 0), (i64::from(u32::MAX), 7)] {
+        for (seconds, nanos) in [(0, 0), (1, 5), (-5, 0), (i64::from(u32::MAX), 7)] {
+            let at = Stamp { seconds, nanos };
             assert_eq!(stamp(time(at)), at);
         }
-        assert_eq!(time((-1, 999_999_999)), UNIX_EPOCH - Duration::from_nanos(1));
+        let last = Stamp { seconds: -1, nanos: 999_999_999 };
+        assert_eq!(time(last), UNIX_EPOCH - Duration::from_nanos(1));
     }
 }

@@ -137,10 +137,12 @@ impl Inodes {
 
 #[cfg(test)]
 mod tests {
+    use garland_protocol::files::Stamp;
+
     use super::*;
 
     fn attr(inode: u64) -> Attr {
-        let zero = (0, 0);
+        let zero = Stamp::default();
         Attr {
             kind: FileKind::File,
             mode: 0o644,

@@ -2,8 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A time: seconds since the beginning of 1970, and nanoseconds.
-pub type Stamp = (i64, u32);
+/// A time of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Whole seconds since the beginning of 1970.
+    pub seconds: i64,
+    /// The nanoseconds after them.
+    pub nanos: u32,
+}
 
 /// The type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

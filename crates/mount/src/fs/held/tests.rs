@@ -1,9 +1,9 @@
-use garland_protocol::files::FileKind;
+use garland_protocol::files::{FileKind, Stamp};
 
 use super::*;
 
 fn held() -> Held<u8> {
-    let zero = (0, 0);
+    let zero = Stamp::default();
     let attr = Attr {
         kind: FileKind::File,
         mode: 0o600,
@@ -29,9 +29,10 @@ fn bytes_and_attributes_go_together() {
     assert!(held.put(&1, 0, b"ab") && held.put(&1, 2, b"c"));
     let attr = held.change(&Changes { mode: Some(0o755), ..Changes::default() }).unwrap();
     assert_eq!((attr.mode, attr.size), (0o755, 3));
-    let time = Some(TimeSet::To((5, 6)));
+    let stamp = Stamp { seconds: 5, nanos: 6 };
+    let time = Some(TimeSet::To(stamp));
     let times = Changes { user: Some(7), modified: time, ..Changes::default() };
-    assert_eq!(held.change(&times).unwrap().modified, (5, 6));
+    assert_eq!(held.change(&times).unwrap().modified, stamp);
     assert!(!held.put(&1, 3, b"d"), "it would change the time that was set");
     let (owner, data, changes) = held.into_parts().unwrap();
     assert_eq!((owner, &data[FRAME_HEAD..]), (1, &b"abc"[..]));
