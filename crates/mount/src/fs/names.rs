@@ -112,16 +112,18 @@ impl Mount {
             }
             outcome => answer_attr(&inode, outcome, reply),
         };
-        self.ask_about(of, (handle, false), Ask::Stat, Box::new(then));
+        self.ask_about(of, handle, false, Ask::Stat, Box::new(then));
     }
 
     /// Sends a request about a file, which [`spot`](Self::spot) identifies by a handle or the path.
-    /// If the node does not know a handle that the kernel did not name, sends the request again
-    /// with the path.
+    /// `handle` is the open file that the kernel named, if any; `writes` says whether the request
+    /// changes contents. If the node does not know a handle that the kernel did not name, sends the
+    /// request again with the path.
     fn ask_about(
         &self,
         inode: Arc<Inode>,
-        (handle, writes): (Option<u64>, bool),
+        handle: Option<u64>,
+        writes: bool,
         ask: impl Fn(FileRef) -> Ask + Send + 'static,
         then: Then,
     ) {
@@ -130,7 +132,8 @@ impl Mount {
         };
         let peer = Arc::clone(self.peer(&inode));
         let Some(epoch) = epoch else { return peer.ask(ask(spot), Vec::new(), then) };
-        let (first, again) = (ask(spot), Arc::clone(&peer));
+        let first = ask(spot);
+        let again = Arc::clone(&peer);
         let then = move |outcome: Result<Reply, Errno>| match (outcome, inode.path()) {
             (Err(Errno::BADF), Some(path)) if handle.is_none() => {
                 again.ask(ask(FileRef::Path(path)), Vec::new(), then);
@@ -176,7 +179,7 @@ impl Mount {
                 }
             };
             let ask = move |spot| Ask::Change(spot, changes.clone());
-            mount.ask_about(of, (handle, cuts), ask, Box::new(then));
+            mount.ask_about(of, handle, cuts, ask, Box::new(then));
         };
         self.settle(&inode, Box::new(then));
     }
