@@ -219,11 +219,8 @@ impl Comparison {
 
     /// Compares the entries of a tree by status. Reports the unchanged ones to the head; returns the
     /// last part of the report.
-    fn check_status(
-        &self,
-        Controller { session, .. }: &Controller,
-        check: StatusCheck,
-    ) -> Compared {
+    fn check_status(&self, controller: &Controller, check: StatusCheck) -> Compared {
+        let session = &controller.session;
         let checked = check.run(progress(session), &self.stop);
         self.state.lock().share = None;
         let Some(Checked { unchanged, surplus }) = checked else { return Compared::Nothing };
@@ -239,8 +236,10 @@ impl Comparison {
         Compared::Unchanged(last, false)
     }
 
-    fn read_tree(&self, Controller { agent, session }: &Controller, coming: Coming) -> Compared {
-        let (layout, disk) = (self.asked.layout, agent.disk.as_deref());
+    fn read_tree(&self, controller: &Controller, coming: Coming) -> Compared {
+        let Controller { agent, session } = controller;
+        let layout = self.asked.layout;
+        let disk = agent.disk.as_deref();
         let trusts = match self.asked.by {
             CompareBy::Differing(window) => Some(window),
             CompareBy::Contents | CompareBy::Status { .. } => None,
@@ -256,11 +255,12 @@ impl Comparison {
         Compared::Found { length: Some(layout.length), root }
     }
 
-    fn find(&self, Controller { agent, session }: &Controller) -> Option<Found> {
+    fn find(&self, controller: &Controller) -> Option<Found> {
+        let Controller { agent, session } = controller;
         let Compare { layout, shared, .. } = &self.asked;
         let tell = |said| session.send(&FromAgent::Compared(said));
         let shared = shared.as_ref().and_then(|asked| {
-            read_part(agent, *layout, asked, (progress(session), tell), &self.stop)
+            read_part(agent, *layout, asked, progress(session), tell, &self.stop)
         });
         let found = Found { shared, ..self.at_the_place(agent, session).unwrap_or_default() };
         let is_something = found.old.is_some() || found.left.is_some() || found.shared.is_some();

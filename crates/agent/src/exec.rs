@@ -42,7 +42,8 @@ struct Started {
 
 /// Starts `command`, whose first word is the program. Its output and exit code are sent to
 /// `session`.
-pub fn start(Controller { agent, session }: &Controller, command: Vec<Vec<u8>>) -> Running {
+pub fn start(controller: &Controller, command: Vec<Vec<u8>>) -> Running {
+    let Controller { agent, session } = controller;
     let mut words = command.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
     agent.audit.exec(&session.caller, program.as_bytes(), words.len());

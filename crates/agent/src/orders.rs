@@ -16,8 +16,13 @@ use crate::view;
 /// Capacity of the queue of orders; further ones wait in the connection.
 const WAITING: usize = 64;
 
-/// The identity of a copy, and the result of beginning it.
-pub type Begun = (CopyId, Result<CopyTask, OrderError>);
+/// A copy that has begun or cannot begin.
+pub struct Begun {
+    /// The identity of the copy.
+    pub copy: CopyId,
+    /// This node's part of the copy, or why it cannot begin.
+    pub result: Result<CopyTask, OrderError>,
+}
 
 /// An event for the thread that executes orders.
 pub enum Event {

@@ -22,7 +22,8 @@ pub fn read_part(
     agent: &Agent,
     layout: Layout,
     asked: &SharedPart,
-    (progress, tell): (impl Fn(), impl Fn(Compared)),
+    progress: impl Fn(),
+    tell: impl Fn(Compared),
     stop: &AtomicBool,
 ) -> Option<Holding> {
     match read(agent, layout, asked, progress, stop) {

@@ -54,10 +54,11 @@ fn file(root: &Root, path: &Path) -> Result<StatReply, OrderError> {
 /// Scans the tree below `path`, and keeps it for the copy. A single regular file is reported as a
 /// file.
 fn tree(
-    Controller { agent, session }: &Controller,
+    controller: &Controller,
     path: &Path,
     what: &TreeStatRequest,
 ) -> Result<StatReply, OrderError> {
+    let Controller { agent, session } = controller;
     let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
     let options = ScanOptions {
         sweep: false,
@@ -72,11 +73,16 @@ fn tree(
     if (files, folders, links) == (1, 0, 0) && !path.as_os_str().as_bytes().ends_with(b"/") {
         return file(&agent.root, path);
     }
-    let length = Some(tree.length());
+    let length = tree.length();
     let number = session.keep(tree).ok_or("too many trees in one session: copy fewer at a time")?;
-    let tree = Some(TreeStat { number, files, folders, links });
-    let (suffix, manifest) = (Vec::new(), Vec::new());
-    Ok(StatReply { suffix, length, modified: (0, 0), mode: 0, manifest, tree })
+    Ok(StatReply {
+        suffix: Vec::new(),
+        length: Some(length),
+        modified: (0, 0),
+        mode: 0,
+        manifest: Vec::new(),
+        tree: Some(TreeStat { number, files, folders, links }),
+    })
 }
 
 /// Returns all stripes of the file `path` that have a manifest.

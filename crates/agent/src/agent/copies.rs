@@ -75,7 +75,8 @@ impl Copies {
     ) {
         let copy = begin.copy;
         self.beginning.insert(copy, Vec::new());
-        let (in_progress, tell) = (Arc::clone(&self.in_progress), self.tell.clone());
+        let in_progress = Arc::clone(&self.in_progress);
+        let tell = self.tell.clone();
         let work = move |controller: &Controller| {
             let path = path_of(&begin);
             let is_source = matches!(begin.end, End::Source(_));
@@ -83,11 +84,11 @@ impl Copies {
             let disk_path = path.clone().into();
             let calls = Arc::new(Calls::default());
             in_progress.opening.lock().push((copy, Arc::clone(&calls)));
-            let begun = calls.during(DiskCall::Open, &disk_path, 0, || {
+            let result = calls.during(DiskCall::Open, &disk_path, 0, || {
                 CopyTask::begin(controller, begin, share, compared.as_deref())
             });
             in_progress.opening.lock().retain(|(of, _)| *of != copy);
-            if let Err(error) = begun.as_ref()
+            if let Err(error) = result.as_ref()
                 && !matches!(error, OrderError::Busy(_))
             {
                 let Controller { agent, session } = controller;
@@ -95,9 +96,9 @@ impl Copies {
                 agent.audit.copy(&session.caller, direction, path.as_bytes(), 0, &verdict);
             }
             // The controller is gone: end the copy.
-            if let Err(lost) = tell.send(Event::Begun(Box::new((copy, begun))))
+            if let Err(lost) = tell.send(Event::Begun(Box::new(Begun { copy, result })))
                 && let Event::Begun(begun) = lost.0
-                && let (_, Ok(part)) = *begun
+                && let Ok(part) = begun.result
             {
                 part.end();
             }
@@ -121,7 +122,8 @@ impl Copies {
     }
 
     /// Handles a copy that has begun or cannot begin.
-    fn begun(&mut self, (copy, result): Begun) {
+    fn begun(&mut self, begun: Begun) {
+        let Begun { copy, result } = begun;
         let Some(orders) = self.beginning.remove(&copy) else {
             // The head is gone.
             if let Ok(part) = result {
@@ -193,7 +195,7 @@ impl Copies {
         while !self.beginning.is_empty() {
             match given.recv_timeout(OPENING) {
                 Ok(Event::Begun(begun)) => {
-                    self.beginning.remove(&begun.0);
+                    self.beginning.remove(&begun.copy);
                     self.begun(*begun);
                 }
                 Ok(_) => {}

@@ -40,10 +40,11 @@ impl Feeding {
     /// # Errors
     /// When there is not enough memory, or no thread can be started.
     pub fn begin(
-        Controller { agent, session }: &Controller,
+        controller: &Controller,
         begin: Begin,
         source: Source,
     ) -> Result<Self, OrderError> {
+        let Controller { agent, session } = controller;
         let room = begin.layout.block_size as usize + TAG_LEN;
         let ahead = usize::try_from(AHEAD).unwrap_or(usize::MAX);
         let memory = (ahead + 3 * room + LANE) * begin.lanes.len();

@@ -109,10 +109,11 @@ impl Ends {
 }
 
 fn open_source(
-    Controller { agent, session }: &Controller,
+    controller: &Controller,
     begin: &Begin,
     origins: &[Origin],
 ) -> Result<Arc<dyn Content>, OrderError> {
+    let Controller { agent, session } = controller;
     if let [Origin { length, tree: Some(number), .. }] = origins {
         let tree = session
             .tree(*number)

@@ -81,10 +81,9 @@ pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> Job
     let departure = Departure::new(task, folder.as_deref(), mark, *guard, *leave);
     let result = start(task, folder.as_deref(), mark)
         .map_err(cannot("start its command"))
-        .and_then(|started| {
-            let group = started.0.id();
-            guard.iter().for_each(|guard| guard.begun(group));
-            watch(started, task, supervision, departure, &mut output)
+        .and_then(|(job, pipes)| {
+            guard.iter().for_each(|guard| guard.begun(job.id()));
+            watch(job, pipes, task, supervision, departure, &mut output)
                 .map_err(cannot("wait for its command"))
         });
     let ended_ns = clock::now_ns();
@@ -103,8 +102,8 @@ pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> Job
         Vec::new()
     });
     let bytes_out = files.iter().map(|file| file.length).sum();
-    let (job, is_done) = (task.job, outcome.is_done());
-    let last_words = if is_done { Vec::new() } else { output.last_words() };
+    let job = task.job;
+    let last_words = if outcome.is_done() { Vec::new() } else { output.last_words() };
     let end = TaskEnd { job, started_ns, ended_ns, outcome, cpu_ns, memory, bytes_out, last_words };
     JobEnd { end, said: output.all.into_bytes(), files, has_left }
 }
@@ -128,7 +127,8 @@ fn start(task: &FarmTask, folder: Option<&Path>, mark: &Mark) -> io::Result<(Chi
 /// Reads the output of a job until the job has ended, is to leave or to be stopped, or exceeds its
 /// time limit. Returns how it ended, and whether it has left the node.
 fn watch(
-    (job, mut pipes): (Child, Pipes),
+    job: Child,
+    mut pipes: Pipes,
     task: &FarmTask,
     supervision: &Supervision<'_>,
     mut departure: Departure<'_>,
@@ -136,7 +136,8 @@ fn watch(
 ) -> io::Result<(Outcome, child::Ended, bool)> {
     let stop = supervision.stop;
     let deadline_ns = task.timeout_ns.map(|timeout| clock::now_ns().saturating_add(timeout));
-    let (mut late, mut stopped) = (false, false);
+    let mut late = false;
+    let mut stopped = false;
     let mut is_leaving = false;
     let mut add = |is_error, bytes: &[u8]| {
         output.add(is_error, bytes);

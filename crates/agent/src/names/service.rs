@@ -46,7 +46,8 @@ impl NamesService {
 
     /// Executes an order, in a thread of its own because it uses the disk.
     pub fn obey(&mut self, order: NamesOrder) {
-        let (mut manifest, stop) = (Vec::new(), Arc::clone(&self.stop));
+        let mut manifest = Vec::new();
+        let stop = Arc::clone(&self.stop);
         match &order {
             NamesOrder::Piece(piece, _) => {
                 if self.manifest.len() + piece.len() <= NAME_MANIFEST_MAX {
@@ -60,7 +61,7 @@ impl NamesService {
             _ => {}
         }
         let work = move |Controller { agent, session }: &Controller| {
-            if let Err(error) = execute(agent, session, order, (&manifest, &stop)) {
+            if let Err(error) = execute(agent, session, order, &manifest, &stop) {
                 send(session, NamesEvent::End(Err(error.to_string())));
             }
         };
@@ -79,7 +80,8 @@ fn execute(
     agent: &Agent,
     session: &Session,
     order: NamesOrder,
-    (manifest, stop): (&[u8], &AtomicBool),
+    manifest: &[u8],
+    stop: &AtomicBool,
 ) -> Result<(), OrderError> {
     match order {
         NamesOrder::Find(name) => {
@@ -104,7 +106,8 @@ fn execute(
         }
         NamesOrder::Digest(path) => digest(agent, session, &path, stop)?,
         NamesOrder::Locate { path, base, is_tree } => {
-            let (given, base) = (Path::new(OsStr::from_bytes(&path)), OsStr::from_bytes(&base));
+            let given = Path::new(OsStr::from_bytes(&path));
+            let base = OsStr::from_bytes(&base);
             let place = match is_tree {
                 true => given.join(base),
                 false => {
