@@ -1,6 +1,6 @@
 //! Selects pairs of nodes that can send concurrently, so that they share the network but no node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::tournament::MatchUp;
 
@@ -20,14 +20,16 @@ pub fn apart(candidates: &[(MatchUp, Option<usize>)]) -> Vec<MatchUp> {
         if let Some(medium) = medium {
             *on.entry(medium).or_default() += 1;
         }
-        let taken = BTreeSet::from([pair.0, pair.1]);
-        left.retain(|((a, b), _)| !taken.contains(a) && !taken.contains(b));
+        let taken = pair.nodes();
+        left.retain(|(other, _)| !other.nodes().iter().any(|node| taken.contains(node)));
         picked.push(pair);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// Returns all pairs of `nodes` nodes with the medium that `on` returns.
@@ -35,15 +37,16 @@ mod tests {
         nodes: usize,
         on: impl Fn(usize, usize) -> Option<usize>,
     ) -> Vec<(MatchUp, Option<usize>)> {
-        let pairs = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b)));
-        pairs.map(|(a, b)| ((a, b), on(a, b))).collect()
+        let pairs =
+            (0..nodes).flat_map(|one| (one + 1..nodes).map(move |other| MatchUp::new(one, other)));
+        pairs.map(|pair| (pair, on(pair.one, pair.other))).collect()
     }
 
     #[test]
     fn nobody_is_in_two_pairs() {
         for nodes in 0..9 {
             let pairs = apart(&all(nodes, |_, _| None));
-            let seen: BTreeSet<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+            let seen: BTreeSet<usize> = pairs.iter().flat_map(|pair| pair.nodes()).collect();
             assert_eq!((pairs.len(), seen.len()), (nodes / 2, nodes / 2 * 2), "{nodes} nodes");
         }
     }
@@ -54,6 +57,7 @@ mod tests {
         let busses = all(12, |a, b| (a / 4 == b / 4).then_some(a / 4));
         let local: Vec<_> = busses.into_iter().filter(|(_, medium)| medium.is_some()).collect();
         let pairs = apart(&local);
-        assert_eq!(pairs, [(0, 1), (4, 5), (8, 9), (2, 3), (6, 7), (10, 11)]);
+        let nodes: Vec<[usize; 2]> = pairs.iter().map(|pair| pair.nodes()).collect();
+        assert_eq!(nodes, [[0, 1], [4, 5], [8, 9], [2, 3], [6, 7], [10, 11]]);
     }
 }

@@ -1,7 +1,31 @@
 //! Schedules all pairs of nodes in rounds of pairs without a common node.
 
 /// Two nodes that are measured together, by index.
-pub type MatchUp = (usize, usize);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MatchUp {
+    /// The node that connects to the other one.
+    pub one: usize,
+    /// The other node.
+    pub other: usize,
+}
+
+impl MatchUp {
+    /// Creates a pair.
+    pub fn new(one: usize, other: usize) -> Self {
+        Self { one, other }
+    }
+
+    /// Returns both nodes.
+    pub fn nodes(self) -> [usize; 2] {
+        [self.one, self.other]
+    }
+
+    /// Returns the pair in the order of the nodes.
+    #[must_use]
+    pub fn sorted(self) -> Self {
+        Self { one: self.one.min(self.other), other: self.one.max(self.other) }
+    }
+}
 
 /// Returns the rounds of a round-robin tournament: each pair meets in exactly one round, and no
 /// node is in two pairs of a round. There are `nodes - 1` rounds of `nodes / 2` pairs. For an odd
@@ -15,11 +39,12 @@ pub fn rounds(nodes: usize) -> Vec<Vec<MatchUp>> {
     let places = nodes + nodes % 2;
     let moving = places - 1;
     let round = |turn: usize| {
-        let fixed = (turn, moving);
-        let facing =
-            (1..places / 2).map(|step| ((turn + step) % moving, (turn + moving - step) % moving));
-        let pairs = std::iter::once(fixed).chain(facing);
-        pairs.filter(|&(a, b)| a < nodes && b < nodes).map(|(a, b)| (a.min(b), a.max(b))).collect()
+        let fixed = MatchUp::new(turn, moving);
+        let facing = (1..places / 2)
+            .map(|step| MatchUp::new((turn + step) % moving, (turn + moving - step) % moving));
+        let pairs = std::iter::once(fixed).chain(facing).map(MatchUp::sorted);
+        // For an odd number of nodes, one place is empty.
+        pairs.filter(|pair| pair.other < nodes).collect()
     };
     (0..moving).map(round).collect()
 }
@@ -41,10 +66,11 @@ mod tests {
             for round in &rounds {
                 let mut seen = BTreeSet::new();
                 assert_eq!(round.len(), (nodes - odd) / 2, "{nodes} nodes");
-                for &(a, b) in round {
-                    assert!(a < b && b < nodes, "{nodes} nodes: {a} and {b}");
-                    assert!(seen.insert(a) && seen.insert(b), "{nodes} nodes: {round:?}");
-                    assert!(met.insert((a, b)), "{nodes} nodes: {a} and {b} meet twice");
+                for &pair in round {
+                    let MatchUp { one, other } = pair;
+                    assert!(one < other && other < nodes, "{nodes} nodes: {one} and {other}");
+                    assert!(seen.insert(one) && seen.insert(other), "{nodes} nodes: {round:?}");
+                    assert!(met.insert(pair), "{nodes} nodes: {one} and {other} meet twice");
                 }
             }
             assert_eq!(met.len(), nodes * nodes.saturating_sub(1) / 2, "{nodes} nodes");

@@ -25,7 +25,7 @@ pub struct FailedPair {
 
 impl FailedPair {
     /// Creates the entry of a pair from the indices of its nodes in `names`.
-    pub fn new((one, other): MatchUp, names: &[&str], reason: String) -> Self {
-        Self { nodes: [one, other].map(|node| names[node].to_owned()), reason }
+    pub fn new(pair: MatchUp, names: &[&str], reason: String) -> Self {
+        Self { nodes: pair.nodes().map(|node| names[node].to_owned()), reason }
     }
 }

@@ -2,8 +2,8 @@
 
 use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{
-    Accusation, Component, Effects, Matrix, OnRails, Tolerance, accuse, node_effects, over_rails,
-    worse,
+    Accusation, Component, Effects, MatchUp, Matrix, OnRails, Tolerance, accuse, node_effects,
+    over_rails, worse,
 };
 use serde::Serialize;
 
@@ -256,7 +256,7 @@ fn directions_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<DirectionResu
             .and_then(|rate| Some(effects.as_ref()?.rest(from, to, rate).exp())),
         round_trip_ns: found
             .latencies
-            .get(&(from.min(to), from.max(to)))
+            .get(&MatchUp::new(from, to).sorted())
             .map(|latency| [latency.min, latency.p50, latency.p99]),
         lost: Some(way.sent()).filter(|sent| sent.0 > 0.0).map(|sent| sent.1 / sent.0),
         tcp: way.went.map(|went| TcpAccount::new(&went)),
@@ -281,9 +281,9 @@ pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
 
 /// Returns the pairs that failed although neither node is excluded, rail by rail.
 pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedOnRail> {
-    let there = |&(a, b): &(usize, usize)| survey.out[a].is_none() && survey.out[b].is_none();
+    let is_there = |pair: MatchUp| pair.nodes().iter().all(|node| survey.out[*node].is_none());
     let of_rail = |(rail, found): (usize, &Rail)| -> Vec<FailedOnRail> {
-        let failed = found.failed.iter().filter(|(pair, _)| there(pair));
+        let failed = found.failed.iter().filter(|(pair, _)| is_there(**pair));
         failed
             .map(|(&pair, reason)| FailedOnRail {
                 rail,

@@ -14,7 +14,6 @@ use garland_protocol::measure::Task;
 use garland_protocol::operation::PairEnd;
 
 pub use self::meetings::{Meetings, PairFindings};
-use self::rail::sorted;
 pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
 use garland_terminal::failure::Failure;
@@ -80,7 +79,8 @@ impl<'a> Survey<'a> {
     pub fn run(&mut self, tell: &mut dyn FnMut(String)) -> Result<(), Failure> {
         let all: Vec<usize> = (0..self.nodes).filter(|&node| self.out[node].is_none()).collect();
         let indexed = |pairs: &Vec<MatchUp>| -> Vec<MatchUp> {
-            pairs.iter().map(|&(a, b)| (all[a].min(all[b]), all[a].max(all[b]))).collect()
+            let of_node = |pair: &MatchUp| MatchUp::new(all[pair.one], all[pair.other]).sorted();
+            pairs.iter().map(of_node).collect()
         };
         let tournament: Vec<Vec<MatchUp>> = rounds(all.len()).iter().map(indexed).collect();
         for rail in 0..self.rails.len() {
@@ -117,18 +117,19 @@ impl<'a> Survey<'a> {
         }
         self.latency(pairs)?;
         self.one_way(pairs)?;
-        for (&(a, b), got) in pairs.iter().zip(self.meet(pairs, 2, &streams(1, 60, 150, 150))?) {
+        let met = self.meet(pairs, 2, &streams(1, 60, 150, 150))?;
+        for (&MatchUp { one, other }, got) in pairs.iter().zip(met) {
             let Some(got) = got else { continue };
-            self.rail().way(a, b).two_way = Some(got.forward);
-            self.rail().way(b, a).two_way = Some(got.backward);
-            self.rail().note_sent(a, b, got.went[0]);
-            self.rail().note_sent(b, a, got.went[1]);
+            self.rail().way(one, other).two_way = Some(got.forward);
+            self.rail().way(other, one).two_way = Some(got.backward);
+            self.rail().note_sent(one, other, got.went[0]);
+            self.rail().note_sent(other, one, got.went[1]);
         }
         let many = self.streams;
         let task = streams(many, 60, 150, 150);
-        for (&(a, b), got) in pairs.iter().zip(self.meet(pairs, many, &task)?) {
+        for (pair, got) in pairs.iter().zip(self.meet(pairs, many, &task)?) {
             if let Some(got) = got {
-                self.rail().way(a, b).many = Some(got.forward);
+                self.rail().way(pair.one, pair.other).many = Some(got.forward);
             }
         }
         Ok(())
@@ -136,13 +137,13 @@ impl<'a> Survey<'a> {
 
     /// Measures the round trips of `pairs`, and records the conditions of their nodes.
     fn latency(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
-        for (&(a, b), got) in pairs.iter().zip(self.meet(pairs, 1, &ping())?) {
+        for (&pair, got) in pairs.iter().zip(self.meet(pairs, 1, &ping())?) {
             let Some(got) = got else { continue };
-            for (node, conditions) in [a, b].into_iter().zip(got.conditions) {
+            for (node, conditions) in pair.nodes().into_iter().zip(got.conditions) {
                 self.note_conditions(node, conditions);
             }
             if let Some(latency) = got.latency {
-                self.rail().note_latency((a, b), latency);
+                self.rail().note_latency(pair, latency);
             }
         }
         Ok(())
@@ -162,9 +163,9 @@ impl<'a> Survey<'a> {
     fn one_way(&mut self, pairs: &[MatchUp]) -> Result<(), Failure> {
         for forward in [1, 0] {
             let got = self.meet(pairs, 1, &streams(forward, 60, 80, 300))?;
-            for (&(a, b), got) in pairs.iter().zip(got) {
+            for (&MatchUp { one, other }, got) in pairs.iter().zip(got) {
                 let Some(got) = got else { continue };
-                let (from, to) = if forward == 1 { (a, b) } else { (b, a) };
+                let (from, to) = if forward == 1 { (one, other) } else { (other, one) };
                 let went = got.went.into_iter().flatten().next();
                 self.rail().note_rate(from, to, got.forward + got.backward, went);
             }
@@ -208,8 +209,8 @@ impl<'a> Survey<'a> {
     /// Repeats the measurement of failed pairs, except those with an excluded node.
     fn retry(&mut self) -> Result<(), Failure> {
         let rail = self.rail();
-        let there = |pair: &MatchUp| rail.out[pair.0].is_none() && rail.out[pair.1].is_none();
-        let again: Vec<MatchUp> = rail.failed.keys().copied().filter(there).collect();
+        let is_there = |pair: &MatchUp| pair.nodes().iter().all(|node| rail.out[*node].is_none());
+        let again: Vec<MatchUp> = rail.failed.keys().copied().filter(is_there).collect();
         for pair in again {
             self.rail().failed.remove(&pair);
             self.round(&[pair])?;
@@ -253,11 +254,11 @@ impl<'a> Survey<'a> {
     /// Measures the rates between the first half of the nodes `all` and the other half, over all
     /// rails at once and in both directions.
     fn bisect(&mut self, all: &[usize]) -> Result<(), Failure> {
-        let (one, other) = all.split_at(all.len() / 2);
+        let (left, right) = all.split_at(all.len() / 2);
         let task = streams(1, 60, 250, 250);
         let mut meetings = Vec::new();
         for (number, rail) in self.rails.iter().enumerate() {
-            let pairs = one.iter().copied().zip(other.iter().copied());
+            let pairs = left.iter().zip(right).map(|(&one, &other)| MatchUp::new(one, other));
             let pairs = pairs.filter(|pair| rail.may(pair));
             meetings.extend(pairs.map(|pair| meeting(pair, number, 2, &task)));
         }
@@ -275,18 +276,20 @@ impl<'a> Survey<'a> {
         streams: u16,
         task: &Task,
     ) -> Result<Vec<Option<Box<PairFindings>>>, Failure> {
-        let (now, rail) = (self.now, &self.rails[self.now]);
+        let now = self.now;
+        let rail = &self.rails[now];
         let tried: Vec<usize> = (0..pairs.len()).filter(|&at| rail.may(&pairs[at])).collect();
         let meetings: Vec<_> =
             tried.iter().map(|&at| meeting(pairs[at], now, streams, task)).collect();
         let met = self.meetings.round(&meetings)?;
         let mut all: Vec<Option<Box<PairFindings>>> = pairs.iter().map(|_| None).collect();
         for (&at, met) in tried.iter().zip(met) {
-            let (a, b) = pairs[at];
             match met {
                 Ok(got) => {
                     let strikes = &mut self.rail().strikes;
-                    (strikes[a], strikes[b]) = (0, 0);
+                    for node in pairs[at].nodes() {
+                        strikes[node] = 0;
+                    }
                     all[at] = Some(got);
                 }
                 Err(PairEnd::Failed(node, reason)) => self.strike(pairs[at], node, &reason),
@@ -300,8 +303,8 @@ impl<'a> Survey<'a> {
     /// failures in a row, a node is excluded from the rail. If the agent of `node` has exited,
     /// `node` is excluded from all rails.
     fn strike(&mut self, pair: MatchUp, node: usize, reason: &str) {
-        self.rail().failed.insert(sorted(pair), reason.to_owned());
-        for side in [pair.0, pair.1] {
+        self.rail().failed.insert(pair.sorted(), reason.to_owned());
+        for side in pair.nodes() {
             let gone = side == node && !self.meetings.has(node);
             let rail = self.rail();
             rail.strikes[side] += 1;
@@ -333,5 +336,5 @@ fn suspects(matrix: &Matrix, tolerance: &Tolerance) -> BTreeSet<MatchUp> {
     values.sort_by(f64::total_cmp);
     let middle = values.get(values.len() / 2).copied().unwrap_or(0.0);
     let low = matrix.measured().filter(|cell| cell.2 < 0.93 * middle);
-    low.map(|(a, b, _)| sorted((a, b))).collect()
+    low.map(|(from, to, _)| MatchUp::new(from, to).sorted()).collect()
 }

@@ -29,8 +29,8 @@ impl Survey<'_> {
         }
         let lossy = accuse(&self.rail().losses(), &Tolerance::LOSSES).into_iter().take(LOSSY);
         for Accusation { part, .. } in lossy {
-            let Some((from, to)) = worst(self.rail(), &part) else { continue };
-            let got = self.meet(&[(from, to)], 1, &streams(1, 60, 1000, 1000))?;
+            let Some(pair) = worst(self.rail(), &part) else { continue };
+            let got = self.meet(&[pair], 1, &streams(1, 60, 1000, 1000))?;
             if let Some(got) = got.into_iter().flatten().next() {
                 self.rail().sustained.insert(part, got.forward);
             }
@@ -44,15 +44,17 @@ impl Survey<'_> {
 fn disjoint(part: &Component) -> Vec<MatchUp> {
     match part {
         Component::Between(one, other) | Component::Across(one, other) => {
-            one.iter().copied().zip(other.iter().copied()).take(PAIRS).collect()
+            let pairs = one.iter().zip(other.iter()).take(PAIRS);
+            pairs.map(|(&one, &other)| MatchUp::new(one, other)).collect()
         }
         _ => Vec::new(),
     }
 }
 
-/// Returns the direction of a part that loses the largest fraction of its segments.
+/// Returns the direction of a part that loses the largest fraction of its segments, as a pair that
+/// sends from `one` to `other`.
 fn worst(rail: &Rail, part: &Component) -> Option<MatchUp> {
     let losses = rail.losses();
     let carried = losses.measured().filter(|(from, to, _)| part.carries(*from, *to));
-    carried.min_by(|a, b| a.2.total_cmp(&b.2)).map(|(from, to, _)| (from, to))
+    carried.min_by(|a, b| a.2.total_cmp(&b.2)).map(|(from, to, _)| MatchUp::new(from, to))
 }

@@ -135,7 +135,7 @@ impl Rail {
     /// second. Higher values are better, as for rates.
     pub fn round_trips(&self) -> Matrix {
         Matrix::by(self.out.len(), |from, to| {
-            let latency = self.latencies.get(&(from.min(to), from.max(to)))?;
+            let latency = self.latencies.get(&MatchUp::new(from, to).sorted())?;
             Some(1e9 / (latency.min + GRACE_NS) as f64)
         })
     }
@@ -159,16 +159,19 @@ impl Rail {
     pub fn doubtful(&self) -> Vec<MatchUp> {
         let rates = self.rates();
         let expected = Expected::of(&rates);
-        let low = |a, b| expected.share(a, b).is_some_and(|share| share < WHOLE);
-        let is_doubtful =
-            |&(a, b): &MatchUp| !self.alone.contains(&(a, b)) && (low(a, b) || low(b, a));
+        let is_low = |from, to| expected.share(from, to).is_some_and(|share| share < WHOLE);
+        let is_doubtful = |pair: &MatchUp| {
+            let &MatchUp { one, other } = pair;
+            !self.alone.contains(pair) && (is_low(one, other) || is_low(other, one))
+        };
         rounds(self.out.len()).concat().into_iter().filter(is_doubtful).collect()
     }
 
     /// Removes the rates of a pair, since others may have lowered them.
-    pub fn forget(&mut self, (a, b): MatchUp) {
+    pub fn forget(&mut self, pair: MatchUp) {
         self.forgotten += 1;
-        self.directions.retain(|&ends, _| ends != (a, b) && ends != (b, a));
+        let is_of_pair = |from, to| MatchUp::new(from, to).sorted() == pair.sorted();
+        self.directions.retain(|&(from, to), _| !is_of_pair(from, to));
     }
 
     /// Returns the rates from one node to another; adds an entry without rates if missing.
@@ -204,14 +207,9 @@ impl Rail {
     /// Returns whether a pair can be measured: neither of its nodes is excluded from this rail, and
     /// the pair has not failed on it.
     pub fn may(&self, pair: &MatchUp) -> bool {
-        let ends = [pair.0, pair.1].map(|node| self.out[node].is_none());
-        ends == [true; 2] && !self.failed.contains_key(&sorted(*pair))
+        let is_there = pair.nodes().iter().all(|node| self.out[*node].is_none());
+        is_there && !self.failed.contains_key(&pair.sorted())
     }
-}
-
-/// Returns a pair in the order of the nodes.
-pub fn sorted((a, b): MatchUp) -> MatchUp {
-    (a.min(b), a.max(b))
 }
 
 #[cfg(test)]
@@ -248,11 +246,11 @@ mod tests {
         let beside = |from: usize, to: usize| if from + to == 5 { 47.0 } else { 94.0 };
         let mut rail = rail(beside, |_, _| 0);
         assert_eq!(rail.doubtful().len(), 3, "{:?}", rail.doubtful());
-        rail.alone.insert((0, 5));
+        rail.alone.insert(MatchUp::new(0, 5));
         rail.note_rate(1, 4, 94.0, None);
         rail.note_rate(4, 1, 94.0, None);
-        assert_eq!(rail.doubtful(), [(2, 3)]);
-        rail.forget((2, 3));
+        assert_eq!(rail.doubtful(), [MatchUp::new(2, 3)]);
+        rail.forget(MatchUp::new(2, 3));
         assert_eq!((rail.doubtful(), rail.rates().get(3, 2)), (vec![], None));
     }
 

@@ -13,9 +13,16 @@ const WRITE: u32 = 128 << 10;
 
 /// Returns a measurement between a pair of nodes: `streams` connections from the first to the
 /// second node's address on `rail`.
-pub fn meeting((from, to): MatchUp, rail: usize, streams: u16, task: &Task) -> Pair {
-    let limit = Duration::from_secs(3);
-    Pair { from, to, rail, streams, limit, pin: None, task: task.clone() }
+pub fn meeting(pair: MatchUp, rail: usize, streams: u16, task: &Task) -> Pair {
+    Pair {
+        from: pair.one,
+        to: pair.other,
+        rail,
+        streams,
+        limit: Duration::from_secs(3),
+        pin: None,
+        task: task.clone(),
+    }
 }
 
 /// Returns a task that sends bytes as fast as possible. On `forward` of the connections, the

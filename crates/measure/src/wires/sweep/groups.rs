@@ -36,12 +36,12 @@ impl<'t> Network<'t> {
 
     /// Returns whether two nodes are on one medium, and its index; without a topology, whether they
     /// are in one rack. None if nothing is known.
-    fn between(&self, (a, b): MatchUp) -> Option<(bool, Option<usize>)> {
+    fn between(&self, pair: MatchUp) -> Option<(bool, Option<usize>)> {
         if let Some((topology, places)) = &self.topology {
-            let medium = topology.medium_between(places[a], places[b]);
+            let medium = topology.medium_between(places[pair.one], places[pair.other]);
             return Some((medium.is_some(), medium));
         }
-        let racks = [a, b].map(|node| self.nodes[node].rack.as_deref());
+        let racks = pair.nodes().map(|node| self.nodes[node].rack.as_deref());
         let [Some(one), Some(other)] = racks else { return None };
         Some((one == other, None))
     }
@@ -51,8 +51,11 @@ impl<'t> Network<'t> {
     pub fn groups(&self, is_there: impl Fn(usize) -> bool) -> Vec<Group> {
         let there: Vec<usize> = (0..self.nodes.len()).filter(|&node| is_there(node)).collect();
         let pairs = there.iter().enumerate();
-        let pairs: Vec<MatchUp> =
-            pairs.flat_map(|(at, &a)| there[at + 1..].iter().map(move |&b| (a, b))).collect();
+        let pairs: Vec<MatchUp> = pairs
+            .flat_map(|(at, &one)| {
+                there[at + 1..].iter().map(move |&other| MatchUp::new(one, other))
+            })
+            .collect();
         let known: Option<Vec<_>> =
             pairs.iter().map(|&pair| Some((pair, self.between(pair)?))).collect();
         let Some(known) = known else {
@@ -75,7 +78,8 @@ impl<'t> Network<'t> {
         let (topology, places) = self.topology.as_ref()?;
         let mut topology = (*topology).clone();
         topology.nics.iter_mut().for_each(|nic| nic.mtu = nic.mtu.min(packet));
-        let flows: Vec<_> = pairs.iter().map(|&(a, b)| (places[a], places[b])).collect();
+        let flows: Vec<_> =
+            pairs.iter().map(|pair| (places[pair.one], places[pair.other])).collect();
         let bits = bounds::max_min(&topology, &flows);
         let known = bits.iter().all(|bits| bits.is_finite() && *bits > 0.0);
         known.then(|| bits.into_iter().map(|bits| bits / 8.0).collect())

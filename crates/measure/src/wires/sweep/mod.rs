@@ -106,7 +106,7 @@ impl Sweep<'_> {
         for (pair, met) in group.pairs.clone().into_iter().zip(self.meetings.round(&meetings)?) {
             match met {
                 Ok(got) => {
-                    for (node, conditions) in [pair.0, pair.1].into_iter().zip(got.conditions) {
+                    for (node, conditions) in pair.nodes().into_iter().zip(got.conditions) {
                         self.conditions.entry(node).or_insert(conditions);
                     }
                 }
@@ -181,8 +181,8 @@ impl Sweep<'_> {
             return Some(all.iter().sum());
         }
         let speed =
-            |node: &usize| value(self.conditions.get(node)?, "speed, bit/s")?.parse::<f64>().ok();
-        let each = |&(a, b): &MatchUp| Some(speed(&a)?.min(speed(&b)?));
+            |node: usize| value(self.conditions.get(&node)?, "speed, bit/s")?.parse::<f64>().ok();
+        let each = |pair: &MatchUp| Some(speed(pair.one)?.min(speed(pair.other)?));
         let bits: Option<Vec<f64>> = pairs.iter().map(each).collect();
         Some(bits?.iter().sum::<f64>() / 8.0 * bounds::payload_share(packet))
     }

@@ -86,7 +86,7 @@ impl NodeResult {
 impl WireResult {
     /// Creates the entry of a group; `names` are the names of all nodes.
     pub fn new(group: &Group, names: &[&str]) -> Self {
-        let pairs = group.pairs.iter().map(|&(a, b)| [names[a].to_owned(), names[b].to_owned()]);
+        let pairs = group.pairs.iter().map(|pair| pair.nodes().map(|node| names[node].to_owned()));
         Self { wire: group.wire, pairs: pairs.collect() }
     }
 }
