@@ -96,7 +96,8 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     let times = best.times(work, &counts);
     let spread = spread(&candidates, work, &points, &counts);
     let back_test = back_test(work, &points);
-    let (amdahl, usl) = (Fit::of(Curve::Amdahl, work, &points), Fit::of(Curve::Usl, work, &points));
+    let amdahl = Fit::of(Curve::Amdahl, work, &points);
+    let usl = Fit::of(Curve::Usl, work, &points);
     let power = |place: usize| {
         let gain = times[0] / times[place];
         match work {
@@ -109,14 +110,15 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
         .iter()
         .filter_map(|nodes| counts.binary_search(nodes).ok())
         .map(|place| {
-            let (nodes, seconds) = (counts[place], times[place]);
+            let nodes = counts[place];
+            let seconds = times[place];
             // Beyond the measured numbers of nodes, expect at least the error of the back test.
             let margin = if nodes > points.most() { tested.max(NARROWEST) } else { NARROWEST };
             let interval = spread.as_ref().map(|spread| {
                 let (low, high) = spread.times[place];
                 let far = (f64::from(nodes) / f64::from(points.most())).log2().max(0.0);
                 let doubt = (NARROWEST + DOUBLING * far).min(0.5);
-                widened((low * (1.0 - doubt), high * (1.0 + doubt)), seconds, margin)
+                widened(low * (1.0 - doubt), high * (1.0 + doubt), seconds, margin)
             });
             let before = if nodes > 1 { power(place - 1) } else { 0.0 };
             let prices = question.prices.filter(super::Prices::are_sound);
@@ -151,9 +153,9 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     Ok(forecast)
 }
 
-/// Widens an interval so that it includes `seconds` plus and minus the fraction `margin` of
-/// `seconds`.
-fn widened((low, high): (f64, f64), seconds: f64, margin: f64) -> (f64, f64) {
+/// Widens the interval from `low` to `high` so that it includes `seconds` plus and minus the
+/// fraction `margin` of `seconds`.
+fn widened(low: f64, high: f64, seconds: f64, margin: f64) -> (f64, f64) {
     (low.min(seconds * (1.0 - margin).max(0.0)), high.max(seconds * (1.0 + margin)))
 }
 
@@ -238,7 +240,7 @@ impl Forecast {
     pub fn hold(&mut self, nodes: u32, seconds: f64, miss: f64) {
         let Some(at) = self.curve.iter_mut().find(|at| at.nodes == nodes) else { return };
         let margin = miss.abs().max(NARROWEST);
-        at.interval = at.interval.map(|interval| widened(interval, seconds, margin));
+        at.interval = at.interval.map(|(low, high)| widened(low, high, seconds, margin));
     }
 
     fn note(&mut self, work: &Work<'_>, points: &Points, has_interval: bool) {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Work;
 use super::calibrate::Calibrated;
+use super::{Floor, Work};
 
 /// The node count beyond which more nodes do not help, with the reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,20 +53,24 @@ pub(super) fn knee(law: &Calibrated, work: &Work<'_>, fixed: f64, most: u32) -> 
             let all = [named, unnamed, jobs].into_iter().flatten();
             all.min_by(|a, b| a.nodes.total_cmp(&b.nodes))
         }
-        Work::Growing { floor, starts } => of_growing(law, (*floor, *starts), most),
+        Work::Growing { floor, starts } => growing_knee(law, *floor, *starts, most),
     }
 }
 
 /// The largest node count that counts as a knee.
 const FARTHEST: f64 = 1e9;
 
-fn of_growing(
+/// Returns the knee of work that grows with the nodes. `floor` and `starts` are those of
+/// [`Work::Growing`].
+fn growing_knee(
     law: &Calibrated,
-    (floor, starts): (&dyn Fn(u32) -> super::Floor, f64),
+    floor: &dyn Fn(u32) -> Floor,
+    starts: f64,
     most: u32,
 ) -> Option<Knee> {
     let far = most.max(2);
-    let (near, end) = (floor(far / 2), floor(far));
+    let near = floor(far / 2);
+    let end = floor(far);
     let of_floor = ((end.seconds - near.seconds) / f64::from(far - far / 2)).max(0.0);
     let each = law.slope + of_floor;
     let one = law.fixed + law.slope + floor(1).seconds;

@@ -33,8 +33,9 @@ fn who_has_sent_all_into_buffers_is_not_waited_for() {
     for (stage, peer) in [(Stage::WaitUpstream, 0), (Stage::WaitBuffer, NONE)] {
         let mut made = in_buffers().run();
         // The lane has nothing to do until the end of the copy, whichever wait it records.
-        let (begin, end) = (at(&made, 130), at(&made, 4030));
-        made.add(1, [Record::Span(span_of(stage, peer, 2, (begin, end)))]);
+        let begin = at(&made, 130);
+        let end = at(&made, 4030);
+        made.add(1, [Record::Span(span_of(stage, peer, 2, begin..end))]);
         let ledger = made.explain();
         let row = ledger.rows[0];
         assert_eq!((row.cause, row.place), (Cause::SinkDisk, Place::node(1)), "{:#?}", ledger.rows);
@@ -56,7 +57,7 @@ fn who_feeds_a_slow_node_afterwards_is_not_waited_for() {
     made.traces.iter_mut().flatten().for_each(|trace| trace.records.retain(|r| !is_late(r)));
     for block in 0..20 {
         let begin = end - 9 * MS + block * 200 * MS;
-        let ns = |from: i64, to: i64| [begin + from * MS, begin + to * MS].map(|t| t as u64).into();
+        let ns = |from: i64, to: i64| (begin + from * MS) as u64..(begin + to * MS) as u64;
         let lane = |stage, peer, from, to| Record::Span(span_of(stage, peer, 2, ns(from, to)));
         let feeds = [
             lane(Stage::Read, NONE, 1, 3),
@@ -72,12 +73,7 @@ fn who_feeds_a_slow_node_afterwards_is_not_waited_for() {
         ];
         made.add(2, fetches);
         let writes = [
-            Record::Span(span_of(
-                Stage::WaitUpstream,
-                NONE,
-                4,
-                (begin as u64, begin as u64 + 3000),
-            )),
+            Record::Span(span_of(Stage::WaitUpstream, NONE, 4, begin as u64..begin as u64 + 3000)),
             Record::Span(Span {
                 begin_ns: begin as u64 + 3000,
                 ..span_of(Stage::Write, NONE, 4, ns(0, 200))
@@ -133,9 +129,9 @@ fn the_last_ones_word_that_it_is_ready_has_its_own_time() {
     for (node, opened, heard) in [(1, 8, 9), (2, 10, 27)] {
         let order = Span {
             block: Exchange::Begin.number(),
-            ..span_of(Stage::Control, node, 0, (at(&made, 5), at(&made, heard)))
+            ..span_of(Stage::Control, node, 0, at(&made, 5)..at(&made, heard))
         };
-        let opens = span_of(Stage::SetUp, NONE, 0, (at(&made, 6), at(&made, opened)));
+        let opens = span_of(Stage::SetUp, NONE, 0, at(&made, 6)..at(&made, opened));
         made.add(0, [Record::Span(order)]);
         made.add(usize::from(node), [Record::Span(opens)]);
     }

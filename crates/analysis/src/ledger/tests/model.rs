@@ -1,6 +1,8 @@
 //! A model of a small pipeline with known answers: a head that reads and encrypts, wires, and nodes
 //! that receive, forward, decrypt and write one block after another.
 
+use std::ops::Range;
+
 use crate::ledger::{Ledger, Run, explain};
 use garland_core::trace::{
     Exchange, NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace,
@@ -139,21 +141,16 @@ impl Made {
 
 /// Returns a span of one of the model's threads: 1 reads, 2 is the lane, 3 finishes, 4 writes. A
 /// span that transfers bytes is of a whole block.
-pub(super) fn span_of(
-    stage: Stage,
-    peer: u16,
-    thread: u16,
-    (begin_ns, end_ns): (u64, u64),
-) -> Span {
+pub(super) fn span_of(stage: Stage, peer: u16, thread: u16, times: Range<u64>) -> Span {
     let moves = matches!(stage, Stage::Send | Stage::Relay | Stage::Receive);
     Span {
         stage,
         lane: if thread == 2 { 0 } else { NONE },
         peer,
         thread,
-        begin_ns,
-        end_ns,
-        busy_ns: end_ns - begin_ns,
+        begin_ns: times.start,
+        end_ns: times.end,
+        busy_ns: times.end - times.start,
         bytes: if moves { BLOCK } else { 0 },
         block: NO_BLOCK,
         count: 1,
@@ -210,18 +207,18 @@ impl<'a> Maker<'a> {
             let came = self.head(block);
             self.chain(block, came);
         }
-        let (sent, first) =
-            (self.sent[self.sent.len() - 1], self.received.iter().map(|r| r[0]).max());
+        let sent = self.sent[self.sent.len() - 1];
+        let first = self.received.iter().map(|received| received[0]).max();
         let held = self.written.iter().map(|written| written[written.len() - 1]).max().unwrap();
         let mut committed = held;
         for node in 1..self.traces.len() {
             let written = &self.written[node - 1];
             let asked = written[written.len() - 1].max(sent) + self.model.control;
             let mut done = asked + self.model.fsync[node - 1];
-            self.note(node, Stage::Fsync, NONE, 3, (asked, done), None);
+            self.note(node, Stage::Fsync, NONE, 3, asked..done, None);
             if self.model.between > 0 {
                 done += self.model.between + MS;
-                self.note(node, Stage::Commit, NONE, 3, (done - MS, done), None);
+                self.note(node, Stage::Commit, NONE, 3, done - MS..done, None);
             }
             committed = committed.max(done + self.model.control);
         }
@@ -259,16 +256,16 @@ impl<'a> Maker<'a> {
         let left = self.leave(block);
         let begin = before.max(room).max(left);
         let reader = if block < self.model.second_reader { 1 } else { 5 };
-        self.note(0, Stage::WaitBuffer, NONE, reader, (before, begin), None);
+        self.note(0, Stage::WaitBuffer, NONE, reader, before..begin, None);
         let read = begin + (self.model.read)(block);
         let sealed = read + (self.model.seal)(block);
-        self.note(0, Stage::Read, NONE, reader, (begin, read), Some(block));
-        self.note(0, Stage::Seal, NONE, reader, (read, sealed), Some(block));
+        self.note(0, Stage::Read, NONE, reader, begin..read, Some(block));
+        self.note(0, Stage::Seal, NONE, reader, read..sealed, Some(block));
         self.sealed.push(sealed);
         let pause = block.checked_sub(1).map_or(0, |last| (self.model.pause)(last));
         let idle = self.sent.last().copied().unwrap_or(ready).max(left) + pause;
         let have = idle.max(sealed);
-        self.note(0, Stage::WaitUpstream, NONE, 2, (idle, have), Some(block));
+        self.note(0, Stage::WaitUpstream, NONE, 2, idle..have, Some(block));
         let (given, came) = self.give(0, Stage::Send, have, block);
         self.sent.push(given);
         came
@@ -284,7 +281,7 @@ impl<'a> Maker<'a> {
         let written = self.written.iter().map(|written| written[block - 1]).max();
         let answered = written.unwrap_or(sent) + self.model.answer;
         let about = Exchange::Operation as usize;
-        self.note(0, Stage::Control, 1, 2, (sent, answered), Some(about));
+        self.note(0, Stage::Control, 1, 2, sent..answered, Some(about));
         answered
     }
 
@@ -294,9 +291,9 @@ impl<'a> Maker<'a> {
         let taken = block.checked_sub(SOCKET).map_or(have, |old| self.received[from][old]);
         let room = have.max(taken);
         let peer = u16::try_from(from + 1).unwrap();
-        self.note(from, Stage::WaitDownstream, peer, 2, (have, room), Some(block));
+        self.note(from, Stage::WaitDownstream, peer, 2, have..room, Some(block));
         let given = room + COPY;
-        self.note(from, stage, peer, 2, (room, given), Some(block));
+        self.note(from, stage, peer, 2, room..given, Some(block));
         let came = self.wires[from].max(room) + (self.model.wires[from])(block);
         self.wires[from] = came;
         (given, came)
@@ -308,12 +305,12 @@ impl<'a> Maker<'a> {
             let free = self.lanes[at];
             let old = block.checked_sub(self.model.buffers);
             let room = old.map_or(free, |old| self.written[at][old].max(free));
-            self.note(node, Stage::WaitBuffer, NONE, 2, (free, room), Some(block));
+            self.note(node, Stage::WaitBuffer, NONE, 2, free..room, Some(block));
             let here = room.max(came);
             let up = u16::try_from(at).unwrap();
-            self.note(node, Stage::WaitUpstream, up, 2, (room, here), Some(block));
+            self.note(node, Stage::WaitUpstream, up, 2, room..here, Some(block));
             let received = here + COPY;
-            self.note(node, Stage::Receive, up, 2, (here, received), Some(block));
+            self.note(node, Stage::Receive, up, 2, here..received, Some(block));
             self.received[at].push(received);
             self.lanes[at] = received;
             if node + 1 < self.traces.len() {
@@ -324,11 +321,11 @@ impl<'a> Maker<'a> {
             let last = self.written[at].last().copied().unwrap_or(received);
             let there = last.max(received);
             let begin = there + self.model.hand_over;
-            self.note(node, Stage::WaitUpstream, NONE, 4, (there, begin), Some(block));
+            self.note(node, Stage::WaitUpstream, NONE, 4, there..begin, Some(block));
             let opened = begin + (self.model.open)(block);
             let written = opened + (self.model.writes[at])(block);
-            self.note(node, Stage::Open, NONE, 4, (begin, opened), Some(block));
-            self.note(node, Stage::Write, NONE, 4, (opened, written), Some(block));
+            self.note(node, Stage::Open, NONE, 4, begin..opened, Some(block));
+            self.note(node, Stage::Write, NONE, 4, opened..written, Some(block));
             self.written[at].push(written);
         }
     }
@@ -339,12 +336,12 @@ impl<'a> Maker<'a> {
         stage: Stage,
         peer: u16,
         thread: u16,
-        span: (i64, i64),
+        span: Range<i64>,
         block: Option<usize>,
     ) {
-        let (begin_ns, end_ns) = (self.shown(node, span.0), self.shown(node, span.1));
-        if begin_ns < end_ns {
-            let mut span = span_of(stage, peer, thread, (begin_ns, end_ns));
+        let times = self.shown(node, span.start)..self.shown(node, span.end);
+        if !times.is_empty() {
+            let mut span = span_of(stage, peer, thread, times);
             span.block = block.map_or(NO_BLOCK, |block| u32::try_from(block).unwrap());
             self.traces[node].records.push(Record::Span(span));
         }

@@ -1,5 +1,7 @@
 //! The gain of one of two faults: the other one stays.
 
+use std::ops::Range;
+
 use super::model::{MS, Made, Model, every};
 use crate::ledger::{Cause, Place};
 use garland_core::trace::{NO_BLOCK, NONE, Record, Span, Stage, Thread};
@@ -16,22 +18,20 @@ fn near(gain: f64, true_ms: f64) {
     assert!((gain - true_ms).abs() < 0.1 * true_ms, "{gain} of {true_ms} ms");
 }
 
-/// A span of node's thread `thread`, from and to so many milliseconds after the start of the command.
-fn span(made: &Made, stage: Stage, (thread, peer): (u16, u16), (from, to): (i64, i64)) -> Record {
+/// A span of a node's thread; `ms` is its time in milliseconds after the start of the command.
+fn span(made: &Made, stage: Stage, thread: u16, peer: u16, ms: Range<i64>) -> Record {
     let (begin, _) = made.span();
-    let [begin_ns, end_ns] = [from, to].map(|ms| u64::try_from(begin + ms * MS).unwrap());
-    let lane = if thread == 2 { 0 } else { NONE };
-    let (busy_ns, block) = (end_ns - begin_ns, NO_BLOCK);
+    let [begin_ns, end_ns] = [ms.start, ms.end].map(|ms| u64::try_from(begin + ms * MS).unwrap());
     Record::Span(Span {
         stage,
-        lane,
+        lane: if thread == 2 { 0 } else { NONE },
         peer,
         thread,
         begin_ns,
         end_ns,
-        busy_ns,
+        busy_ns: end_ns - begin_ns,
         bytes: 0,
-        block,
+        block: NO_BLOCK,
         count: 1,
         operation: 0,
     })
@@ -57,12 +57,12 @@ fn all_work_of_another_nodes_thread_stays() {
 fn a_pause_that_a_slow_disk_hides_stays() {
     let mut made = slow_disk().run();
     near(gain_ms(&made, Cause::SinkDisk, Place::node(1)), 200.0 * 32.5);
-    let pause = |made: &Made, at| span(made, Stage::Pause, (9, NONE), at);
-    let paused = pause(&made, (1_000, 2_600));
+    let pause = |made: &Made, ms| span(made, Stage::Pause, 9, NONE, ms);
+    let paused = pause(&made, 1_000..2_600);
     made.add(3, [paused]);
     near(gain_ms(&made, Cause::SinkDisk, Place::node(1)), 200.0 * 32.5 - 1600.0);
     // Both stand still at once for 600 ms.
-    let paused = pause(&made, (2_000, 3_000));
+    let paused = pause(&made, 2_000..3_000);
     made.add(2, [paused]);
     near(gain_ms(&made, Cause::SinkDisk, Place::node(1)), 200.0 * 32.5 - 2000.0);
 }
@@ -77,11 +77,11 @@ fn a_second_dead_node_is_still_waited_for() {
     let one = gain_ms(&made, Cause::Dead, Place::node(2));
     // What the third node gave to the fourth ended after 3 s, and was waited for until 5.5 s.
     let records = &mut made.traces[3].as_mut().unwrap().records;
-    let (begin, _) = (5_000 * MS, ());
+    let begin = 5_000 * MS;
     let last = u64::try_from(begin + 3_000 * MS).unwrap();
     let gives = |span: &Span| span.thread == 2 && span.peer == 4 && span.begin_ns >= last;
     records.retain(|record| !matches!(record, Record::Span(span) if gives(span)));
-    let waits = span(&made, Stage::WaitDownstream, (2, 4), (3_000, 5_500));
+    let waits = span(&made, Stage::WaitDownstream, 2, 4, 3_000..5_500);
     made.add(3, [waits]);
     made.traces[4] = None;
     made.dead = vec![2, 4];
