@@ -41,12 +41,12 @@ pub fn warnings(examination: &Examination) -> Vec<String> {
     all
 }
 
-fn of_place(PlaceFacts { path, free, file_system }: &PlaceFacts) -> Vec<String> {
+fn of_place(place: &PlaceFacts) -> Vec<String> {
     let mut all = Vec::new();
-    let path = printable::name(path);
-    let system = file_system.as_str();
-    if *free < LITTLE_SPACE {
-        let free = bytes::format(*free);
+    let path = printable::name(&place.path);
+    let system = place.file_system.as_str();
+    if place.free < LITTLE_SPACE {
+        let free = bytes::format(place.free);
         all.push(format!(
             "only {free} are free in {path}: a copy needs the length of what it brings"
         ));

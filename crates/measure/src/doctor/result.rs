@@ -79,17 +79,17 @@ impl NodeCheck {
     }
 
     /// Adds the node's links to the next node.
-    pub fn add_links(&mut self, Links { count, failed }: Links) {
-        self.links = count;
+    pub fn add_links(&mut self, links: Links) {
+        self.links = links.count;
         let firewall = "is there a firewall between nodes?";
-        self.faults.extend(
-            failed.into_iter().map(|why| format!("no link to the next node: {why}; {firewall}")),
-        );
+        let fault = |why: String| format!("no link to the next node: {why}; {firewall}");
+        self.faults.extend(links.failed.into_iter().map(fault));
     }
 }
 
 impl Facts {
-    fn new(Examination { kernel, cores, memory_free, open_files, place, .. }: Examination) -> Self {
+    fn new(examination: Examination) -> Self {
+        let Examination { kernel, cores, memory_free, open_files, place, .. } = examination;
         let place = place.ok();
         let path = place.as_ref().map(|it| printable::json_name(&it.path));
         let path_bytes = place.as_ref().and_then(|it| printable::name_bytes(&it.path));
