@@ -141,7 +141,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     }
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&place.places, "spool")?;
-    let start = |nodes: &[Node], quiet| start(up, &place, &run, (nodes, &interrupts), quiet);
+    let start = |nodes: &[Node], quiet| start(up, &place, &run, nodes, &interrupts, quiet);
     let agents = start(&nodes, context.json)?;
     // Copies use the links of the chain, which takes the channels of this start.
     let linked = stand_chain(agents.into_iter().map(Result::ok).collect());
@@ -217,7 +217,8 @@ fn start(
     up: &Up,
     place: &Place,
     run: &Run,
-    (nodes, interrupts): (&[Node], &Arc<Interrupts>),
+    nodes: &[Node],
+    interrupts: &Arc<Interrupts>,
     quiet: bool,
 ) -> Result<Vec<Result<Agent, String>>, Failure> {
     let Place { inventory, places, lab, .. } = place;

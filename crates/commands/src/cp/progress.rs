@@ -91,7 +91,7 @@ impl NodeNow {
 
     /// Returns the node's line. The name is padded or cut to `width` columns; the node gets
     /// `length` bytes, which may be [`UNKNOWN`].
-    fn line(&self, (name, width): (&str, usize), length: u64) -> String {
+    fn line(&self, name: &str, width: usize, length: u64) -> String {
         let name: String = name.chars().take(width).collect();
         let held = bytes::format(self.held);
         if length == UNKNOWN {
@@ -273,7 +273,7 @@ impl Bars {
         };
         if let Some(lines) = &mut self.lines {
             let nodes = named(&self.names, nodes);
-            lines.tell(now, Line::new(now, (so_far, known(length)), nodes, Vec::new()));
+            lines.tell(now, Line::new(now, so_far, known(length), nodes, Vec::new()));
         }
         if !self.screen.is_due(now) {
             return;
@@ -281,7 +281,7 @@ impl Bars {
         let mut lines = if nodes.len() < self.screen.room() {
             let rows = nodes.iter().zip(&self.names).zip(&self.lengths);
             let width = self.name_width();
-            rows.map(|((node, name), &length)| node.line((name, width), length)).collect()
+            rows.map(|((node, name), &length)| node.line(name, width, length)).collect()
         } else {
             vec![tally(nodes)]
         };
@@ -302,7 +302,7 @@ impl Bars {
             let nodes = named(&self.names, &vec![NodeNow::WAITING; self.names.len()]);
             let length = self.every.unwrap_or_else(|| self.lengths.iter().sum());
             let waiting = names.iter().map(|&name| name.to_owned()).collect();
-            lines.tell(now, Line::new(now, (0, known(length)), nodes, waiting));
+            lines.tell(now, Line::new(now, 0, known(length), nodes, waiting));
         }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let text = format!("{} {verb} busy with other copies", nodelist::fold(&names));

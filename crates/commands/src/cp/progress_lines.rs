@@ -38,7 +38,8 @@ impl Line {
     /// `waiting` names the busy nodes that the copy waits for.
     pub fn new(
         now_ns: u64,
-        (bytes, length): (u64, Option<u64>),
+        bytes: u64,
+        length: Option<u64>,
         nodes: Vec<NodeLine>,
         waiting: Vec<String>,
     ) -> Self {

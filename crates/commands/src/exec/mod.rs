@@ -97,9 +97,10 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     }
     let outputs = display.end().or_nothing(WRITING).map_err(untold)?;
     if context.json {
+        let ended = names.iter().zip(&ends).zip(&outputs);
         let result = ExecResult {
             head: Head::new("garland.exec/2", Some(&run), phases),
-            nodes: names.iter().zip(&ends).zip(&outputs).map(node_result).collect(),
+            nodes: ended.map(|((name, end), output)| node_result(name, end, output)).collect(),
         };
         run.keep("result.json", &result)?;
         print_json(&result).map_err(untold)?;
@@ -143,9 +144,11 @@ fn reason(end: &CommandEnd) -> Option<String> {
     }
 }
 
-fn node_result(((name, end), output): ((&String, &CommandEnd), &[Vec<u8>; 2])) -> NodeResult {
+/// Returns the result of a node. `output` is what its command wrote to standard output and to
+/// standard error.
+fn node_result(name: &str, end: &CommandEnd, output: &[Vec<u8>; 2]) -> NodeResult {
     NodeResult {
-        name: name.clone(),
+        name: name.to_owned(),
         end: NodeEnd::new(NodeVerdict::Failed, reason(end)),
         exit_code: match end {
             CommandEnd::Exited(code) => Some(*code),

@@ -5,6 +5,7 @@ use garland_predict::{Farm, Files, Job, Machine, Network, NoWay, Processors, far
 use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
+use super::limits::Moved;
 
 /// The most jobs and nodes that are simulated; more would take too long.
 const JOBS: usize = 2000;
@@ -43,18 +44,18 @@ impl Jobs {
         })
     }
 
-    /// Creates `count` similar jobs that in total compute for `seconds` and transfer `bytes_in` and
-    /// `bytes_out`. `None` if `count` is 0 or more than `JOBS`, or `seconds` is negative.
-    pub fn alike(count: u32, seconds: f64, (bytes_in, bytes_out): (f64, f64)) -> Option<Self> {
+    /// Creates `count` similar jobs that in total compute for `seconds` and transfer `moved`. `None`
+    /// if `count` is 0 or more than `JOBS`, or `seconds` is negative.
+    pub fn alike(count: u32, seconds: f64, moved: Moved) -> Option<Self> {
         let all = f64::from(count);
         let each = |place: u32| {
             // Evenly spread, in an irregular order (multiples of the golden ratio).
             let turn = f64::from(place) * 0.618_033_988_749_894_9;
             let factor = 1.0 + SPREAD * (2.0 * turn.fract() - 1.0);
             Job {
-                bytes_in: bytes_in / all,
+                bytes_in: moved.bytes_in / all,
                 seconds: seconds / all * factor,
-                bytes_out: bytes_out / all,
+                bytes_out: moved.bytes_out / all,
             }
         };
         let sound = count > 0 && count as usize <= JOBS && seconds >= 0.0;

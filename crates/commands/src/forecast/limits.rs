@@ -30,14 +30,14 @@ pub fn demands(
 ) -> Result<Vec<Demand>, Failure> {
     let mut demands: Vec<Demand> =
         asked.limit.iter().map(|text| limit(text)).collect::<Result<_, _>>()?;
-    let (bytes_in, bytes_out) = moved(asked, measured.moved)?;
+    let moved = Moved::new(asked, measured)?;
     if let Some(drawn) = drawn
-        && bytes_in + bytes_out > 0.0
+        && moved.sum() > 0.0
     {
         let topology = drawn.with(MANY).cloned().or_else(|_| drawn.as_written())?;
-        demands.extend(of_wires(&topology, bytes_in, bytes_out).map_err(|way| no_way(&way))?);
+        demands.extend(of_wires(&topology, moved).map_err(|way| no_way(&way))?);
     }
-    let shared = processors.map(|known| of_processors(known, bytes_in + bytes_out, measured.cpu));
+    let shared = processors.map(|known| of_processors(known, moved.sum(), measured.cpu));
     let shortest = measured.points.iter().map(|point| point.seconds).fold(f64::INFINITY, f64::min);
     demands.extend(shared.filter(|demand| {
         let matters = demand.seconds > shortest * NEGLIGIBLE;
@@ -55,14 +55,31 @@ fn of_processors(processors: &Processors, bytes: f64, cpu: f64) -> Demand {
     Demand { name: processors.common_name().to_owned(), seconds }
 }
 
-/// Returns the bytes that all jobs receive, and those that they send back: the values of `--bytes-in`
-/// and `--bytes-out`, or else `moved`, the bytes of the runs.
-pub fn moved(asked: &Forecast, moved: (u64, u64)) -> Result<(f64, f64), Failure> {
-    let amount = |text: &Option<String>, moved: u64| match text {
-        Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
-        None => Ok(moved as f64),
-    };
-    Ok((amount(&asked.bytes_in, moved.0)?, amount(&asked.bytes_out, moved.1)?))
+/// The bytes that a farm moves between the head and its nodes.
+#[derive(Clone, Copy, Default)]
+pub struct Moved {
+    /// The bytes that all jobs receive.
+    pub bytes_in: f64,
+    /// The bytes that they send back.
+    pub bytes_out: f64,
+}
+
+impl Moved {
+    /// Returns the values of `--bytes-in` and `--bytes-out`, or else the bytes of the runs.
+    pub fn new(asked: &Forecast, measured: &Measured) -> Result<Self, Failure> {
+        let amount = |text: &Option<String>, moved: u64| match text {
+            Some(text) => bytes::parse(text).map(|bytes| bytes as f64).map_err(Failure::usage),
+            None => Ok(moved as f64),
+        };
+        Ok(Self {
+            bytes_in: amount(&asked.bytes_in, measured.bytes_in)?,
+            bytes_out: amount(&asked.bytes_out, measured.bytes_out)?,
+        })
+    }
+
+    fn sum(self) -> f64 {
+        self.bytes_in + self.bytes_out
+    }
 }
 
 /// Parses a limit such as `disk=100s`.
@@ -77,13 +94,14 @@ fn limit(text: &str) -> Result<Demand, Failure> {
 
 /// Returns, for each resource that several nodes share, for how long the traffic between the first
 /// node and all others keeps it busy; the busiest resource first.
-fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<Demand>, NoWay> {
+fn of_wires(topology: &Topology, moved: Moved) -> Result<Vec<Demand>, NoWay> {
     let others = topology.nodes.len().saturating_sub(1).max(1);
     let mut network = Network::new();
     let ways = network.there_and_back(topology, 0, 1..topology.nodes.len())?;
     let mut busy: HashMap<usize, (f64, usize)> = HashMap::new();
-    for (uses, bytes) in
-        ways.into_iter().flat_map(|(there, back)| [(there, bytes_in), (back, bytes_out)])
+    for (uses, bytes) in ways
+        .into_iter()
+        .flat_map(|(there, back)| [(there, moved.bytes_in), (back, moved.bytes_out)])
     {
         for (place, weight) in uses {
             let (sum, count) = busy.entry(place).or_default();
@@ -91,7 +109,7 @@ fn of_wires(topology: &Topology, bytes_in: f64, bytes_out: f64) -> Result<Vec<De
             *count += 1;
         }
     }
-    let disk = network.disk(topology, 0).map(|(place, _)| (place, bytes_in + bytes_out));
+    let disk = network.disk(topology, 0).map(|(place, _)| (place, moved.sum()));
     let shared = busy.into_iter().filter(|(_, (_, count))| *count > 2);
     let shared = shared.map(|(place, (sum, _))| (place, sum)).chain(disk);
     let mut demands: Vec<Demand> = shared
@@ -129,7 +147,7 @@ impl CopyFloor {
         plan: PlanName,
         processors: Option<Processors>,
     ) -> Result<Self, Failure> {
-        let run = simulate(drawn.with(2)?, length, (plan, processors), 2).map_err(|way| {
+        let run = simulate(drawn.with(2)?, length, plan, processors, 2).map_err(|way| {
             no_way(&way).hint("use --shape star, or a topology whose nodes forward packets")
         })?;
         let known = RefCell::new(HashMap::from([(2, Some(run))]));
@@ -170,19 +188,21 @@ impl CopyFloor {
         }
         let mut drawn = self.drawn.borrow_mut();
         let topology = drawn.with(nodes).ok();
-        let run = topology.and_then(|drawn| {
-            simulate(drawn, self.length, (self.plan, self.processors), nodes).ok()
+        let run = topology.and_then(|topology| {
+            simulate(topology, self.length, self.plan, self.processors, nodes).ok()
         });
         self.known.borrow_mut().insert(nodes, run.clone());
         run
     }
 }
 
-/// Simulates a copy from the first node of a topology to the next `nodes` nodes.
+/// Simulates a copy of `length` bytes from the first node of a topology to the next `nodes` nodes,
+/// by a plan of the shape `shape`.
 fn simulate(
     topology: &Topology,
     length: u64,
-    (plan, processors): (PlanName, Option<Processors>),
+    shape: PlanName,
+    processors: Option<Processors>,
     nodes: u32,
 ) -> Result<CopyRun, NoWay> {
     let names: Vec<String> =
@@ -193,7 +213,7 @@ fn simulate(
     let Ok(chain) = chain else {
         return Err(NoWay { from: topology.nodes[0].name.clone(), to: "nobody".to_owned() });
     };
-    let plan = match plan {
+    let plan = match shape {
         PlanName::Chain => chain,
         PlanName::Tree => chain.branching(2),
         PlanName::Star => chain.branching(names.len().max(1)),

@@ -24,8 +24,10 @@ pub struct Measured {
     pub copied: Option<u64>,
     /// The number of jobs, if the points are of farms.
     pub jobs: Option<u32>,
-    /// Bytes that all jobs received, and bytes that they sent back.
-    pub moved: (u64, u64),
+    /// The bytes that all jobs received.
+    pub bytes_in: u64,
+    /// The bytes that all jobs sent back.
+    pub bytes_out: u64,
     /// The jobs of the run with the fewest nodes, if that run has records of jobs.
     pub each: Vec<Job>,
     /// The CPU seconds of these jobs; 0 if unknown.
@@ -155,7 +157,8 @@ impl Measured {
         }
         self.jobs = Some(jobs);
         let sum = |of: fn(&KeptRecord) -> u64| kept.records.iter().map(of).sum::<u64>();
-        self.moved = (sum(|record| record.bytes_in), sum(|record| record.bytes_out));
+        self.bytes_in = sum(|record| record.bytes_in);
+        self.bytes_out = sum(|record| record.bytes_out);
         let nodes = kept.nodes.iter().filter(|node| node.end.is_ok()).count();
         let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
         if self.points.iter().all(|point| point.nodes > nodes) {

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub use self::drawn::Drawn;
 use self::farms::Jobs;
-use self::limits::{CopyFloor, demands};
+use self::limits::{CopyFloor, Moved, demands};
 use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
@@ -40,13 +40,21 @@ pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
     };
     let processors = processors(&places, &measured, drawn.is_some());
     phases.end("read");
-    let given = (drawn, processors);
+    let cluster = Cluster { drawn, processors };
     let result = match copied {
-        Some(length) => of_copies(asked, &mut measured, given, (length, &ahead), phases)?,
-        None => of_farm(asked, &mut measured, given, &ahead, phases)?,
+        Some(length) => copies_forecast(asked, &mut measured, cluster, length, &ahead, phases)?,
+        None => farm_forecast(asked, &mut measured, cluster, &ahead, phases)?,
     };
     show(context.json, &result)?;
     Ok(Exit::Done)
+}
+
+/// What is known of the cluster beside the measurements.
+struct Cluster {
+    /// The topology, if one was given.
+    drawn: Option<Drawn>,
+    /// The processors that limit the work, if they are known.
+    processors: Option<Processors>,
 }
 
 /// Returns the processors that limit the work: those of this machine if it emulated the nodes, or if
@@ -56,20 +64,28 @@ fn processors(places: &Places, measured: &Measured, has_wires: bool) -> Option<P
     is_known.then(|| calibration::processors(places, measured.is_emulated)).flatten()
 }
 
-fn of_farm(
+fn farm_forecast(
     asked: &Forecast,
     measured: &mut Measured,
-    (mut drawn, processors): (Option<Drawn>, Option<Processors>),
+    cluster: Cluster,
     ahead: &[u32],
     mut phases: Phases,
 ) -> Result<ForecastResult, Failure> {
+    let Cluster { mut drawn, processors } = cluster;
     let demands = demands(asked, drawn.as_mut(), measured, processors.as_ref())?;
     let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
     let mut forecast = predict(asked, &measured.points, work, ahead)?;
     let (simulated, miss) = match &mut drawn {
         Some(drawn) => {
-            let known = (&forecast, &demands[..], processors.as_ref());
-            simulated(asked, measured, drawn, known, ahead)
+            let farm = FarmModel {
+                measured,
+                moved: Moved::new(asked, measured).unwrap_or_default(),
+                jobs: asked.jobs.or(measured.jobs),
+                forecast: &forecast,
+                demands: &demands,
+                processors: processors.as_ref(),
+            };
+            farm.simulated(drawn, ahead)
         }
         None => (Vec::new(), 0.0),
     };
@@ -80,7 +96,7 @@ fn of_farm(
     let mut result = ForecastResult::new(phases, "fixed", measured, &demands);
     result.forecast = Some(forecast);
     result.simulated = simulated;
-    if miss > OFF {
+    if miss > MAX_SIMULATION_ERROR {
         result.notes.push(format!(
             "the simulator is {:.0} % off for the measured node counts, so its times for other counts are not \
              shown: its assumptions about the jobs do not hold",
@@ -88,7 +104,8 @@ fn of_farm(
         ));
     }
     if drawn.is_some()
-        && measured.moved == (0, 0)
+        && measured.bytes_in == 0
+        && measured.bytes_out == 0
         && asked.bytes_in.is_none()
         && asked.bytes_out.is_none()
     {
@@ -101,7 +118,7 @@ fn of_farm(
 }
 
 /// The maximum mean relative error of a simulation whose times are used.
-const OFF: f64 = 0.1;
+const MAX_SIMULATION_ERROR: f64 = 0.1;
 
 /// Returns whether these processors are among the demands: those that are slower than the points show are
 /// not.
@@ -109,56 +126,66 @@ fn is_demanded(demands: &[Demand], processors: &Processors) -> bool {
     demands.iter().any(|demand| demand.name == processors.common_name())
 }
 
-/// Simulates the farm job by job over the topology's wires. Returns the times for the node counts
-/// `ahead`, and the mean relative error for the measured node counts. The times are empty if the
-/// error exceeds [`OFF`], or nothing is known about the jobs.
-fn simulated(
-    asked: &Forecast,
-    measured: &Measured,
-    drawn: &mut Drawn,
-    (forecast, demands, processors): (&Prediction, &[Demand], Option<&Processors>),
-    ahead: &[u32],
-) -> (Vec<Simulated>, f64) {
-    let moved = limits::moved(asked, measured.moved).unwrap_or_default();
-    let shared: f64 = demands.iter().map(|demand| demand.seconds).sum();
-    // The processors that jobs use are no other time than that of the jobs.
-    let processors = processors.filter(|known| is_demanded(demands, known));
-    let used = processors.filter(|known| known.is_shared).map_or(0.0, |_| measured.cpu);
-    let count = processors.map_or(1.0, |known| known.count);
-    let own = forecast.work_seconds - shared + used / count;
-    let jobs = asked.jobs.or(measured.jobs);
-    let alike = || Jobs::alike(jobs?, own, moved);
-    let Some(jobs) = Jobs::measured(&measured.each, own).or_else(alike) else {
-        return (Vec::new(), 0.0);
-    };
-    let jobs = match processors {
-        Some(known) => jobs.on_processors(*known, used),
-        None => jobs,
-    };
-    let mut on = |nodes: u32| {
-        let mut floor = jobs.on(drawn, nodes)?;
-        floor.seconds += forecast.fixed_seconds;
-        Some(Simulated::new(nodes, &floor, 0))
-    };
-    let errors: Vec<f64> = measured
-        .points
-        .iter()
-        .filter_map(|point| Some((on(point.nodes)?.seconds / point.seconds - 1.0).abs()))
-        .collect();
-    let miss = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
-    if miss > OFF {
-        return (Vec::new(), miss);
-    }
-    (ahead.iter().filter_map(|nodes| on(*nodes)).collect(), miss)
+/// What the simulation of a farm needs beside a topology.
+struct FarmModel<'a> {
+    measured: &'a Measured,
+    moved: Moved,
+    /// The number of jobs, if it is known.
+    jobs: Option<u32>,
+    forecast: &'a Prediction,
+    demands: &'a [Demand],
+    /// The processors that limit the work, if they are known.
+    processors: Option<&'a Processors>,
 }
 
-fn of_copies(
+impl FarmModel<'_> {
+    /// Simulates the farm job by job over the topology's wires. Returns the times for the node
+    /// counts `ahead`, and the mean relative error for the measured node counts. The times are
+    /// empty if the error exceeds [`MAX_SIMULATION_ERROR`], or nothing is known about the jobs.
+    fn simulated(&self, drawn: &mut Drawn, ahead: &[u32]) -> (Vec<Simulated>, f64) {
+        let Some(jobs) = self.jobs() else { return (Vec::new(), 0.0) };
+        let mut on = |nodes: u32| {
+            let mut floor = jobs.on(drawn, nodes)?;
+            floor.seconds += self.forecast.fixed_seconds;
+            Some(Simulated::new(nodes, &floor, 0))
+        };
+        let points = self.measured.points.iter();
+        let errors: Vec<f64> = points
+            .filter_map(|point| Some((on(point.nodes)?.seconds / point.seconds - 1.0).abs()))
+            .collect();
+        let miss = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
+        if miss > MAX_SIMULATION_ERROR {
+            return (Vec::new(), miss);
+        }
+        (ahead.iter().filter_map(|nodes| on(*nodes)).collect(), miss)
+    }
+
+    /// Returns the jobs to simulate: those that were measured, or else similar ones.
+    fn jobs(&self) -> Option<Jobs> {
+        let shared: f64 = self.demands.iter().map(|demand| demand.seconds).sum();
+        // The processors that jobs use are no other time than that of the jobs.
+        let processors = self.processors.filter(|known| is_demanded(self.demands, known));
+        let used = processors.filter(|known| known.is_shared).map_or(0.0, |_| self.measured.cpu);
+        let count = processors.map_or(1.0, |known| known.count);
+        let own = self.forecast.work_seconds - shared + used / count;
+        let alike = || Jobs::alike(self.jobs?, own, self.moved);
+        let jobs = Jobs::measured(&self.measured.each, own).or_else(alike)?;
+        Some(match processors {
+            Some(known) => jobs.on_processors(*known, used),
+            None => jobs,
+        })
+    }
+}
+
+fn copies_forecast(
     asked: &Forecast,
     measured: &mut Measured,
-    (drawn, processors): (Option<Drawn>, Option<Processors>),
-    (length, ahead): (u64, &[u32]),
+    cluster: Cluster,
+    length: u64,
+    ahead: &[u32],
     mut phases: Phases,
 ) -> Result<ForecastResult, Failure> {
+    let Cluster { drawn, processors } = cluster;
     let floor = drawn.map(|drawn| CopyFloor::new(drawn, length, asked.shape, processors));
     let floor = floor.transpose()?.map(|floor| floor.allowing(measured));
     let to = |nodes: u32| floor.as_ref().map(|floor| floor.to(nodes)).unwrap_or_default();
@@ -218,9 +245,9 @@ pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<
     let most = measured.points.iter().map(|point| point.nodes).max().unwrap_or(1);
     let ahead: Vec<u32> = (1..=most.saturating_mul(4).clamp(16, 256)).collect();
     let asked = Forecast { jobs: measured.jobs, ..Forecast::default() };
-    let given = (None, processors(places, &measured, false));
+    let cluster = Cluster { drawn: None, processors: processors(places, &measured, false) };
     match measured.copied {
-        Some(length) => of_copies(&asked, &mut measured, given, (length, &ahead), phases),
-        None => of_farm(&asked, &mut measured, given, &ahead, phases),
+        Some(length) => copies_forecast(&asked, &mut measured, cluster, length, &ahead, phases),
+        None => farm_forecast(&asked, &mut measured, cluster, &ahead, phases),
     }
 }

@@ -21,14 +21,16 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     let result = result(&run, &mut notes);
     let topology = wiring::topology(&run, &mut notes);
     let mut pictures = wiring::pictures(topology.as_ref(), &result);
-    let (mut explained, mut timeline) = (None, Timeline::of_jobs(&result));
+    let mut explained = None;
+    let mut timeline = Timeline::of_jobs(&result);
     if run.folder().join(TRACES).is_dir() {
-        match from_traces(places, asked, (&result, topology.as_ref()), &mut notes) {
+        match from_traces(places, asked, &result, topology.as_ref(), &mut notes) {
             Ok((ledger, line, crossings)) => {
                 if let [picture] = &mut pictures[..] {
                     picture.crossings = crossings;
                 }
-                (explained, timeline) = (ledger, Some(line));
+                explained = ledger;
+                timeline = Some(line);
             }
             Err(failure) => notes.push(failure.message().to_owned()),
         }
@@ -36,7 +38,8 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
         notes.push(format!("its trace was removed ({why})"));
     }
     let timeline = timeline.filter(|timeline| !timeline.is_empty());
-    let (name, sources) = (run.name().to_owned(), sources::of(&result));
+    let name = run.name().to_owned();
+    let sources = sources::of(&result);
     let racks = wiring::racks();
     Ok(Sheet { name, sources, result, explained, timeline, pictures, racks, notes })
 }
@@ -52,12 +55,13 @@ fn result(run: &Run, notes: &mut Vec<String>) -> Value {
     })
 }
 
-/// Returns the ledger, the timeline, and the cables that each link crossed. The ledger is `None`, with a note, if the traces are too
-/// large to read at once, or if the ledger cannot be computed.
+/// Returns the ledger, the timeline, and the cables that each link crossed. The ledger is `None`,
+/// with a note, if the traces are too large to read at once, or if the ledger cannot be computed.
 fn from_traces(
     places: &Places,
     asked: &str,
-    (result, topology): (&Value, Option<&Topology>),
+    result: &Value,
+    topology: Option<&Topology>,
     notes: &mut Vec<String>,
 ) -> Result<(Option<Value>, Timeline, Value), Failure> {
     let traced = Traced::find(places, asked, None)?;
@@ -78,9 +82,9 @@ fn from_traces(
             }
         }
     };
-    let plan = (&traced.planned[..], sender.as_deref());
     let crossings = topology.map_or(Value::Null, |topology| {
-        wiring::crossings(topology, plan, timeline.links(), &traced.rails)
+        let sender = sender.as_deref();
+        wiring::crossings(topology, &traced.planned, sender, timeline.links(), &traced.rails)
     });
     Ok((explained, timeline, crossings))
 }

@@ -59,19 +59,20 @@ fn picture(topology: &Topology) -> Picture {
     }
 }
 
-/// Returns the cables that each link of a copy crossed; `null` if there is only one medium. `plan` has
-/// the names of nodes, the head first, which is the node `sender` of the lab; `rails` are the indices
-/// of the addresses that lanes use.
+/// Returns the cables that each link of a copy crossed; `null` if there is only one medium.
+/// `planned` has the names of nodes, the head first, which is the node `sender` of the lab; `rails`
+/// are the indices of the addresses that lanes use.
 pub fn crossings(
     topology: &Topology,
-    (plan, sender): (&[String], Option<&str>),
+    planned: &[String],
+    sender: Option<&str>,
     links: impl Iterator<Item = (u16, u16)>,
     rails: &[u16],
 ) -> Value {
     let node = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
     let place = |index: u16| match index {
         0 => sender.map_or(Some(0), node),
-        index => node(plan.get(usize::from(index))?),
+        index => node(planned.get(usize::from(index))?),
     };
     let drawn = topology.media.len() > 1 && topology.nodes.len() <= DRAWN;
     let crossings = drawn.then(|| drawing::crossings(topology, links, place, rails));
