@@ -96,14 +96,22 @@ fn keys() -> Line<'static> {
     Line::from(" q end  Tab pane  arrows scroll  s order  z zoom  h help").dim()
 }
 
+/// What a pane shows.
+struct Contents<'a> {
+    pane: Pane,
+    /// The text in the border, without the pane's number.
+    title: String,
+    /// The line above the rows.
+    heading: String,
+    /// The number of rows.
+    count: usize,
+    /// Returns the row with this index.
+    row: &'a dyn Fn(usize) -> Line<'static>,
+}
+
 /// Draws a pane's border, its heading, and the rows that fit.
-fn draw_pane<'a>(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    (pane, panes): (Pane, &mut Panes),
-    (title, heading): (String, String),
-    (count, row): (usize, &dyn Fn(usize) -> Line<'a>),
-) {
+fn draw_pane(frame: &mut Frame<'_>, area: Rect, panes: &mut Panes, contents: Contents<'_>) {
+    let Contents { pane, title, heading, count, row } = contents;
     if area.height == 0 {
         return;
     }
@@ -113,7 +121,8 @@ fn draw_pane<'a>(
     let mut block = Block::bordered().title(format!(" {} {title} ", pane as usize + 1));
     if shown.len() < count {
         let hidden = count - shown.len();
-        let (first, last) = ((shown.start + 1).min(shown.end), shown.end);
+        let last = shown.end;
+        let first = (shown.start + 1).min(last);
         block = block.title_bottom(format!(" {first} to {last}, and {hidden} more "));
     }
     block = block.border_style(if is_chosen { Style::new().bold() } else { Style::new().dim() });
@@ -151,7 +160,8 @@ fn draw_nodes(frame: &mut Frame<'_>, area: Rect, board: &Board, panes: &mut Pane
         lines::node_heading(width)
     };
     let row = |at: usize| node_row(rows[at], width, bars.then_some(most));
-    draw_pane(frame, area, (Pane::Nodes, panes), (title, heading), (rows.len(), &row));
+    let contents = Contents { pane: Pane::Nodes, title, heading, count: rows.len(), row: &row };
+    draw_pane(frame, area, panes, contents);
 }
 
 fn node_row(node: &Node, width: usize, most: Option<f64>) -> Line<'static> {
@@ -208,7 +218,8 @@ fn draw_lanes(
         "copy.lane", "node", "", "has", "left", "in MB/s", "out MB/s", "waits for"
     );
     let row = |at: usize| lane_row(rows[at].0, rows[at].1, width, bars > 0);
-    draw_pane(frame, area, (Pane::Lanes, panes), (title, heading), (rows.len(), &row));
+    let contents = Contents { pane: Pane::Lanes, title, heading, count: rows.len(), row: &row };
+    draw_pane(frame, area, panes, contents);
 }
 
 fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static> {
@@ -272,7 +283,8 @@ fn draw_jobs(
         let Job { number, command, cores, seconds } = job;
         Line::from(format!("{number:>10} {name} {seconds:>9.0} {cores:>5}  {command}"))
     };
-    draw_pane(frame, area, (Pane::Jobs, panes), (title, heading), (rows.len(), &row));
+    let contents = Contents { pane: Pane::Jobs, title, heading, count: rows.len(), row: &row };
+    draw_pane(frame, area, panes, contents);
 }
 
 fn draw_help(frame: &mut Frame<'_>, whole: Rect) {

@@ -106,7 +106,8 @@ impl Compared {
 fn suggested(
     lab: &TestLab<'_>,
     nodes: &str,
-    (bytes, handled): (u64, Handled),
+    bytes: u64,
+    handled: Handled,
     predicted: f64,
 ) -> String {
     if matches!(handled, Handled::Packed(_)) {
@@ -142,7 +143,7 @@ fn compared(topology: &str, handled: Handled, order: impl FnOnce(&mut Vec<String
     let enough = SMALL as f64 / predict(SMALL) * LONG_S;
     let bytes = (enough as u64).min(LARGEST);
     let predicted = predict(bytes);
-    let options = suggested(&lab, &nodes, (bytes, handled), predicted);
+    let options = suggested(&lab, &nodes, bytes, handled, predicted);
     // Agents that are there already: the copy is predicted, not their start.
     let _ = lab.garland.run(&["up", &nodes]).with_code(0);
     let words = with(&["cp", "--json", "--no-fsync"]);

@@ -54,7 +54,7 @@ fn board(nodes: u64) -> Board {
     board
 }
 
-fn drawn(board: &Board, panes: &mut Panes, (width, height): (u16, u16)) -> String {
+fn drawn(board: &Board, panes: &mut Panes, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(frame, board, panes)).unwrap();
     let buffer = terminal.backend().buffer();
@@ -66,30 +66,30 @@ fn drawn(board: &Board, panes: &mut Panes, (width, height): (u16, u16)) -> Strin
 fn a_screen_has_nodes_lanes_and_jobs() {
     let mut board = board(2);
     board.lose(1, "its agent exited or was killed".to_owned());
-    insta::assert_snapshot!(drawn(&board, &mut Panes::default(), (130, 24)));
+    insta::assert_snapshot!(drawn(&board, &mut Panes::default(), 130, 24));
 }
 
 #[test]
 fn what_has_no_room_is_counted_and_can_be_scrolled_to() {
     let board = board(2000);
     let mut panes = Panes::default();
-    let screen = drawn(&board, &mut panes, (100, 40));
+    let screen = drawn(&board, &mut panes, 100, 40);
     assert!(screen.contains(" 1 nodes: 2000 ") && screen.contains("n001 "), "{screen}");
     // Of 38 lines, a third each is for lanes and jobs, including their borders.
     assert!(screen.contains(" 1 to 11, and 1989 more "), "{screen}");
     assert!(screen.contains("lanes on all nodes: 4000, of 1 copy"), "{screen}");
     assert!(screen.contains(" 1 to 9, and 3991 more "), "{screen}");
     panes.obey(Key::End);
-    let screen = drawn(&board, &mut panes, (100, 40));
+    let screen = drawn(&board, &mut panes, 100, 40);
     assert!(screen.contains("│n2000 ") && screen.contains(" 1990 to 2000, and"), "{screen}");
     panes.obey(Key::Home);
     panes.obey(Key::Char('s'));
-    let screen = drawn(&board, &mut panes, (100, 40));
+    let screen = drawn(&board, &mut panes, 100, 40);
     let busiest = screen.lines().position(|line| line.contains("│n2000 ")).unwrap();
     assert_eq!(busiest, 3, "{screen}");
     panes.obey(Key::Char('3'));
     panes.obey(Key::Char('z'));
-    let screen = drawn(&board, &mut panes, (100, 40));
+    let screen = drawn(&board, &mut panes, 100, 40);
     assert!(!screen.contains("nodes: 2000") && screen.contains(" 1 to 35, and 1965"), "{screen}");
 }
 
@@ -100,14 +100,14 @@ fn a_terminal_of_any_size_is_drawn_on() {
         let mut panes = Panes::default();
         for key in [Key::Char('x'), Key::Char('h'), Key::End, Key::Char('z')] {
             panes.obey(key);
-            let _ = drawn(&board, &mut panes, (width, height));
+            let _ = drawn(&board, &mut panes, width, height);
         }
     }
 }
 
 #[test]
 fn what_is_too_wide_shows_that_it_is() {
-    let screen = drawn(&board(1), &mut Panes::default(), (60, 24));
+    let screen = drawn(&board(1), &mut Panes::default(), 60, 24);
     let lane = screen.lines().find(|line| line.contains("ababab.0")).unwrap();
     assert!(lane.ends_with("…│"), "{screen}");
 }

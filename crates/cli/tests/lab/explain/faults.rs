@@ -14,10 +14,12 @@ const UNKNOWN: f64 = 0.05;
 /// The first fault is the right one, and nearly all of the time has a cause.
 #[track_caller]
 fn assert_first(stage: &Stage<'_>, case: &Case) {
-    let explained = stage.explained_until(case.to, (case.mebibytes, case.options), |explained| {
+    let explained = stage.explained_until(case.to, case.mebibytes, case.options, |explained| {
         case.wanted.contains(&first_fault(explained).as_str()) && without_cause(explained) < UNKNOWN
     });
-    let (name, found, wanted) = (case.name, first_fault(&explained), case.wanted);
+    let name = case.name;
+    let found = first_fault(&explained);
+    let wanted = case.wanted;
     assert!(wanted.contains(&found.as_str()), "{name}: {found} isn't {wanted:?}: {explained:#}");
     assert!(without_cause(&explained) < UNKNOWN, "{name}: {explained:#}");
 }
@@ -62,7 +64,7 @@ fn slow_disks_are_found_wherever_they_are() {
     let all = ["n1", "n2", "n3"].map(|node| format!("sink-disk:{node}:400ms/8MiB"));
     let all: Vec<&str> = all.iter().flat_map(|fault| ["--inject", fault]).collect();
     let is_found = |explained: &_| first_fault(explained).starts_with("sink disk");
-    let explained = stage.explained_until(case.to, (64, &all), is_found);
+    let explained = stage.explained_until(case.to, 64, &all, is_found);
     assert!(is_found(&explained), "{explained:#}");
 }
 
@@ -83,7 +85,7 @@ fn lossy_wires_are_found_by_their_hop() {
     let scratch = Scratch::in_memory("explain-loss");
     let stage = LOSSY.stage(&scratch);
     let is_found = |explained: &_| LOSSY.wanted.contains(&first_fault(explained).as_str());
-    let explained = stage.explained_until(LOSSY.to, (LOSSY.mebibytes, LOSSY.options), is_found);
+    let explained = stage.explained_until(LOSSY.to, LOSSY.mebibytes, LOSSY.options, is_found);
     assert!(is_found(&explained), "{explained:#}");
     let resent = explained["resent"].as_array().unwrap().iter();
     let shares = resent.map(|resent| resent["share"].as_f64().unwrap());

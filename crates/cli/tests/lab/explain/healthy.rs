@@ -11,7 +11,7 @@ fn a_healthy_copy_has_no_fault_and_names_its_time() {
     let stage = Stage::new(&scratch, "");
     let is_wire = |explained: &Value| explained["rows"][0]["cause"] == "wire";
     let is_healthy = |explained: &Value| explained["faults"].as_array().unwrap().is_empty();
-    let explained = stage.explained_until("lab:n[1-3]:/x", (96, &[]), |explained| {
+    let explained = stage.explained_until("lab:n[1-3]:/x", 96, &[], |explained| {
         is_wire(explained) && is_healthy(explained) && without_cause(explained) < 0.05
     });
     assert!(is_wire(&explained) && is_healthy(&explained), "{explained:#}");

@@ -52,7 +52,8 @@ impl<'a> Stage<'a> {
     pub fn explained_until(
         &self,
         to: &str,
-        (mebibytes, more): (u64, &[&str]),
+        mebibytes: u64,
+        more: &[&str],
         is_right: impl Fn(&Value) -> bool,
     ) -> Value {
         let again = if std::env::var_os("GARLAND_SOAK").is_some() { 0 } else { 4 };

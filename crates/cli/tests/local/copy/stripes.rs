@@ -180,7 +180,8 @@ fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
 /// read. What that says.
 fn killed_while_replacing(
     scratch: &Scratch,
-    (fault, word): (&str, &str),
+    fault: &str,
+    word: &str,
     moment: impl FnOnce(&Garland<'_>),
 ) -> RunOutput {
     let old = scratch.path("old");
@@ -212,7 +213,7 @@ fn killed_while_replacing(
 #[test]
 fn a_server_that_is_killed_while_it_syncs_leaves_the_older_set() {
     let scratch = Scratch::new("stripe-kill-fsync");
-    let said = killed_while_replacing(&scratch, ("fsync:local2:2500ms", "dead"), |_| {
+    let said = killed_while_replacing(&scratch, "fsync:local2:2500ms", "dead", |_| {
         until("the stripes to come", || !scratch.partial_files().is_empty());
         // The others have had the time to do all they are allowed to.
         std::thread::sleep(Duration::from_secs(1));
@@ -229,7 +230,7 @@ fn a_server_that_is_killed_when_it_has_committed_leaves_the_older_set() {
         names.retain(|name| name.starts_with("x.old-"));
         names.len()
     };
-    let said = killed_while_replacing(&scratch, ("control:local2:800ms", "unknown"), |_| {
+    let said = killed_while_replacing(&scratch, "control:local2:800ms", "unknown", |_| {
         until("its new manifest has its name", || {
             let manifest = scratch.root("local2").join("x.stripe-2of3.toml");
             let text = fs::read_to_string(manifest).unwrap_or_default();

@@ -26,8 +26,8 @@ const RUN: [&str; 7] = ["farm", "run", "jobs.toml", "--slots", "1", "--migrate",
 /// A job that takes about a second of a processor.
 const WORK: &str = "i=0; while [ $i -lt 900000 ]; do i=$((i+1)); done";
 
-/// Asserts that one of two jobs has moved from the first node to the second, and returns its record.
-fn moved(records: &[Value], [from, to]: [&str; 2], kind: &str) -> Value {
+/// Asserts that one of two jobs has moved from node `from` to node `to`, and returns its record.
+fn moved(records: &[Value], from: &str, to: &str, kind: &str) -> Value {
     records.iter().for_each(|record| assert_sound(record, "agents"));
     let has_moved = |record: &&Value| record["moves"] != serde_json::json!([]);
     let moved: Vec<&Value> = records.iter().filter(has_moved).collect();
@@ -81,7 +81,7 @@ fn john_goes_on_where_another_node_has_stopped_it() {
     list(&scratch, "jobs.toml", &["one", "two"].map(job).concat());
     let lab = TestLab::of(garland(&scratch), &scratch, LAB);
     let said = lab.garland.run(&[&RUN[..], &["lab:n[1-2]", "--data", "stage"]].concat());
-    let record = moved(&records(&said.with_code(0)), ["lab:n1", "lab:n2"], "migrated");
+    let record = moved(&records(&said.with_code(0)), "lab:n1", "lab:n2", "migrated");
     let log = |name: &str| fs::read_to_string(scratch.path(format!("{name}.log"))).unwrap();
     for name in ["one", "two"] {
         let log = log(name);
@@ -105,7 +105,7 @@ fn a_job_without_a_checkpoint_restarts() {
     list(&scratch, "jobs.toml", &[job(&again), job(WORK)].concat());
     let garland = garland(&scratch);
     let said = garland.run(&[&RUN[..], &["local[1-2]"]].concat()).with_code(0);
-    let record = moved(&records(&said), ["local1", "local2"], "restart");
+    let record = moved(&records(&said), "local1", "local2", "restart");
     assert_eq!(record["job"], 1);
     assert_eq!(output(&only_run(&garland), 1), "begun\ndone\n", "of its last start");
     // The table of the same run.

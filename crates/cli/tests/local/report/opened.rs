@@ -49,7 +49,7 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     // A tooltip says what a bar is.
     let place = browser.asked(PLACE);
     let of = |at: usize| place[at].as_f64().unwrap();
-    let told = tooltip(&mut browser, [of(0), of(1), of(2)]);
+    let told = tooltip(&mut browser, of(0), of(1), of(2));
     assert!(told.starts_with("local") || told.starts_with("head"), "{told:?}");
     assert!(told.contains("ms") || told.contains("µs"), "{told:?}");
     has_one_cursor(&mut browser);
@@ -169,7 +169,7 @@ fn answers(browser: &mut Browser, result: &Value) {
 }
 
 /// What a tooltip says of some bar of the timeline, which begins there and is so wide.
-fn tooltip(browser: &mut Browser, [left, top, width]: [f64; 3]) -> String {
+fn tooltip(browser: &mut Browser, left: f64, top: f64, width: f64) -> String {
     let mut told = String::new();
     'found: for row in 3..30 {
         for part in 4..18 {

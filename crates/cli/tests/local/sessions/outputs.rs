@@ -18,7 +18,7 @@ fn wait_for(scratch: &Scratch, name: &str) -> String {
 }
 
 /// A line for the shell that does `on_one`, `on_two` or `on_three`, depending on the local node.
-fn on_each([on_one, on_two, on_three]: [&str; 3]) -> String {
+fn on_each(on_one: &str, on_two: &str, on_three: &str) -> String {
     format!("case $PWD in */local1) {on_one};; */local2) {on_two};; *) {on_three};; esac")
 }
 
@@ -49,11 +49,11 @@ fn lines_come_before_the_command_ends() {
 fn groups_are_in_the_order_of_nodes_and_the_first_one_needs_not_wait() {
     let scratch = Scratch::new("exec-group");
     let done = scratch.path("done").display().to_string();
-    let line = on_each([
+    let line = on_each(
         &format!("echo one; {}; echo two", wait_for(&scratch, "go")),
         &format!("seq 200000; seq 3 >&2; touch {done}"),
         "echo three; exit 3",
-    ]);
+    );
     let exec = garland(&scratch).start(&["exec", "--group", "-s", "local[1-3]", &line]);
     let first = exec.await_out("the first line", |out| !out.is_empty());
     assert_eq!(first, "local1: one\n");
@@ -72,11 +72,11 @@ fn groups_are_in_the_order_of_nodes_and_the_first_one_needs_not_wait() {
 fn output_that_waits_needs_no_memory() {
     let scratch = Scratch::new("exec-memory");
     let done = scratch.path("done").display().to_string();
-    let line = on_each([
+    let line = on_each(
         &wait_for(&scratch, "done"),
         &format!("yes $(printf %0999d 0) | head -n 110000; echo whole; touch {done}"),
         &format!("{}; echo three", wait_for(&scratch, "go")),
-    ]);
+    );
     let path = scratch.path("out");
     let mut command = garland(&scratch).command(&["exec", "--group", "-s", "local[1-3]", &line]);
     command.stdout(File::create(&path).expect("room for a file"));
@@ -117,7 +117,7 @@ fn commands_end_when_nobody_reads_their_output() {
 fn equal_output_is_folded_if_the_user_says_so() {
     let scratch = Scratch::new("exec-fold");
     let line =
-        on_each(["echo one; echo all >&2", "echo two; echo all >&2", "echo one; echo all >&2"]);
+        on_each("echo one; echo all >&2", "echo two; echo all >&2", "echo one; echo all >&2");
     let said = garland(&scratch).run(&["exec", "--fold", "-s", "local[1-3]", &line]).with_code(0);
     assert_eq!(said.out, "local[1,3]: one\nlocal2: two\n");
     assert_eq!(said.err, "local[1-3]: all\n");
