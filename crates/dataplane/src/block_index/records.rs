@@ -98,13 +98,13 @@ impl Records {
         else {
             return;
         };
-        if layout.blocks() * 32 > RECORD_MAX - RECORD_REST {
+        let count = layout.blocks();
+        if count * 32 > RECORD_MAX - RECORD_REST {
             return;
         }
         tidy(folder);
         // If this fails the file is read again.
-        let digests = (layout.blocks(), digests);
-        let _ = write(&path, |file| Known::write(file, (stamp, boot, layout), digests));
+        let _ = write(&path, |file| Known::write(file, (stamp, boot, layout), count, digests));
     }
 
     fn path_of(&self, stamp: &FileStamp) -> Option<PathBuf> {

@@ -69,7 +69,8 @@ impl Known {
     pub fn write(
         mut out: impl Write,
         head: (FileStamp, [u8; 16], Layout),
-        (count, digests): (u64, impl Iterator<Item = Option<[u8; 32]>>),
+        count: u64,
+        digests: impl Iterator<Item = Option<[u8; 32]>>,
     ) -> io::Result<()> {
         let mut sum = blake3::Hasher::new();
         let mut write = |bytes: &[u8]| {
@@ -92,9 +93,10 @@ impl Known {
     /// Never: memory can always be written.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let (mut bytes, head) = (Vec::new(), (self.stamp, self.boot, self.layout));
-        let digests = (self.digests.len() as u64, self.digests.iter().copied());
-        let written = Self::write(&mut bytes, head, digests);
+        let mut bytes = Vec::new();
+        let head = (self.stamp, self.boot, self.layout);
+        let count = self.digests.len() as u64;
+        let written = Self::write(&mut bytes, head, count, self.digests.iter().copied());
         written.expect("memory can be written");
         bytes
     }

@@ -69,7 +69,7 @@ impl Faults {
     /// Notes that a corrupt frame arrived on the link between `near` and `far`. `side` is the side
     /// of the reporting node that the link is on: for `LinkSide::Up`, `far` received the frame, for
     /// `LinkSide::Down`, `near` did.
-    pub(super) fn add_frame(&mut self, by: NodeId, (near, far): (NodeId, NodeId), side: LinkSide) {
+    pub(super) fn add_frame(&mut self, by: NodeId, near: NodeId, far: NodeId, side: LinkSide) {
         if !self.has_room(by) {
             return;
         }

@@ -117,7 +117,7 @@ impl Head {
         let blocks = |node| blocks_of(&self.nodes, node, lane);
         let watch = &mut self.lanes[lane].watch;
         let outcome =
-            watch.judge_trials(now, hops, self.policy.slow_below, (self.block_size, blocks));
+            watch.judge_trials(now, hops, self.policy.slow_below, self.block_size, blocks);
         for (node, rate, others) in outcome.slow {
             self.call_slow(node, rate, others);
         }

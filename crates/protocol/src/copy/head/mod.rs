@@ -239,8 +239,8 @@ impl Head {
 
     fn bad_frame(&mut self, by: NodeId, lane: u16, epoch: u32, side: LinkSide) {
         let lane = self.lanes.get(usize::from(lane));
-        if let Some(ends) = lane.and_then(|lane| lane.ends(by, epoch, side)) {
-            self.faults.add_frame(by, ends, side);
+        if let Some((near, far)) = lane.and_then(|lane| lane.ends(by, epoch, side)) {
+            self.faults.add_frame(by, near, far, side);
         }
     }
 
@@ -282,7 +282,7 @@ impl Head {
             HeadEvent::Outdated(lane, epochs, reason) => self.outdated(lane, &epochs, &reason),
             HeadEvent::LinkLost(lane, epoch, reason) => {
                 let side = self.own_side(lane);
-                self.link_lost(now, HEAD, (lane, epoch, side), reason);
+                self.link_lost(now, HEAD, lane, epoch, side, reason);
             }
             HeadEvent::BadFrame(lane, epoch) => {
                 self.bad_frame(HEAD, lane, epoch, self.own_side(lane));
@@ -379,7 +379,7 @@ impl Head {
                 }
             }
             FromAgent::LinkLost { copy: of, lane, epoch, side, reason } if of == copy => {
-                self.link_lost(now, id, (lane, epoch, side), reason);
+                self.link_lost(now, id, lane, epoch, side, reason);
             }
             FromAgent::Bad(of, index) if of == copy => {
                 self.bad_block(id, index);

@@ -11,7 +11,9 @@ impl Head {
         &mut self,
         now: u64,
         by: NodeId,
-        (lane, epoch, side): (u16, u32, LinkSide),
+        lane: u16,
+        epoch: u32,
+        side: LinkSide,
         reason: String,
     ) {
         let Some(state) = self.lanes.get_mut(usize::from(lane)) else { return };

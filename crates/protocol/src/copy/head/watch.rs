@@ -305,7 +305,8 @@ impl Watch {
         now: u64,
         hops: &[Hop],
         slow_below: u16,
-        (block_size, blocks): (u32, impl Fn(NodeId) -> u64),
+        block_size: u32,
+        blocks: impl Fn(NodeId) -> u64,
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(last) = self.trials.last().copied() else { return outcome };

@@ -6,15 +6,22 @@ use super::*;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Returns a stamp, and a MAC that no other stamp has.
-fn greeting(clock: u8, time_ns: u64) -> (GreetingStamp, Mac) {
+/// What a peer greets with.
+struct Greeting {
+    stamp: GreetingStamp,
+    mac: Mac,
+}
+
+/// Returns a greeting whose MAC no greeting with another stamp has.
+fn greeting(clock: u8, time_ns: u64) -> Greeting {
     let mut mac = [clock; 16];
     mac[..8].copy_from_slice(&time_ns.to_le_bytes());
-    (GreetingStamp { clock: [clock; 8], time_ns }, mac)
+    Greeting { stamp: GreetingStamp { clock: [clock; 8], time_ns }, mac }
 }
 
 /// Lets a peer greet and, if it is answered, prove its key.
-fn greet(to: &mut Greetings, (stamp, mac): (GreetingStamp, Mac), now_ns: u64) -> Freshness {
+fn greet(to: &mut Greetings, greeting: Greeting, now_ns: u64) -> Freshness {
+    let Greeting { stamp, mac } = greeting;
     let judged = to.judge(&stamp, &mac, now_ns);
     if matches!(judged, Freshness::New | Freshness::Doubtful) {
         to.prove(&stamp, judged);
@@ -76,10 +83,11 @@ fn repetitions_cost_a_bounded_number_of_exchanges_and_keep_no_known_head_out() {
         let _ = greet(&mut greetings, greeting(1, time_ns), time_ns);
     }
     let begin_ns = 100 * SECOND_NS;
-    let (mut answered, mut asked) = (0, 0);
+    let mut answered = 0;
+    let mut asked = 0;
     for step in 0..100_000 {
         let now_ns = begin_ns + step * 100_000;
-        let (stamp, mac) = greeting(1, 1 + step % RECORDED);
+        let Greeting { stamp, mac } = greeting(1, 1 + step % RECORDED);
         asked += 1;
         // None of them proves anything.
         if matches!(greetings.judge(&stamp, &mac, now_ns), Freshness::New | Freshness::Doubtful) {
@@ -98,7 +106,7 @@ fn repetitions_cost_a_bounded_number_of_exchanges_and_keep_no_known_head_out() {
 #[test]
 fn one_recorded_greeting_takes_the_allowance_once() {
     let mut greetings = Greetings::default();
-    let (stamp, mac) = greeting(9, 1);
+    let Greeting { stamp, mac } = greeting(9, 1);
     assert_eq!(greetings.judge(&stamp, &mac, 0), Freshness::Doubtful);
     for now_ns in 0..10_000 {
         assert_eq!(greetings.judge(&stamp, &mac, now_ns * 1_000_000), Freshness::Repeated);
@@ -116,12 +124,12 @@ proptest! {
         machines in 1_u8..20,
     ) {
         let mut greetings = Greetings::default();
-        let of = |number: u64| greeting((number % u64::from(machines)) as u8, 1 + number);
+        let made = |number: u64| greeting((number % u64::from(machines)) as u8, 1 + number);
         for number in &order {
-            let judged = greet(&mut greetings, of(*number), *number);
+            let judged = greet(&mut greetings, made(*number), *number);
             prop_assert!(matches!(judged, Freshness::New | Freshness::Doubtful), "{judged:?}");
             // The same again is never new, and an attacker proves nothing.
-            let (stamp, mac) = of(*number);
+            let Greeting { stamp, mac } = made(*number);
             prop_assert_ne!(greetings.judge(&stamp, &mac, *number), Freshness::New);
         }
         prop_assert!(greetings.clocks.len() <= CLOCKS_MAX);
