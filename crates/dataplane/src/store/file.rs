@@ -174,7 +174,8 @@ impl FileStore {
             StoreError::refused("open the directory", path, hint)
         })?;
         remove_stale(&folder, &name);
-        Self::create_in((folder, folder_path, parents), name, size, tag, None)
+        let directory = OpenDirectory { folder, path: folder_path, parents };
+        Self::create_in(directory, name, size, tag, None)
     }
 
     /// Creates the hidden file for `name` in the directory `below` the directory `path`. Both
@@ -189,7 +190,7 @@ impl FileStore {
     ) -> Result<Self, StoreError> {
         let name = OsStr::from_bytes(name);
         let directory = open_below(root, path, Some(below))?;
-        remove_stale(&directory.0, name);
+        remove_stale(&directory.folder, name);
         Self::create_in(directory, name.to_owned(), size, tag, None)
     }
 
@@ -207,19 +208,20 @@ impl FileStore {
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
         let folder = root.open_dir(&folder_path, false).map_err(unopened(&folder_path))?;
         remove_stale(&folder, &name);
-        let directory = (folder, folder_path, Vec::new());
+        let directory = OpenDirectory::new(folder, folder_path);
         Self::create_in(directory, name, Size::whole(length), tag, Some(left))
     }
 
     /// Creates the hidden file for `name` in an open directory, or resumes the partial file `left`.
     /// The caller must have removed stale partial files.
     pub(super) fn create_in(
-        (folder, folder_path, parents): Directory,
+        directory: OpenDirectory,
         name: OsString,
         size: Size,
         tag: &str,
         left: Option<Left>,
     ) -> Result<Self, StoreError> {
+        let OpenDirectory { folder, path: folder_path, parents } = directory;
         let path = folder_path.join(&name);
         // The directory of the store, when it has one.
         let error_in =
@@ -431,8 +433,22 @@ impl Store for FileStore {
     }
 }
 
-/// An open directory, its path, and the parents of the directories that were created for it.
-type Directory = (OwnedFd, PathBuf, Vec<OwnedFd>);
+/// A directory that files are created in.
+pub struct OpenDirectory {
+    /// The open directory.
+    pub folder: OwnedFd,
+    /// Its path.
+    pub path: PathBuf,
+    /// The parents of the directories that were created for it.
+    pub parents: Vec<OwnedFd>,
+}
+
+impl OpenDirectory {
+    /// Creates the record of a directory that existed before.
+    pub(super) fn new(folder: OwnedFd, path: PathBuf) -> Self {
+        Self { folder, path, parents: Vec::new() }
+    }
+}
 
 /// Returns a function that converts an error of opening the directory `path`.
 pub(super) fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
@@ -441,16 +457,20 @@ pub(super) fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
 
 /// Opens the directory `path` below `root`, or the directory `below` in it if given. Missing
 /// directories are created.
-pub fn open_below(root: &Root, path: &[u8], below: Option<&[u8]>) -> Result<Directory, StoreError> {
+pub fn open_below(
+    root: &Root,
+    path: &[u8],
+    below: Option<&[u8]>,
+) -> Result<OpenDirectory, StoreError> {
     let path = Path::new(OsStr::from_bytes(path));
     let (folder, mut parents) = root.open_or_make_dir(path).map_err(unopened(path))?;
     let Some(below) = below.map(OsStr::from_bytes) else {
-        return Ok((folder, path.to_owned(), parents));
+        return Ok(OpenDirectory { folder, path: path.to_owned(), parents });
     };
     let path = path.join(below);
     let inner = confine::open_below(&folder, below).map_err(unopened(&path))?;
     parents.push(folder);
-    Ok((inner, path, parents))
+    Ok(OpenDirectory { folder: inner, path, parents })
 }
 
 /// Returns the directory and the file name of a destination: `given` and `name` if `given` is a

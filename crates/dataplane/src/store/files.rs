@@ -13,7 +13,7 @@ use garland_sys::confine::Root;
 use garland_sys::storage;
 use rustix::fs::fstat;
 
-use super::file::{FileStore, Metadata, Size, unopened};
+use super::file::{FileStore, Metadata, OpenDirectory, Size, unopened};
 use super::left::remove_stale_of;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
@@ -53,7 +53,7 @@ impl FilesStore {
             let folder = folders[above].try_clone().map_err(again)?;
             let room = if *length < LARGE { 0 } else { *room.min(length) };
             let size = Size { length: *length, room, grows: false };
-            let directory = (folder, above.to_owned(), Vec::new());
+            let directory = OpenDirectory::new(folder, above.to_owned());
             let file = FileStore::create_in(directory, name.to_owned(), size, tag, None)?;
             // The files are made stable together.
             let file =

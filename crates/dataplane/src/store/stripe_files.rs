@@ -11,7 +11,7 @@ use garland_sys::storage;
 use rustix::fs::{AtFlags, Dir, statat};
 use rustix::io::Errno;
 
-use super::file::{FileStore, Metadata, Size};
+use super::file::{FileStore, Metadata, OpenDirectory, Size};
 use super::{Store, StoreError, remove_stale};
 use crate::recorder::Collector;
 
@@ -71,7 +71,7 @@ impl StripeFiles {
         let name = self.manifest.clone();
         let size = Size::whole(bytes.len() as u64);
         remove_stale(&folder, &name);
-        let directory = (folder, self.folder_path.clone(), Vec::new());
+        let directory = OpenDirectory::new(folder, self.folder_path.clone());
         let file = FileStore::create_in(directory, name, size, &self.tag, None)?;
         let file = file.with(self.metadata);
         file.write_at(0, bytes).map_err(error)?;

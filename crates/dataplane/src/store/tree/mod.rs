@@ -39,7 +39,7 @@ use garland_sys::confine::Root;
 use garland_sys::storage;
 use garland_sys::sync::Mutex;
 
-use super::file::open_below;
+use super::file::{OpenDirectory, open_below};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;
@@ -84,7 +84,7 @@ impl TreeStore {
             let path = printable::name(path);
             StoreError::refused("exclude files from", path, error.to_string())
         })?;
-        let (folder, path, _) = open_below(root, path, below.as_deref())?;
+        let OpenDirectory { folder, path, .. } = open_below(root, path, below.as_deref())?;
         let name = path.display().to_string();
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
         let below = |old: PreviousTree| Ok(Arc::new(old.below(folder.try_clone()?)));
