@@ -124,7 +124,7 @@ impl Root {
             return Ok(openat(CWD, path, flags, Mode::empty())?);
         };
         let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        Ok(resolve(root, path, flags, (inside, Links::Inside))?)
+        Ok(resolve(root, path, flags, inside, Links::Inside)?)
     }
 
     fn make_dirs(&self, path: &Path) -> io::Result<(OwnedFd, Vec<OwnedFd>)> {
@@ -206,17 +206,19 @@ pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let inside = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-    resolve(top, path, flags, (inside, Links::Refused))
+    resolve(top, path, flags, inside, Links::Refused)
 }
 
-/// Opens `path` below `root` by openat2(2), or without it on kernels that lack it. The kernel refuses
-/// `..` with EAGAIN if anything is renamed or mounted on the machine meanwhile: it is asked again, and
-/// if that happens all the time, the path is resolved without it.
+/// Opens `path` below `root`: by openat2(2) with the flags `inside`, or on kernels that lack it by
+/// [`walk`] with their equal `links`. The kernel refuses `..` with EAGAIN if anything is renamed or
+/// mounted on the machine meanwhile: it is asked again, and if that happens all the time, the path is
+/// resolved without it.
 fn resolve(
     root: &OwnedFd,
     path: &Path,
     flags: OFlags,
-    (inside, links): (ResolveFlags, Links),
+    inside: ResolveFlags,
+    links: Links,
 ) -> Result<OwnedFd, Errno> {
     for _ in 0..RESOLVED_MAX {
         match openat2(root, path, flags, Mode::empty(), inside) {

@@ -48,7 +48,7 @@ impl AsRawFd for TcpStream {
 }
 
 impl TcpStream {
-    pub(crate) fn simulated((real, ends): (std::net::TcpStream, world::Ends)) -> Self {
+    pub(crate) fn simulated(real: std::net::TcpStream, ends: world::Ends) -> Self {
         Self { real, simulated: Some(ends) }
     }
 
@@ -228,7 +228,8 @@ impl TcpListener {
                 if waits.load(Ordering::Relaxed) {
                     event::wait_readable(&[listener.as_fd()], None)?;
                 }
-                let stream = TcpStream::simulated(listener.accept()?);
+                let (real, ends) = listener.accept()?;
+                let stream = TcpStream::simulated(real, ends);
                 let peer = stream.peer_addr()?;
                 Ok((stream, peer))
             }

@@ -27,7 +27,7 @@ pub fn connect(
     transport: Transport,
 ) -> io::Result<TcpStream> {
     if let Some(connected) = world::connect(address, timeout) {
-        return connected.map(TcpStream::simulated);
+        return connected.map(|(real, ends)| TcpStream::simulated(real, ends));
     }
     let stream = transport.connect(address, timeout)?;
     stream.set_nodelay(true)?;

@@ -644,10 +644,10 @@ pub(crate) fn connect(
 ) -> Option<io::Result<(TcpStream, Ends)>> {
     let world = world()?;
     let travel = |state: &mut State, now_ns: u64| {
-        let (from, to) = (state.tasks.process(), state.network.find(address));
-        let process = to.map_or(usize::MAX, |(process, _)| process);
-        let there_ns = state.network.arrival_ns((from, process), now_ns, &mut state.random);
-        let back_ns = state.network.arrival_ns((process, from), there_ns, &mut state.random);
+        let from = state.tasks.process();
+        let to = state.network.find(address).map_or(usize::MAX, |(process, _)| process);
+        let there_ns = state.network.arrival_ns(from, to, now_ns, &mut state.random);
+        let back_ns = state.network.arrival_ns(to, from, there_ns, &mut state.random);
         back_ns - now_ns
     };
     let round_trip = Duration::from_nanos(with(travel)?);
@@ -659,7 +659,8 @@ pub(crate) fn connect(
     }
     let connected = {
         let state = &mut *world.state.borrow_mut();
-        let (from, to) = (state.tasks.process(), state.network.find(address));
+        let from = state.tasks.process();
+        let to = state.network.find(address);
         to.map(|to| state.network.connect(from, to))
     };
     let Some(connected) = connected else {

@@ -191,16 +191,17 @@ impl Network {
         self.listeners.contains_key(&port).then_some(port)
     }
 
-    /// Returns the time at which something that is sent now between two processes arrives.
+    /// Returns the time at which something arrives that one process sends now to another one.
     pub(super) fn arrival_ns(
         &self,
-        (one, other): (ProcessId, ProcessId),
+        from: ProcessId,
+        to: ProcessId,
         now_ns: u64,
         random: &mut Random,
     ) -> u64 {
-        let travel = if one == other { 1_000 } else { self.wires.latency_ns };
-        let jitter = if one == other { 0 } else { random.below(self.wires.jitter_ns + 1) };
-        let cut_ns = self.cuts.get(&(one, other)).map_or(0, |cut| cut.until_ns);
+        let travel = if from == to { 1_000 } else { self.wires.latency_ns };
+        let jitter = if from == to { 0 } else { random.below(self.wires.jitter_ns + 1) };
+        let cut_ns = self.cuts.get(&(from, to)).map_or(0, |cut| cut.until_ns);
         now_ns.max(cut_ns) + travel + jitter
     }
 
@@ -395,7 +396,8 @@ impl Network {
         if end.is_read || !flags.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP) {
             return;
         }
-        let (process, mut bytes) = (end.process, vec![0; 64 << 10]);
+        let process = end.process;
+        let mut bytes = vec![0; 64 << 10];
         let Some(socket) = &end.socket else { return };
         let mut parcel = match rustix::net::recv(socket, &mut bytes[..], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => return,
@@ -415,7 +417,7 @@ impl Network {
         } else {
             0
         };
-        let arrival_ns = self.arrival_ns((process, far), now_ns, random);
+        let arrival_ns = self.arrival_ns(process, far, now_ns, random);
         let sending_ns = length as u64 * 1_000_000_000 / self.wires.rate.max(1);
         let is_vain = self.is_vain_since(process, far).is_some();
         if let Some(end) = self.ends.get_mut(&id).filter(|_| is_vain) {
@@ -445,10 +447,10 @@ impl Network {
             let back = far.get(id).map(|far| (end.process, *far));
             let is_acknowledged = back.is_none_or(|back| !self.cuts.contains_key(&back));
             while !end.is_full && end.inbox.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
-                let Some(parcel) = end.inbox.pop_front() else { break };
+                let Some((at_ns, parcel)) = end.inbox.pop_front() else { break };
                 any = true;
                 end.heard_ns = now_ns;
-                if end.take(parcel, is_acknowledged).is_err() {
+                if end.take(at_ns, parcel, is_acknowledged).is_err() {
                     broken.push(*id);
                     break;
                 }
@@ -492,11 +494,11 @@ impl Network {
 }
 
 impl End {
-    /// Gives the process a parcel that has arrived, or as much of it as fits.
+    /// Gives the process a parcel that arrived at `at_ns`, or as much of it as fits.
     ///
     /// # Errors
     /// When the process has closed its end.
-    fn take(&mut self, (at_ns, parcel): (u64, Parcel), is_acknowledged: bool) -> Result<(), Errno> {
+    fn take(&mut self, at_ns: u64, parcel: Parcel, is_acknowledged: bool) -> Result<(), Errno> {
         let Some(socket) = &self.socket else { return Ok(()) };
         let mut bytes = match parcel {
             Parcel::Bytes(bytes) => bytes,
@@ -506,7 +508,8 @@ impl End {
                 return Ok(());
             }
             Parcel::Gone => {
-                (self.is_closed, self.is_read) = (true, true);
+                self.is_closed = true;
+                self.is_read = true;
                 let _ = rustix::net::shutdown(socket, Shutdown::Both);
                 return Ok(());
             }
