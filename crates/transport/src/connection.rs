@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dial::{ConnectionError, Dial, Renewed};
+use crate::dial::{ConnectionError, Dial, Renewed, Timeouts};
 use crate::redial::Redial;
 use garland_protocol::wire::{
     Channel, Delivered, Delivery, KeyPair, PublicKey, SessionId, SessionOrder,
@@ -47,11 +47,12 @@ pub fn connect_agent(
     let session = SessionId(random::bytes());
     let dial = Dial { address, ours: ours.clone(), theirs: *theirs, session };
     let open = ToAgent::Session(SessionOrder::Open(session));
-    dial.greet((timeout, timeout), &open).and_then(|opened| Connection::new(dial, opened))
+    let (stream, channel) = dial.greet(Timeouts { connect: timeout, answer: timeout }, &open)?;
+    Connection::new(dial, stream, channel)
 }
 
 impl Connection {
-    fn new(dial: Dial, (stream, channel): (TcpStream, Channel)) -> Result<Self, ConnectionError> {
+    fn new(dial: Dial, stream: TcpStream, channel: Channel) -> Result<Self, ConnectionError> {
         prepare(&stream)?;
         Ok(Self {
             stream,

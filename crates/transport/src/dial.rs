@@ -55,6 +55,15 @@ pub(crate) struct Dial {
     pub(crate) session: SessionId,
 }
 
+/// How long a greeting may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Timeouts {
+    /// The time in which the TCP connection must be open.
+    pub(crate) connect: Duration,
+    /// The time in which the agent must answer the greeting.
+    pub(crate) answer: Duration,
+}
+
 /// A new connection of a session.
 pub struct Renewed {
     pub(crate) stream: TcpStream,
@@ -72,20 +81,20 @@ const AFTER_RESETS: Duration = Duration::from_millis(160);
 /// How long connections that are reset are tried again.
 const RESETS: Duration = Duration::from_secs(5);
 
-/// Opens a connection to the agent at `address` for `purpose`, with a timeout for the TCP connection
-/// and one for the greeting. `first` is the contents of the first frame.
+/// Opens a connection to the agent at `address` for `purpose`. `first` is the contents of the first
+/// frame.
 ///
 /// A connection that is reset during the greeting is tried again within the timeout. An agent with
 /// too many strangers resets some. And while a process is being killed, its listening socket stays
 /// open for a moment: the kernel accepts a connection and resets it.
 pub(crate) fn greet(
     address: SocketAddr,
-    timeouts: (Duration, Duration),
+    timeouts: Timeouts,
     purpose: Purpose,
     credentials: &Credentials<'_>,
     first: &[u8],
 ) -> Result<(TcpStream, Channel), ConnectionError> {
-    let until_ns = clock::after(timeouts.0.min(RESETS));
+    let until_ns = clock::after(timeouts.connect.min(RESETS));
     let mut pause = AFTER_RESET;
     loop {
         match greet_once(address, timeouts, purpose, credentials, first) {
@@ -107,12 +116,12 @@ fn is_reset(error: &ConnectionError) -> bool {
 
 fn greet_once(
     address: SocketAddr,
-    (timeout, answer): (Duration, Duration),
+    timeouts: Timeouts,
     purpose: Purpose,
     credentials: &Credentials<'_>,
     first: &[u8],
 ) -> Result<(TcpStream, Channel), ConnectionError> {
-    let stream = tcp::connect(address, timeout, Transport::Tcp)
+    let stream = tcp::connect(address, timeouts.connect, Transport::Tcp)
         .map_err(|error| ConnectionError::Connect(address, error))?;
     let wrong = |error: LinkError| match error {
         LinkError::Version(error) => ConnectionError::Version(error),
@@ -122,16 +131,15 @@ fn greet_once(
         LinkError::Io(error) => ConnectionError::Io(error),
         LinkError::Channel(_) | LinkError::Frame(_) => ConnectionError::WrongKey(address),
     };
-    let channel = introduce(&stream, answer, purpose, credentials, first);
+    let channel = introduce(&stream, timeouts.answer, purpose, credentials, first);
     Ok((stream, channel.map_err(wrong)?))
 }
 
 impl Dial {
-    /// Opens a connection whose first message is `first`, with a timeout for the TCP connection and
-    /// one for the greeting.
+    /// Opens a connection whose first message is `first`.
     pub(crate) fn greet(
         &self,
-        timeouts: (Duration, Duration),
+        timeouts: Timeouts,
         first: &ToAgent,
     ) -> Result<(TcpStream, Channel), ConnectionError> {
         let credentials = Credentials::Keys(&self.ours, self.theirs);
@@ -139,15 +147,18 @@ impl Dial {
     }
 
     /// Opens another connection for the session, of whose messages `arrived` have arrived here.
+    /// `timeout` applies to the TCP connection.
     pub(crate) fn resume(
         &self,
         arrived: u64,
         timeout: Duration,
     ) -> Result<Renewed, ConnectionError> {
         let resume = ToAgent::Session(SessionOrder::Resume(self.session, arrived));
-        let (mut stream, mut channel) = self.greet((timeout, limits::ANSWER), &resume)?;
+        let timeouts = Timeouts { connect: timeout, answer: limits::ANSWER };
+        let (mut stream, mut channel) = self.greet(timeouts, &resume)?;
         stream.set_read_timeout(Some(limits::ANSWER))?;
-        let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
+        let mut received = Vec::new();
+        let mut buffer = [0; 4096];
         loop {
             let frame = channel.receiving.open(&mut received);
             if let Some(bytes) = frame.map_err(|_| ConnectionError::Garbage)? {

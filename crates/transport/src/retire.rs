@@ -11,7 +11,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, tcp, threads};
 
-use crate::dial::{ConnectionError, greet};
+use crate::dial::{ConnectionError, Timeouts, greet};
 use crate::greeting::Credentials;
 use crate::limits;
 use crate::timed::Timed;
@@ -34,7 +34,8 @@ pub fn retire(
     request: RetireRequest,
     timeout: Duration,
 ) -> Result<RetireReply, ConnectionError> {
-    let (timeouts, keys) = ((timeout, timeout), Credentials::Keys(ours, *theirs));
+    let timeouts = Timeouts { connect: timeout, answer: timeout };
+    let keys = Credentials::Keys(ours, *theirs);
     let asked = greet(address, timeouts, Purpose::Retire, &keys, &request.to_bytes())
         .and_then(|(stream, channel)| await_reply(&stream, channel, timeout));
     match asked {
