@@ -3,8 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
-use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore};
+use object_store::ObjectMeta;
 
 use crate::address::Address;
 use crate::ahead::Ahead;
@@ -12,7 +11,7 @@ use crate::answer;
 use crate::keys::OddObject;
 use crate::names::Names;
 use crate::origin::{Origin, runtime};
-use crate::store;
+use crate::store::StorePath;
 use crate::transport::Transport;
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
@@ -61,11 +60,13 @@ impl Listing {
     ) -> Result<Self, Trouble> {
         let transport = Transport::new(names)?;
         let odd = transport.odd_objects();
-        let (store, path) = store::of(address, transport)?;
+        let prefix = StorePath::open(address, transport)?;
         let address = Arc::new(address.clone());
-        let (asked, about) = ((Arc::clone(&store), path.clone()), Arc::clone(&address));
+        let asked = prefix.clone();
+        let about = Arc::clone(&address);
         let waiting = Waiting { address: &address, stale: &stop };
-        let listed = waiting.for_thread("list", move || list(asked, &about))?;
+        let listed = waiting.for_thread("list", move || list(&asked, &about))?;
+        let StorePath { store, path } = prefix;
         let prefix = match path.as_ref() {
             "" => String::new(),
             path => format!("{path}/"),
@@ -160,14 +161,12 @@ fn below<'a>(prefix: &str, key: &'a str) -> &'a str {
     }
 }
 
-/// Asks a store for all objects below a prefix. Returns them in the order of their keys.
-fn list(
-    (store, prefix): (Arc<dyn ObjectStore>, Path),
-    address: &Address,
-) -> Result<Vec<ObjectMeta>, Trouble> {
+/// Asks a store for all objects below a prefix, which is that of `address`. Returns them in the
+/// order of their keys.
+fn list(prefix: &StorePath, address: &Address) -> Result<Vec<ObjectMeta>, Trouble> {
     runtime()?.block_on(async {
         let mut listed = Vec::new();
-        let mut objects = store.list(Some(&prefix));
+        let mut objects = prefix.store.list(Some(&prefix.path));
         while let Some(object) = objects.next().await {
             listed.push(object.map_err(|error| answer::trouble(&error, "list", address))?);
         }

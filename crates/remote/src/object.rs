@@ -8,7 +8,7 @@ use crate::ahead::{Ahead, PART};
 use crate::names::Names;
 use crate::origin::{Opened, Origin, runtime};
 use crate::spool::Spool;
-use crate::store;
+use crate::store::StorePath;
 use crate::transport::Transport;
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
@@ -97,7 +97,7 @@ impl Object {
 
 /// Opens the object in another thread, so that this thread can stop waiting.
 fn begin(address: &Address, names: Names, waiting: &Waiting<'_>) -> Result<Opened, Trouble> {
-    let store = store::of(address, Transport::new(names)?)?;
+    let at = StorePath::open(address, Transport::new(names)?)?;
     let address = address.clone();
-    waiting.for_thread("open", move || runtime()?.block_on(Origin::open(&address, store, PART)))
+    waiting.for_thread("open", move || runtime()?.block_on(Origin::open(&address, at, PART)))
 }

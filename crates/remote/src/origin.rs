@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
 use tokio::runtime::Runtime;
 
 use crate::address::Address;
 use crate::answer;
+use crate::store::StorePath;
 use crate::trouble::Trouble;
 
 /// The number of times that an interrupted read is resumed.
@@ -61,12 +61,13 @@ impl Origin {
         Self { address: Arc::clone(address), store: Arc::clone(store), pinned: listed }
     }
 
-    /// Opens the object at `path` in `store`, and requests its first `part` bytes.
+    /// Opens the object `at` a place, which `address` names, and requests its first `part` bytes.
     pub(crate) async fn open(
         address: &Address,
-        (store, path): (Arc<dyn ObjectStore>, Path),
+        at: StorePath,
         part: u64,
     ) -> Result<Opened, Trouble> {
+        let StorePath { store, path } = at;
         let trouble = |error: &Error| answer::trouble(error, "open", address);
         let options = GetOptions { range: Some(GetRange::Bounded(0..part)), ..Default::default() };
         let (result, in_ranges) = match store.get_opts(&path, options).await {

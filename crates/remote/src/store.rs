@@ -28,23 +28,28 @@ const ELSEWHERE: [&str; 3] = [
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 ];
 
-/// Creates the object store of `address`, which `transport` reaches. Returns the store, and the
-/// path of the object in it.
-pub(crate) fn of(
-    address: &Address,
-    transport: Transport,
-) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
-    match address {
-        Address::S3 { bucket, key } => in_bucket(address, bucket, key, transport),
-        Address::Http(url) => {
-            // The whole URL belongs to the store, since a path would be encoded again.
-            let built = HttpBuilder::new()
-                .with_url(url)
-                .with_http_connector(transport)
-                .with_retry(retries())
-                .build();
-            let store = built.map_err(|error| answer::trouble(&error, "open", address))?;
-            Ok((Arc::new(store), Path::default()))
+/// An object store, and the path of an object or of a prefix in it.
+#[derive(Clone)]
+pub(crate) struct StorePath {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) path: Path,
+}
+
+impl StorePath {
+    /// Creates the object store of `address`, which `transport` reaches.
+    pub(crate) fn open(address: &Address, transport: Transport) -> Result<Self, Trouble> {
+        match address {
+            Address::S3 { bucket, key } => in_bucket(address, bucket, key, transport),
+            Address::Http(url) => {
+                // The whole URL belongs to the store, since a path would be encoded again.
+                let built = HttpBuilder::new()
+                    .with_url(url)
+                    .with_http_connector(transport)
+                    .with_retry(retries())
+                    .build();
+                let store = built.map_err(|error| answer::trouble(&error, "open", address))?;
+                Ok(Self { store: Arc::new(store), path: Path::default() })
+            }
         }
     }
 }
@@ -63,7 +68,7 @@ fn in_bucket(
     bucket: &str,
     key: &str,
     transport: Transport,
-) -> Result<(Arc<dyn ObjectStore>, Path), Trouble> {
+) -> Result<StorePath, Trouble> {
     let path = Path::parse(key).map_err(|error| {
         Trouble::new(format!("{address}: the key is not valid: {error}"))
             .hint("keys with empty components are not supported")
@@ -104,7 +109,7 @@ fn in_bucket(
         .with_retry(retries())
         .build();
     let store = built.map_err(|error| answer::trouble(&error, "open", address))?;
-    Ok((Arc::new(store), path))
+    Ok(StorePath { store: Arc::new(store), path })
 }
 
 /// Returns whether there are credentials, or a service that provides them. The service of EC2 is
