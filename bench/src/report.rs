@@ -85,7 +85,7 @@ fn made(place: &Place) -> Result<Figure> {
 }
 
 fn seen(place: &Place) -> Result<Figure> {
-    let mut browser = Browser::start(&place.scratch, (1200, 900));
+    let mut browser = Browser::start(&place.scratch, 1200, 900);
     browser.open(&place.file());
     let painted = browser.asked(FIRST_PAINT).as_f64();
     browser.end(&place.scratch);

@@ -122,19 +122,20 @@ pub(crate) fn make(program: &Path, folder: &Path, all: bool) -> Result<()> {
         let run = told["run"].as_str().unwrap_or_default().to_owned();
         runs.insert(name, run);
     }
-    let mut browser = Browser::start(&scratch, (1000, 900));
+    let mut browser = Browser::start(&scratch, 1000, 900);
     browser.call("Emulation.setScrollbarsHidden", json!({ "hidden": true }));
-    let taken = photograph(&mut browser, &scratch, &runs, (folder, all), &garland);
+    let taken = photograph(&mut browser, &scratch, &runs, folder, all, &garland);
     browser.end(&scratch);
     taken
 }
 
-/// Makes all pictures of the runs' reports.
+/// Makes the pictures of the runs' reports in `folder`; all variants of each if `all`.
 fn photograph(
     browser: &mut Browser,
     scratch: &Scratch,
     runs: &HashMap<&str, String>,
-    (folder, all): (&Path, bool),
+    folder: &Path,
+    all: bool,
     garland: &dyn Fn(&[&str]) -> Result<Value>,
 ) -> Result<()> {
     for (name, of, title) in SHOTS {
@@ -167,10 +168,13 @@ fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result
     // The first call makes the page draw the selection, the second one measures the result.
     browser.asked(&words);
     let place = browser.asked(&words);
-    let of = |at: usize| {
+    let number = |at: usize| {
         place[at].as_f64().with_context(|| format!("the report has no part titled {title}"))
     };
-    let (left, top, wide, tall) = (of(0)?, of(1)?, of(2)?, of(3)?);
-    let (left, edge) = ((left - 8.0).max(0.0), 16.0);
-    Ok(browser.picture([left, (top - 4.0).max(0.0), wide + edge, tall.min(TALL) + edge]))
+    let edge = 16.0;
+    let left = (number(0)? - 8.0).max(0.0);
+    let top = (number(1)? - 4.0).max(0.0);
+    let width = number(2)? + edge;
+    let height = number(3)?.min(TALL) + edge;
+    Ok(browser.picture(left, top, width, height))
 }

@@ -22,13 +22,22 @@ pub struct Browser {
     pub events: Vec<Value>,
 }
 
+/// A position of the page, in pixels from its left and its top.
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// The pixels from the left.
+    pub x: f64,
+    /// The pixels from the top.
+    pub y: f64,
+}
+
 impl Browser {
-    /// Starts a browser whose page has this width and height in pixels.
+    /// Starts a browser whose page has this width and height, in pixels.
     ///
     /// # Panics
     /// When chromium cannot be started or does not answer.
     #[must_use]
-    pub fn start(scratch: &Scratch, (width, height): (u32, u32)) -> Self {
+    pub fn start(scratch: &Scratch, width: u32, height: u32) -> Self {
         let profile = scratch.path("profile");
         let words = format!(
             "exec chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
@@ -45,8 +54,8 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("chromium can be started: see xtask/src/ci/packages.rs");
-        let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        let from = BufReader::new(from);
+        let to = child.stdin.take().expect("piped");
+        let from = BufReader::new(child.stdout.take().expect("piped"));
         let mut browser = Self { child, to, from, session: None, last: 0, events: Vec::new() };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
@@ -85,20 +94,20 @@ impl Browser {
 
     /// Moves the mouse to the position `x`, `y` of the page, in pixels.
     pub fn point(&mut self, x: f64, y: f64) {
-        self.mouse("mouseMoved", (x, y), 0);
+        self.mouse("mouseMoved", Position { x, y }, 0);
     }
 
-    /// Drags the mouse from one position of the page to another, in pixels.
-    pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+    /// Drags the mouse from one position of the page to another.
+    pub fn drag(&mut self, from: Position, to: Position) {
         self.mouse("mouseMoved", from, 0);
         self.mouse("mousePressed", from, 1);
         self.mouse("mouseMoved", to, 1);
         self.mouse("mouseReleased", to, 0);
     }
 
-    fn mouse(&mut self, kind: &str, (x, y): (f64, f64), buttons: u32) {
+    fn mouse(&mut self, kind: &str, at: Position, buttons: u32) {
         let button = if kind == "mouseMoved" && buttons == 0 { "none" } else { "left" };
-        let event = json!({ "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1 });
+        let event = json!({ "type": kind, "x": at.x, "y": at.y, "button": button, "buttons": buttons, "clickCount": 1 });
         self.call("Input.dispatchMouseEvent", event);
     }
 
@@ -109,14 +118,13 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
     }
 
-    /// Returns a part of the page as a PNG. The part is given by left, top, width and height in
-    /// pixels.
+    /// Returns the part of the page at `left` and `top` as a PNG, in pixels.
     ///
     /// # Panics
     /// When the browser returns no picture.
     #[must_use]
-    pub fn picture(&mut self, [x, y, width, height]: [f64; 4]) -> Vec<u8> {
-        let clip = json!({ "x": x, "y": y, "width": width, "height": height, "scale": 1 });
+    pub fn picture(&mut self, left: f64, top: f64, width: f64, height: f64) -> Vec<u8> {
+        let clip = json!({ "x": left, "y": top, "width": width, "height": height, "scale": 1 });
         let words = json!({ "format": "png", "clip": clip, "captureBeyondViewport": true });
         let told = self.call("Page.captureScreenshot", words);
         of_base64(told["data"].as_str().expect("a picture"))

@@ -31,7 +31,7 @@ mod test_lab;
 mod waiting;
 mod wire;
 
-pub use browser::Browser;
+pub use browser::{Browser, Position};
 pub use bytes::{random_bytes, random_file};
 pub use chance::Chance;
 pub use chore::chore;

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use garland_testkit::{Browser, Scratch};
+use garland_testkit::{Browser, Position, Scratch};
 use serde_json::Value;
 
 use crate::report::{copied, garland, reported};
@@ -22,7 +22,7 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let garland = garland(&scratch);
     let result = copied(&scratch, &garland, 3);
     let file = reported(&scratch, &garland, &["last"]);
-    let mut browser = Browser::start(&scratch, (1200, 900));
+    let mut browser = Browser::start(&scratch, 1200, 900);
     browser.open(&file);
     assert_eq!(browser.complaints(), [""; 0]);
 
@@ -67,7 +67,8 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let from = |browser: &mut Browser| browser.asked(&format!("{view}.from")).as_f64().unwrap();
     let before = from(&mut browser);
     let middle = of(1) + of(3) / 2.0;
-    browser.drag((of(0) + of(2) * 0.5, middle), (of(0) + of(2) * 0.7, middle));
+    let across = |share: f64| Position { x: of(0) + of(2) * share, y: middle };
+    browser.drag(across(0.5), across(0.7));
     assert!(from(&mut browser) < before * 0.9, "{before}");
     assert!((span(&mut browser) / whole - 0.5).abs() < 0.01);
     browser.press("0");
@@ -204,7 +205,7 @@ fn critical_paths_of_several_runs_have_one_scale_and_what_is_folded_is_drawn_whe
     let runs = [1, 2].map(|nodes| copied(&scratch, &garland, nodes));
     let names: Vec<&str> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
     let file = reported(&scratch, &garland, &names);
-    let mut browser = Browser::start(&scratch, (1200, 900));
+    let mut browser = Browser::start(&scratch, 1200, 900);
     browser.open(&file);
     let ends = "[...document.querySelectorAll('.multiple .strip')].map((strip) => { const last = strip.lastElementChild.style; return parseFloat(last.left) + parseFloat(last.width); })";
     let told = "(() => { const runs = JSON.parse(document.getElementById('data').textContent).runs; \
@@ -243,7 +244,7 @@ fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
     }
     let names: Vec<&str> = runs.iter().map(String::as_str).collect();
     let file = reported(&scratch, &garland, &names);
-    let mut browser = Browser::start(&scratch, (1200, 900));
+    let mut browser = Browser::start(&scratch, 1200, 900);
     browser.open(&file);
     assert_eq!(browser.complaints(), [""; 0]);
     browser.asked(UNFOLD);
@@ -292,7 +293,7 @@ fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     let names: Vec<&str> = runs.iter().map(String::as_str).collect();
     let file =
         reported(&scratch, &garland, &[&["--forecast", "forecast.json"], &names[..]].concat());
-    let mut browser = Browser::start(&scratch, (390, 844));
+    let mut browser = Browser::start(&scratch, 390, 844);
     browser.in_the_dark(true);
     browser.open(&file);
     assert_eq!(browser.complaints(), [""; 0]);

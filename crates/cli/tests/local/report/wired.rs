@@ -44,7 +44,7 @@ fn a_lab_is_drawn_and_each_nic_has_its_lane() {
     assert_eq!(each.iter().sum::<u64>(), whole);
     assert!(each.iter().all(|bytes| *bytes > 0), "{each:?}");
     // On the picture the copy has both ports of three nodes; the fourth and the measurement have none.
-    let mut browser = Browser::start(&scratch, (1000, 900));
+    let mut browser = Browser::start(&scratch, 1000, 900);
     browser.open(&page);
     let drawn = browser.asked(
         "[...document.querySelectorAll('.topology .link')].map((one) => one.textContent.includes(' MB/s') && parseFloat(one.style.strokeWidth) > 3)",
