@@ -96,12 +96,14 @@ pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
     Some(below.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec())
 }
 
-/// Returns the holders of a content for a copy to `members`, of which `before` began to fetch before this one, with
-/// what this copy does with each.
+/// Returns the holders of a content for a copy to `members`, of which `before` began to fetch before
+/// this one, with what this copy does with each.
 pub fn holders(
     access: &Access,
-    (entry, manifest): (&NameEntry, &NameManifest),
-    (members, before): (&[Node], &[NameHolder]),
+    entry: &NameEntry,
+    manifest: &NameManifest,
+    members: &[Node],
+    before: &[NameHolder],
     interrupts: &Arc<Interrupts>,
 ) -> Vec<Holder> {
     let is_member = |holder: &NameHolder| members.iter().any(|node| node.name == holder.node);
@@ -110,7 +112,7 @@ pub fn holders(
     let is_near = |it: &NameHolder| access.is_near(&it.node);
     let holder = |(record, relation): (&NameHolder, Relation)| {
         let root = entry.record.content().map_or([0; 32], |content| content.root);
-        Holder::new(record.clone(), root, (access.reach(&record.node), relation), interrupts)
+        Holder::new(record.clone(), root, access.reach(&record.node), relation, interrupts)
     };
     let whole = entry.places().filter(|it| !is_own(it));
     let whole = whole.map(|it| match (is_member(it), is_near(it)) {

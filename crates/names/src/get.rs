@@ -48,8 +48,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let spec = copy_of(get, &manifest, &place);
     let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
     let before = fetching.as_ref().map_or(&[][..], Fetching::before);
-    let holders =
-        follow::holders(&access, (&entry, &manifest), (&target.nodes, before), &interrupts);
+    let holders = follow::holders(&access, &entry, &manifest, &target.nodes, before, &interrupts);
     let source = source(&entry, &manifest, holders, &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.path.clone();
@@ -59,9 +58,10 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let fleet = copy.assemble(&run)?;
     let overtime = Overtime::watch("copying", &interrupts)?;
     let mut found = Vec::new();
+    let base = manifest.base.clone();
+    let order = NamesOrder::Locate { path: path.clone(), base, is_tree: manifest.is_tree };
     let close = |fleet: Fleet, outcome: &Outcome| {
-        let fleet =
-            locate(fleet, (outcome, &names), (&path, &manifest), access.patience(), &mut found);
+        let fleet = locate(fleet, outcome, &names, &order, access.patience(), &mut found);
         end(fleet, outcome, &overtime);
     };
     let mut bars = CopyBars::new(context, &spec.run);
@@ -69,7 +69,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     outcome.holders = shares(&source);
     let result = CopyResult::new(&run, outcome);
     drop(fetching);
-    let remembered = remember(&entry, (&source, &manifest, found), &access, &interrupts);
+    let remembered = remember(&entry, &source, &manifest, found, &access, &interrupts);
     if let Some(failure) = remembered.err().filter(|_| !interrupts.have_come()) {
         let name = &get.name;
         garland_terminal::errln!(
@@ -165,24 +165,24 @@ fn given(
     CopySource::Tree(Arc::new(tree))
 }
 
-/// Asks the nodes that have the content now where it lies, and adds them to `found`.
+/// Asks the nodes that have the content now by `order` where it lies, and adds them to `found`.
+/// `names` are those of all nodes of the copy.
 fn locate(
     fleet: Fleet,
-    (outcome, names): (&Outcome, &[String]),
-    (path, manifest): (&[u8], &NameManifest),
+    outcome: &Outcome,
+    names: &[String],
+    order: &NamesOrder,
     patience: &NamesPatience,
     found: &mut Vec<NameHolder>,
 ) -> Fleet {
     let Fleet { agents, children } = fleet;
-    let (base, is_tree) = (manifest.base.clone(), manifest.is_tree);
-    let order = NamesOrder::Locate { path: path.to_vec(), base, is_tree };
     let has = |node: usize| outcome.nodes.get(node).is_some_and(|it| it.verdict == Verdict::Ok);
     // A node that does not answer is no holder; its copy is whole all the same.
     let mut asked = Vec::new();
     for (node, agent) in agents.into_iter().enumerate() {
         asked.push(AskedAgent { node: names.get(node).cloned().unwrap_or_default(), agent });
     }
-    let Ok(replies) = ask_names(asked, NamesQuestion::new(&order), patience, None) else {
+    let Ok(replies) = ask_names(asked, NamesQuestion::new(order), patience, None) else {
         return Fleet { agents: Vec::new(), children };
     };
     let mut agents = Vec::new();
@@ -237,11 +237,14 @@ fn served(
     Ok(registered.into_iter().filter_map(|it| it.map_err(told).ok()).collect())
 }
 
-/// Records which nodes hold the content now: those that got it and have standing agents, and not those whose
-/// content differs. If the name stands for other content by now, nothing is recorded.
+/// Records which nodes hold the content now: those that got it (`found`) and have standing agents,
+/// and not those whose content differs. If the name stands for other content by now, nothing is
+/// recorded.
 fn remember(
     entry: &NameEntry,
-    (source, manifest, found): (&NamedSource, &NameManifest, Vec<NameHolder>),
+    source: &NamedSource,
+    manifest: &NameManifest,
+    found: Vec<NameHolder>,
     access: &Access,
     interrupts: &Interrupts,
 ) -> Result<(), Failure> {

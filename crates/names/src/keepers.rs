@@ -490,11 +490,12 @@ fn tell(untold: &[String]) {
     }
 }
 
-/// Asks `nodes`, which need standing agents, for the manifest of `path` on them. Returns the answer or error of
-/// each, in order.
+/// Asks `nodes`, which need standing agents, for the manifest of `path` on them. Returns the answer
+/// or error of each, in order.
 pub fn digest(
     access: &Access,
-    (nodes, path): (&[Node], &[u8]),
+    nodes: &[Node],
+    path: &[u8],
     interrupts: &Interrupts,
 ) -> Result<Vec<Result<NamesAnswer, String>>, Failure> {
     let agents = at_once(nodes, ASKED, |node| {

@@ -54,7 +54,7 @@ fn single(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifes
         modified: object.time().unwrap_or_default(),
     };
     let fill = |offset, bytes: &mut [u8]| object.fill(offset, bytes);
-    let file = file(address, (listed, READERS), fill, interrupts)?;
+    let file = digest_object(address, listed, READERS, fill, interrupts)?;
     Ok(NameManifest { base, is_tree: false, files: vec![file] })
 }
 
@@ -73,7 +73,7 @@ fn below(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifest
     listing.start(|| files.iter().map(|(number, _)| *number).collect());
     let read = |(number, object)| {
         let fill = |offset, bytes: &mut [u8]| listing.fill(number, offset, bytes);
-        file(address, (ObjectFile::from(object), 1), fill, interrupts)
+        digest_object(address, ObjectFile::from(object), 1, fill, interrupts)
     };
     let mut files = files.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
     // Stores order whole keys, and a directory's files need not follow each other there.
@@ -83,14 +83,16 @@ fn below(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifest
     Ok(NameManifest { base: base.as_bytes().to_vec(), is_tree: true, files })
 }
 
-/// Reads an object by `fill`, in as many threads as `listed` says.
-fn file(
+/// Reads an object by `fill`, in so many threads, for the digests of its blocks.
+fn digest_object(
     address: &Address,
-    (listed, readers): (ObjectFile<'_>, usize),
+    listed: ObjectFile<'_>,
+    readers: usize,
     fill: impl Fn(u64, &mut [u8]) -> Result<(), Trouble> + Sync,
     interrupts: &Interrupts,
 ) -> Result<NamedFile, Failure> {
-    let (layout, stop) = (Layout::fitting(listed.length), AtomicBool::new(false));
+    let layout = Layout::fitting(listed.length);
+    let stop = AtomicBool::new(false);
     let read = |index, bytes: &mut [u8]| {
         let filled = fill(layout.offset(index), bytes);
         filled.map_err(|trouble| io::Error::other(trouble.message().to_owned()))

@@ -86,7 +86,7 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     let content = match &nodes {
         Some(place::Target { nodes, path }) => {
             let base = base_of(path)?;
-            let read = digest(&access, (nodes, path), &interrupts)?;
+            let read = digest(&access, nodes, path, &interrupts)?;
             on_nodes(nodes, base, read)?
         }
         None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
@@ -246,7 +246,8 @@ fn keep(
         let old = keepers.latest(name)?;
         let known = old.as_ref().map(|old| &old.record);
         let newer = newest.filter(|newest| known.is_none_or(|old| newest.is_newer_than(old)));
-        let (mut entry, manifest) = entry(keepers, name, content, (old.as_ref(), newer.as_ref()))?;
+        let (mut entry, manifest) =
+            next_entry(keepers, name, content, old.as_ref(), newer.as_ref())?;
         // Checked before any agent gets the entry: none could keep one that does not fit into a message.
         let unfit = |reason| Failure::nothing(format!("cannot publish {name}: {reason}"));
         entry.check().map_err(unfit)?;
@@ -269,11 +270,12 @@ fn keep(
 /// and modes already, the nodes are added; otherwise, or if there is another source, it is a new
 /// record. `old` is the name's entry so far, also if it has ended, and `newer` a newer record that
 /// a keeper has.
-fn entry(
+fn next_entry(
     keepers: &mut Keepers<'_>,
     name: &str,
     content: &Content,
-    (old, newer): (Option<&NameEntry>, Option<&NameRecord>),
+    old: Option<&NameEntry>,
+    newer: Option<&NameRecord>,
 ) -> Result<(NameEntry, Vec<u8>), Failure> {
     let valid = old.filter(|old| old.record.content().is_some());
     // If nobody has it any more, or it is damaged, the new one takes its place.

@@ -96,7 +96,8 @@ impl Holder {
     pub fn new(
         record: NameHolder,
         root: [u8; 32],
-        (reach, relation): (Reach, Relation),
+        reach: Reach,
+        relation: Relation,
         interrupts: &Arc<Interrupts>,
     ) -> Self {
         let access = match record.kind {
@@ -176,10 +177,12 @@ impl Holder {
     /// Returns block `index` of `file`, which is the file `number` of the name, verified.
     pub fn read(
         &self,
-        (number, file): (usize, &NamedFile),
+        number: usize,
+        file: &NamedFile,
         index: u64,
     ) -> Result<Vec<u8>, HolderFault> {
-        let (offset, digest) = (file.layout.offset(index), file.digests.get(index as usize));
+        let offset = file.layout.offset(index);
+        let digest = file.digests.get(index as usize);
         let length = file.layout.block_length(index);
         let differs =
             || HolderFault::Differs(format!("{} differs in block {index}", self.shown(file)));
@@ -328,7 +331,7 @@ mod tests {
             let node = "n1".to_owned();
             let record = NameHolder { node, kind, path: Vec::new() };
             let reach: Reach = Arc::new(|_| Err("nobody is reached".to_owned()));
-            Holder::new(record, [0; 32], (reach, Relation::Whole), &interrupts)
+            Holder::new(record, [0; 32], reach, Relation::Whole, &interrupts)
         };
         let node = holder(HolderKind::Node);
         let origin = holder(HolderKind::Origin);

@@ -163,8 +163,9 @@ impl Shared {
         let mut late = 0;
         while let Some(block) = shared.claim(holder) {
             let number = shared.first.partition_point(|first| *first <= block) - 1;
-            let (file, index) = (&shared.manifest.files[number], block - shared.first[number]);
-            let read = shared.holders[holder].read((number, file), index);
+            let file = &shared.manifest.files[number];
+            let index = block - shared.first[number];
+            let read = shared.holders[holder].read(number, file, index);
             late = if read == Err(HolderFault::Later) { late + 1 } else { 0 };
             let mut window = shared.window.lock();
             window.answered(holder);
