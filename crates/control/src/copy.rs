@@ -204,7 +204,7 @@ impl<'a> Driver<'a> {
     fn message(&mut self, id: NodeId, message: FromAgent) {
         let event = match message {
             FromAgent::Clock(asked, received, answered) => {
-                self.note_clock(id, [asked, received, answered]);
+                self.note_clock(id, asked, received, answered);
                 HeadEvent::Heard(id)
             }
             FromAgent::Trace(copy, parcel, more) if copy == self.attempt.copy => {

@@ -50,7 +50,7 @@ impl Driver<'_> {
     }
 
     /// Records the answer to a clock probe, and sends the next probe of the burst.
-    pub(super) fn note_clock(&mut self, id: NodeId, [asked, received, answered]: [u64; 3]) {
+    pub(super) fn note_clock(&mut self, id: NodeId, asked: u64, received: u64, answered: u64) {
         let Some(connection) = self.agents.connection(id) else { return };
         if self.attempt.probes.answered(id, [asked, received, answered, connection.read_ns()]) {
             self.agents.send(id, &ToAgent::Clock(clock::now_ns()));

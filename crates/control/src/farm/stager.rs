@@ -56,7 +56,8 @@ impl Stager {
         agents: &[Result<Agent, String>],
         names: &[String],
         at_nodes: &Text,
-        [here, states]: [&Path; 2],
+        here: &Path,
+        states: &Path,
         disk: Option<u64>,
     ) -> Self {
         let address_and_key = |agent: &Result<Agent, String>| {

@@ -50,7 +50,8 @@ impl Access {
         let windows = Text([folder.bytes(), b"-files"].concat());
         let here = &work.settings.folder;
         let states = work.run.folder().join(STATES);
-        let (mut stager, mut server) = (None, None);
+        let mut stager = None;
+        let mut server = None;
         let place = match work.settings.data {
             DataName::There => JobFiles::There,
             DataName::Stage => {
@@ -60,8 +61,7 @@ impl Access {
                     let making = || format!("cannot create the directory {}", states.display());
                     fs::create_dir_all(&states).or_nothing(making())?;
                 }
-                let folders = [here.as_path(), &states];
-                stager = Some(Stager::new(keys, agents, names, &folder, folders, disk));
+                stager = Some(Stager::new(keys, agents, names, &folder, here, &states, disk));
                 JobFiles::Inside
             }
             DataName::Mount => {

@@ -117,7 +117,7 @@ fn run(
     let agents = vec![Ok(Agent { connection, addresses: vec![address] })];
     let names = ["n1".to_owned()];
     let folder = Text::from("jobs");
-    let stager = Stager::new(ours, &agents, &names, &folder, [here; 2], None);
+    let stager = Stager::new(ours, &agents, &names, &folder, here, here, None);
     let work = FarmWork {
         jobs: vec![job()],
         names: names.to_vec(),

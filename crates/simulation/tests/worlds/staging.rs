@@ -95,8 +95,8 @@ fn stage(
     let agent = connection.map(|connection| Agent { connection, addresses: vec![address] });
     let agents = [agent.map_err(|error| error.to_string())];
     let names = ["n1".to_owned()];
-    let (jobs, folders) = (Text::from(&b"jobs"[..]), [here; 2]);
-    let stager = Stager::new(ours.clone(), &agents, &names, &jobs, folders, None);
+    let jobs = Text::from(&b"jobs"[..]);
+    let stager = Stager::new(ours.clone(), &agents, &names, &jobs, here, here, None);
     [Direction::There, Direction::Back].map(|way| {
         let mut transfers = (1..=JOBS).map(|job| transfer(job, way, node));
         let first = transfers.next().expect("a job");
