@@ -15,7 +15,7 @@ mod trial;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use garland_core::plan::{FoundStripe, StripeSet};
@@ -99,23 +99,26 @@ fn judge_stripes(ended: &Ended, fate: &Fate) {
 
 /// Joins the stripes of the file that can be read.
 fn stripes_of(ended: &Ended) -> Vec<u8> {
-    let found: Vec<FoundStripe> = ended.folders.iter().enumerate().flat_map(stripes_in).collect();
+    let folders = ended.folders.iter().enumerate();
+    let found: Vec<FoundStripe> =
+        folders.flat_map(|(node, folder)| stripes_in(node, folder)).collect();
     let set = StripeSet::assemble(&found).unwrap_or_else(|error| panic!("{error}: {found:?}"));
     let parts = set.stripes.iter().map(|place| {
-        let (node, suffix) = (&found[*place].node, &found[*place].suffix);
+        let FoundStripe { node, suffix, .. } = &found[*place];
         let folder = &ended.folders[node[1..].parse::<usize>().expect("a number") - 1];
         fs::read(folder.join(format!("{NAME}{suffix}"))).expect("a stripe")
     });
     let mut parts: Vec<std::vec::IntoIter<u8>> = parts.map(Vec::into_iter).collect();
-    let (unit, mut joined) = (set.manifest.stripes.unit as usize, Vec::new());
+    let unit = set.manifest.stripes.unit as usize;
+    let mut joined = Vec::new();
     while parts.iter().any(|part| part.len() > 0) {
         parts.iter_mut().for_each(|part| joined.extend(part.take(unit)));
     }
     joined
 }
 
-/// Returns the stripes in the directory of a node.
-fn stripes_in((at, folder): (usize, &PathBuf)) -> Vec<FoundStripe> {
+/// Returns the stripes in the directory of the node with this number, from 0.
+fn stripes_in(node: usize, folder: &Path) -> Vec<FoundStripe> {
     let entries = fs::read_dir(folder).expect("a node's directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
     let names = names.map(|name| name.expect("a name in UTF-8"));
@@ -125,7 +128,7 @@ fn stripes_in((at, folder): (usize, &PathBuf)) -> Vec<FoundStripe> {
         let path = folder.join(format!("{NAME}{suffix}"));
         let text = fs::read_to_string(path.with_file_name(format!("{NAME}{suffix}.toml")));
         FoundStripe {
-            node: format!("n{}", at + 1),
+            node: format!("n{}", node + 1),
             length: fs::metadata(path).ok().map(|stat| stat.len()),
             text: text.expect("a manifest"),
             suffix,
