@@ -38,7 +38,8 @@ impl Claim {
     /// the published figures have no order.
     pub fn order(
         what: impl Into<String>,
-        (first, second): (&Published, &Published),
+        first: &Published,
+        second: &Published,
         sample: Sample,
     ) -> Option<Self> {
         let quotient = first.over(second)?;
@@ -69,8 +70,8 @@ impl Claim {
         statement: Statement,
         sample: Sample,
     ) -> Self {
-        let (what, with) = (what.into(), Vec::new());
-        Self { what, unit, statement, sample, with, calibrated: None }
+        let what = what.into();
+        Self { what, unit, statement, sample, with: Vec::new(), calibrated: None }
     }
 
     /// Adds what was measured with a condition of the time.

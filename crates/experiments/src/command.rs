@@ -37,7 +37,7 @@ pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure
                 }
             };
             let repetitions = if *quick { 1 } else { RUNS };
-            several(context, &wanted, (*scale, repetitions), output.as_deref())
+            several(context, &wanted, *scale, repetitions, output.as_deref())
         }
     }
 }
@@ -64,22 +64,24 @@ fn list(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs these scenarios one after the other, each so many times with files of a scale (`how`). Returns the last exit that is not [`Exit::Done`];
-/// [`Exit::Done`] if there is none.
+/// Runs these scenarios one after the other, each so many times with files of a scale. Returns the
+/// last exit that is not [`Exit::Done`]; [`Exit::Done`] if there is none.
 fn several(
     context: &Context,
     wanted: &[Scenario],
-    how: (Option<f64>, usize),
+    scale: Option<f64>,
+    repetitions: usize,
     output: Option<&Path>,
 ) -> Result<Exit, Failure> {
-    let (mut end, mut runs) = (Exit::Done, Vec::new());
+    let mut end = Exit::Done;
+    let mut runs = Vec::new();
     let mut first = Phases::begin();
     for scenario in wanted {
         if wanted.len() > 1 && !context.json {
             output::print(format_args!("{}: {}\n", scenario.name, scenario.question))?;
         }
         let phases = std::mem::replace(&mut first, Phases::since_now());
-        let (run, exit) = rerun(context, scenario, how, phases)?;
+        let (run, exit) = rerun(context, scenario, scale, repetitions, phases)?;
         runs.push(run.name().to_owned());
         if exit != Exit::Done {
             end = exit;
@@ -97,7 +99,8 @@ fn several(
 fn rerun(
     context: &Context,
     scenario: &Scenario,
-    (scale, repetitions): (Option<f64>, usize),
+    scale: Option<f64>,
+    repetitions: usize,
     mut phases: Phases,
 ) -> Result<(Run, Exit), Failure> {
     let experiment = scenario.experiment()?;

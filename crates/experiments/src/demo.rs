@@ -57,7 +57,7 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
         }
     }
     garland_terminal::outln!("4. the check: cmp finds every node's file equal to the source");
-    let (report, runs) = reported(&run, &lab, (nodes, &list), first, length)?;
+    let (report, runs) = reported(&run, &lab, nodes, &list, first, length)?;
     output::say(format_args!("5. a report:  {report}"));
     lab.garland(&["down", &list])?;
     lab.keep_runs(&places, &runs)?;
@@ -85,13 +85,15 @@ fn run_of(lab: &ScenarioLab<'_>, words: &[&str]) -> Result<(Vec<u8>, String), Fa
     Ok((output, run.name().to_owned()))
 }
 
-/// Copies a smaller file to growing numbers of nodes, for a scaling curve, and measures the wires.
+/// Copies a smaller file to growing numbers of nodes, up to all `nodes`, for a scaling curve, and
+/// measures the wires of `list`, which names all of them.
 /// Writes a report of these runs and of the run `first`. Returns the first line that the report
 /// command printed, and the names of the reported runs.
 fn reported(
     run: &Run,
     lab: &ScenarioLab<'_>,
-    (nodes, list): (u32, &str),
+    nodes: u32,
+    list: &str,
     first: String,
     length: u64,
 ) -> Result<(String, Vec<String>), Failure> {

@@ -20,7 +20,8 @@ pub const NEXT_TO_NOTHING: u64 = 1;
 /// `places` are these nodes, the head first. `processors` are those that all nodes share; `None` if
 /// they do not limit the copy.
 pub fn chain(
-    (topology, processors): (&Topology, Option<Processors>),
+    topology: &Topology,
+    processors: Option<Processors>,
     places: &[NodeId],
     length: u64,
 ) -> Result<f64, Failure> {
@@ -34,57 +35,75 @@ pub fn chain(
         .map_err(|way| no_way(topology, &way))
 }
 
-/// Returns the simulated seconds until each of `flows` has carried a file of `bytes` bytes; all
-/// start at the same time. `overtaking` is the measured factor of [`Network::with_overtaking`].
-pub fn pairs(
-    on: (&Topology, Option<f64>),
-    flows: &[(NodeId, NodeId)],
-    bytes: u64,
-) -> Result<f64, Failure> {
-    balance(on, flows, flows.len(), bytes)
+/// A topology in which copies are simulated.
+#[derive(Clone, Copy)]
+pub struct SimulatedNetwork<'a> {
+    /// The nodes, their disks and the wires.
+    pub topology: &'a Topology,
+    /// The measured factor of [`Network::with_overtaking`]; `None` if it is not known.
+    pub overtaking: Option<f64>,
 }
 
-/// Returns the simulated seconds until the copies of all `flows` are done, each of `bytes` bytes.
-/// The first `remote` copies go from sender to receiver; the others stay on the sender, whose disk
-/// is then both read and written. Packets overtake each other only where queues form: where wires
-/// are the limit, and not disks.
-pub fn balance(
-    (topology, overtaking): (&Topology, Option<f64>),
-    flows: &[(NodeId, NodeId)],
-    remote: usize,
-    bytes: u64,
-) -> Result<f64, Failure> {
-    let simulated = |with_disks, overtaking| {
-        slowest((topology, overtaking), flows, (remote, with_disks), bytes)
-    };
-    let without = simulated(true, None)?;
-    let by_wires = simulated(false, None)? >= without * (1.0 - 1e-6);
-    if overtaking.is_some() && by_wires { simulated(true, overtaking) } else { Ok(without) }
-}
+impl<'a> SimulatedNetwork<'a> {
+    /// Creates a network without that factor.
+    pub fn new(topology: &'a Topology) -> Self {
+        Self { topology, overtaking: None }
+    }
 
-fn slowest(
-    (topology, overtaking): (&Topology, Option<f64>),
-    flows: &[(NodeId, NodeId)],
-    (remote, with_disks): (usize, bool),
-    bytes: u64,
-) -> Result<f64, Failure> {
-    let mut network = Network::new().with_overtaking(overtaking);
-    let ways = network.between(topology, &flows[..remote]).map_err(|way| no_way(topology, &way))?;
-    let stay = std::iter::repeat_with(Vec::new).take(flows.len() - remote);
-    let mut of_flow = |(&(from, to), mut uses): (&(NodeId, NodeId), Vec<Use>), stays: bool| {
-        if with_disks {
-            uses.extend(network.disk(topology, from));
-            uses.extend(network.disk(topology, if stays { from } else { to }));
+    /// Returns the simulated seconds until each of `flows` has carried a file of `bytes` bytes; all
+    /// start at the same time.
+    pub fn pairs(self, flows: &[(NodeId, NodeId)], bytes: u64) -> Result<f64, Failure> {
+        self.balance(flows, flows.len(), bytes)
+    }
+
+    /// Returns the simulated seconds until the copies of all `flows` are done, each of `bytes` bytes.
+    /// The first `remote` copies go from sender to receiver; the others stay on the sender, whose disk
+    /// is then both read and written. Packets overtake each other only where queues form: where wires
+    /// are the limit, and not disks.
+    pub fn balance(
+        self,
+        flows: &[(NodeId, NodeId)],
+        remote: usize,
+        bytes: u64,
+    ) -> Result<f64, Failure> {
+        let in_order = Self::new(self.topology);
+        let without = in_order.slowest(flows, remote, true, bytes)?;
+        let by_wires = in_order.slowest(flows, remote, false, bytes)? >= without * (1.0 - 1e-6);
+        if self.overtaking.is_some() && by_wires {
+            self.slowest(flows, remote, true, bytes)
+        } else {
+            Ok(without)
         }
-        Transfer { bytes: bytes as f64, uses }
-    };
-    let all: Vec<Transfer> = flows
-        .iter()
-        .zip(ways.into_iter().chain(stay))
-        .enumerate()
-        .map(|(at, flow)| of_flow(flow, at >= remote))
-        .collect();
-    Ok(transfers(&network, &all).into_iter().fold(0.0, f64::max))
+    }
+
+    /// Returns the seconds of the slowest copy, in which disks take part if `with_disks`.
+    fn slowest(
+        self,
+        flows: &[(NodeId, NodeId)],
+        remote: usize,
+        with_disks: bool,
+        bytes: u64,
+    ) -> Result<f64, Failure> {
+        let topology = self.topology;
+        let mut network = Network::new().with_overtaking(self.overtaking);
+        let ways =
+            network.between(topology, &flows[..remote]).map_err(|way| no_way(topology, &way))?;
+        let stay = std::iter::repeat_with(Vec::new).take(flows.len() - remote);
+        let mut of_flow = |(&(from, to), mut uses): (&(NodeId, NodeId), Vec<Use>), stays: bool| {
+            if with_disks {
+                uses.extend(network.disk(topology, from));
+                uses.extend(network.disk(topology, if stays { from } else { to }));
+            }
+            Transfer { bytes: bytes as f64, uses }
+        };
+        let all: Vec<Transfer> = flows
+            .iter()
+            .zip(ways.into_iter().chain(stay))
+            .enumerate()
+            .map(|(at, flow)| of_flow(flow, at >= remote))
+            .collect();
+        Ok(transfers(&network, &all).into_iter().fold(0.0, f64::max))
+    }
 }
 
 /// Returns the failure for a node that the simulator cannot reach in a topology.

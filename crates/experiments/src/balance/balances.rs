@@ -6,7 +6,7 @@ use garland_topology::{NodeId, Topology};
 use super::job::Balance;
 use super::row::{Report, Row};
 use crate::pairs::Group;
-use crate::predicted::Overtaking;
+use crate::predicted::{Overtaking, SimulatedNetwork};
 use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::Failure;
 
@@ -29,7 +29,8 @@ impl Balance {
             let flows = group.flows(topology)?;
             if group.fits(topology, &flows) {
                 let group = group.clone();
-                tests.push(Balances { experiment: self, lab, on: (topology, None), group, flows });
+                let network = SimulatedNetwork::new(topology);
+                tests.push(Balances { experiment: self, lab, network, group, flows });
             }
         }
         Ok(tests)
@@ -40,8 +41,7 @@ impl Balance {
 pub struct Balances<'a> {
     pub experiment: &'a Balance,
     pub lab: &'a ScenarioLab<'a>,
-    /// The topology, and the factor of overtaking packets if it is known.
-    on: (&'a Topology, Option<f64>),
+    network: SimulatedNetwork<'a>,
     pub group: Group,
     pub flows: Vec<(NodeId, NodeId)>,
 }
@@ -50,7 +50,7 @@ impl Balances<'_> {
     /// Measures what overtaking packets cost, with remote copies the other way, and predicts with it from now on;
     /// `None` if none overtakes another.
     pub fn calibrate(&mut self, size: u64) -> Result<Option<Overtaking>, Failure> {
-        let (topology, wire) = (self.on.0, self.group.name);
+        let topology = self.network.topology;
         if !Network::overtakes(topology, &self.flows) {
             return Ok(None);
         }
@@ -59,8 +59,8 @@ impl Balances<'_> {
         let back = Balances { group: self.group.reversed(), flows, ..*self };
         let rows = back.once(&[size], &Overtaking::counts(back.flows.len()))?;
         let longer: Vec<f64> = rows.iter().map(|row| row.predicted / row.rate).collect();
-        let found = Overtaking::new(topology, wire, &longer);
-        self.on.1 = Some(found.factor);
+        let found = Overtaking::new(topology, self.group.name, &longer);
+        self.network.overtaking = Some(found.factor);
         Ok(Some(found))
     }
 
@@ -71,7 +71,7 @@ impl Balances<'_> {
         let remote: Vec<usize> = remote.filter(|&remote| with_none || remote > 0).collect();
         garland_terminal::errln!(
             "{}: {remote:?} remote copies on {} wire ...",
-            self.on.0.name,
+            self.network.topology.name,
             self.group.name.name()
         );
         self.once(sizes, &remote)
@@ -88,7 +88,7 @@ impl Balances<'_> {
         let more = ["--block-size", &self.experiment.job.block, "--no-fsync"];
         let ask = || self.lab.ask::<Report>(&[&words[..], &more[..]].concat());
         let (report, busy) = self.lab.watch(ask)?;
-        let row = |point| Row::new(self.on, self.group.name, &self.flows, (point, busy));
+        let row = |point| Row::new(self.network, self.group.name, &self.flows, point, busy);
         report.points.into_iter().map(row).collect()
     }
 }

@@ -1,11 +1,11 @@
 //! A measured point, compared with the bound of wires and disks.
 
 use garland_analysis::grade::Sample;
-use garland_topology::{NodeId, Topology, bounds};
+use garland_topology::{NodeId, bounds};
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::Wire;
-use crate::predicted;
+use crate::predicted::SimulatedNetwork;
 use crate::scenario_lab::Busy;
 use garland_terminal::failure::Failure;
 
@@ -68,16 +68,18 @@ impl Row {
         self.rate / self.bound
     }
 
-    /// Creates the row of a measured point, during which the machine was so busy; `flows` are the sender and
-    /// receiver of each copy, and `overtaking` is the factor of overtaking packets. The bound assumes that a local
-    /// copy is read and written on one disk, and that all remote copies share the wires.
+    /// Creates the row of a measured point, during which the machine was so busy; `flows` are the
+    /// sender and receiver of each copy. The bound assumes that a local copy is read and written on
+    /// one disk, and that all remote copies share the wires.
     pub fn new(
-        (topology, overtaking): (&Topology, Option<f64>),
+        network: SimulatedNetwork<'_>,
         wire: Wire,
         flows: &[(NodeId, NodeId)],
-        (point, busy): (Point, Busy),
+        point: Point,
+        busy: Busy,
     ) -> Result<Self, Failure> {
         let Point { size, remote, rate, resource, disk_twice, network_twice } = point;
+        let topology = network.topology;
         let copies = flows.len();
         let disk = topology.nodes.iter().filter_map(|node| node.disk).min();
         let disk_s = disk.map_or(0.0, |disk| size as f64 / disk.bytes_per_second());
@@ -91,7 +93,7 @@ impl Row {
             size,
             remote,
             rate,
-            predicted: all / predicted::balance((topology, overtaking), flows, remote, size)?,
+            predicted: all / network.balance(flows, remote, size)?,
             bound: all / longest,
             wires: wires_s.map(|seconds| all / seconds),
             resource,

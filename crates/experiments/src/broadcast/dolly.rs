@@ -29,7 +29,7 @@ pub fn copy_by_dolly(
     nodes: &[String],
 ) -> Result<(u64, u64), Failure> {
     let inner = lab.lab()?;
-    let parts = start_from_tail(inner, nodes, (name, CONTROL_PORT), |node, file, next| {
+    let parts = start_from_tail(inner, nodes, name, CONTROL_PORT, |node, file, next| {
         start(inner, node, "node", file, next)
     })?;
     let first = inner.address(&nodes[1]).map_err(Failure::nothing)?.to_string();

@@ -43,7 +43,7 @@ impl Broadcast {
             return Err(Failure::usage(problem).hint("add a `rate` to [topology]"));
         };
         let mut rows = stage.in_lab(topology, room, phases, |lab, phases| {
-            self.rows(lab, (topology, None), length, phases)
+            self.rows(lab, topology, None, length, phases)
         })?;
         let mut refused = Vec::new();
         for setting in self.settings()? {
@@ -51,8 +51,7 @@ impl Broadcast {
             let topology = setting.applied(topology);
             match stage.lab(&topology, room) {
                 Ok(lab) => {
-                    let own = (&topology, Some(&setting));
-                    rows.extend(self.rows(&lab, own, length, phases)?);
+                    rows.extend(self.rows(&lab, &topology, Some(&setting), length, phases)?);
                     lab.end()?;
                     phases.end("teardown");
                 }
@@ -72,7 +71,8 @@ impl Broadcast {
     fn rows(
         &self,
         lab: &ScenarioLab<'_>,
-        (topology, setting): (&Topology, Option<&Setting>),
+        topology: &Topology,
+        setting: Option<&Setting>,
         length: u64,
         phases: &mut Phases,
     ) -> Result<Vec<Row>, Failure> {
@@ -80,7 +80,7 @@ impl Broadcast {
         let source = lab.random_file("source", length)?;
         let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
         let places: Vec<usize> = (0..nodes.len()).collect();
-        let on = (topology, lab.processors()?);
+        let processors = lab.processors()?;
         phases.end("set-up");
         let with = setting.map(|setting| setting.condition().name().to_owned());
         let is_run = |tool: &&Tool| setting.is_none_or(|setting| Tool::with(setting) == **tool);
@@ -92,13 +92,15 @@ impl Broadcast {
                 garland_terminal::errln!("{} to {receivers}{words} ...", tool.name());
                 let used = &nodes[..=receivers as usize];
                 let (start_ns, _) = copy(lab, tool, &nothing, used)?;
-                let wires_s = predicted::chain(on, &places[..=receivers as usize], length)?;
+                let chain = &places[..=receivers as usize];
+                let wires_s = predicted::chain(topology, processors, chain, length)?;
                 let ((whole_ns, stream_ns), busy) = lab.watch(|| copy(lab, tool, &source, used))?;
                 let mut equal = true;
                 for node in &used[1..] {
                     equal &= lab.verify(node, NAME, &source)?;
                 }
-                let (whole_s, stream_s) = (whole_ns as f64 / 1e9, stream_ns as f64 / 1e9);
+                let whole_s = whole_ns as f64 / 1e9;
+                let stream_s = stream_ns as f64 / 1e9;
                 let synced_s = synced_s(tool, topology, length);
                 let predicted_s = start_ns as f64 / 1e9 + wires_s + synced_s;
                 let with = with.clone();

@@ -19,7 +19,8 @@ const PATIENCE_NS: u64 = 300_000_000_000;
 pub fn start_from_tail(
     lab: &Lab,
     nodes: &[String],
-    (name, port): (&str, &str),
+    name: &str,
+    port: &str,
     mut start: impl FnMut(&str, &Path, &str) -> Result<Child, Failure>,
 ) -> Result<Vec<Child>, Failure> {
     let mut parts = Vec::new();

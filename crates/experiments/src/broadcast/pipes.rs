@@ -28,7 +28,7 @@ pub fn copy_by_pipes(
     let started = clock::now_ns();
     let mut pipes = Vec::new();
     // netcat connects as soon as it starts, so its successor must listen by then.
-    let mut parts = start_from_tail(inner, nodes, (name, PORT), |node, file, next| {
+    let mut parts = start_from_tail(inner, nodes, name, PORT, |node, file, next| {
         if next != "-" {
             let pipe = file.with_extension("pipe");
             pipes.push(inner.pipe(node, &pipe).map_err(Failure::nothing)?);

@@ -100,8 +100,8 @@ impl Table {
                     first.receivers,
                     later.tool.name()
                 );
-                let both = (&then.seconds, &before.seconds);
-                let claim = Claim::order(what, both, quotient(later, first));
+                let over = quotient(later, first);
+                let claim = Claim::order(what, &then.seconds, &before.seconds, over);
                 claims.extend(claim.map(|claim| {
                     self.conditioned(claim, |with| {
                         let of = |row: &Row| self.of(row.tool, with, row.receivers);

@@ -49,7 +49,7 @@ impl CopyExperiment {
         stage.in_lab(topology, length.saturating_mul(2), phases, |lab, phases| {
             let source = lab.random_file("source", length)?;
             let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
-            let wires_s = predicted::chain((topology, lab.processors()?), &[0, place], length)?;
+            let wires_s = predicted::chain(topology, lab.processors()?, &[0, place], length)?;
             let node = format!("lab:{to}");
             lab.garland(&["up", &node])?;
             lab.check(0, place)?;

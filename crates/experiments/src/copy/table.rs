@@ -51,7 +51,8 @@ impl Table {
         let mut claims = Vec::new();
         let Some((base, _)) = rows.first() else { return claims };
         for (row, then) in &rows {
-            let (name, over) = (&row.topology, row.whole_s / base.whole_s);
+            let name = &row.topology;
+            let over = row.whole_s / base.whole_s;
             let seconds = row.sample(row.whole_s / self.common.scale);
             let percent = row.sample(over * 100.0).voided(base.busy.lags());
             claims.push(Claim::figure(format!("{name}, time"), "s", &then.seconds, seconds));
@@ -67,7 +68,7 @@ impl Table {
                 let what = format!("time over {}, over that over {}", row.topology, other.topology);
                 let quotient = row.sample(row.whole_s / other.whole_s);
                 let quotient = quotient.voided(other.busy.lags());
-                claims.extend(Claim::order(what, (&then.seconds, &before.seconds), quotient));
+                claims.extend(Claim::order(what, &then.seconds, &before.seconds, quotient));
             }
         }
         claims

@@ -28,9 +28,10 @@ impl Table {
                 let before = rows[..at].iter().filter(|(other, _)| other.topology != ONE);
                 claims.extend(before.flat_map(|(other, first)| {
                     let what = format!("{}: {} over {}", row.load, row.topology, other.topology);
-                    let both = (&then.slowest, &first.slowest);
                     let order = |row: &Row, other: &Row| {
-                        Claim::order(&what, both, quotient(row, other)).into_iter().collect()
+                        let over = quotient(row, other);
+                        let claim = Claim::order(&what, &then.slowest, &first.slowest, over);
+                        claim.into_iter().collect()
                     };
                     self.tried(other, |other| self.tried(row, |row| order(row, other)))
                 }));
@@ -153,7 +154,7 @@ impl Table {
                 let what = format!("copy: {} over {}", copy.topology, other.topology);
                 let over = self.rate_then(other) / self.rate_then(copy);
                 let sample = copy.sample(over).voided(other.busy.lags());
-                let claim = Claim::order(what, (&then.slowest, &first.slowest), sample);
+                let claim = Claim::order(what, &then.slowest, &first.slowest, sample);
                 claims.extend(claim.map(|claim| {
                     self.suspected(claim, |row| {
                         let of = |copy: &CopyRow| self.of_suspect(row, &copy.topology);

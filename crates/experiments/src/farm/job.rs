@@ -221,7 +221,7 @@ impl Farm {
         if self.load(&growth.load).is_none() {
             return refuse(format!("load {} grows, but is not in `load`", growth.load));
         }
-        check_counts(&growth.measured, &growth.forecast, (growth.nodes.len(), "in `nodes`"))?;
+        check_counts(&growth.measured, &growth.forecast, growth.nodes.len(), "in `nodes`")?;
         has_nodes(topology, &growth.nodes)
     }
 

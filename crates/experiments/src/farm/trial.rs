@@ -154,7 +154,7 @@ impl FarmTrial<'_> {
             lab.check(0, to)?;
             phases.end("set-up");
             let source = lab.random_file("copied", length)?;
-            let predicted_s = predicted::chain((&topology, lab.processors()?), &[0, to], length)?;
+            let predicted_s = predicted::chain(&topology, lab.processors()?, &[0, to], length)?;
             garland_terminal::errln!("{}, a copy through the mount ...", topology.name);
             let (seconds, busy) = lab.watch(|| self.copy(lab, &source))?;
             let seconds =

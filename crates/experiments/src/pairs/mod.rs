@@ -10,7 +10,7 @@ mod tests;
 use garland_predict::Network;
 use garland_topology::{NodeId, Topology, bounds};
 
-use super::predicted::{self, NEXT_TO_NOTHING, Overtaking};
+use super::predicted::{NEXT_TO_NOTHING, Overtaking, SimulatedNetwork};
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use garland_results::head::Phases;
@@ -83,7 +83,8 @@ impl Copies<'_> {
             let pairs = &back.pairs[..count];
             let nothing = self.at_once(&self.nothing, pairs)?;
             let measured = self.at_once(&self.source, pairs)? - nothing;
-            let simulated = predicted::pairs((self.topology, None), &flows[..count], self.length)?;
+            let network = SimulatedNetwork::new(self.topology);
+            let simulated = network.pairs(&flows[..count], self.length)?;
             Ok(measured / simulated)
         };
         let longer = self.with_agents(&back, || {
@@ -100,15 +101,17 @@ impl Copies<'_> {
         overtaking: Option<&Overtaking>,
     ) -> Result<Vec<Row>, Failure> {
         let topology = &self.topology.name;
-        let on = (self.topology, overtaking.map(|one| one.factor));
+        let overtaking = overtaking.map(|one| one.factor);
+        let network = SimulatedNetwork { topology: self.topology, overtaking };
         let row = |&count: &usize| {
             garland_terminal::errln!("{topology}: {count} pairs on {} wire ...", group.name.name());
             let bound_s = bounds::seconds(self.topology, &flows[..count], self.length);
-            let wires_s = predicted::pairs(on, &flows[..count], self.length)?;
+            let wires_s = network.pairs(&flows[..count], self.length)?;
             let pairs = &group.pairs[..count];
             let predicted_s = wires_s + self.at_once(&self.nothing, pairs)?;
             let (whole_s, busy) = self.lab.watch(|| self.at_once(&self.source, pairs))?;
-            let (topology, wire) = (topology.clone(), group.name);
+            let topology = topology.clone();
+            let wire = group.name;
             Ok(Row { topology, wire, pairs: count, predicted_s, whole_s, bound_s, busy })
         };
         self.with_agents(group, || {

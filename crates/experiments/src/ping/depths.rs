@@ -10,7 +10,7 @@ use super::job::{Ping, PublishedLine};
 /// `alone` and `most` are the times per get alone and with the most in flight, in the same unit. The
 /// model is a closed queueing network of one server and a delay: the server needs the time per get at
 /// the highest rate, and the delay is the rest of a round trip.
-pub fn pipelined((alone, most): (f64, f64), in_flight: u32) -> Option<f64> {
+pub fn pipelined(alone: f64, most: f64, in_flight: u32) -> Option<f64> {
     let gap = most.min(alone);
     let cycle = cycles(alone - gap, &[gap], in_flight).pop()?;
     Some(cycle / f64::from(in_flight))
@@ -41,9 +41,10 @@ pub fn adapter(experiment: &Ping) -> Vec<(u32, f64, f64)> {
         experiment.published.iter().filter(|line| line.bytes == deep_size).collect();
     lines.sort_by_key(|line| line.in_flight);
     let [alone, between @ .., most] = lines.as_slice() else { return Vec::new() };
-    let ends = (alone.us.middle(), most.us.middle());
+    let alone_us = alone.us.middle();
+    let most_us = most.us.middle();
     let told = |line: &&PublishedLine| {
-        Some((line.in_flight, pipelined(ends, line.in_flight)?, line.us.middle()))
+        Some((line.in_flight, pipelined(alone_us, most_us, line.in_flight)?, line.us.middle()))
     };
     between.iter().filter_map(told).collect()
 }
@@ -64,6 +65,6 @@ mod tests {
         };
         let wanted = [(2, 1.32), (4, 1.04), (8, 0.84), (16, 0.82)];
         assert_eq!(told.into_iter().map(of).collect::<Vec<_>>(), wanted);
-        assert_eq!(pipelined((2.35, 0.79), 0), None);
+        assert_eq!(pipelined(2.35, 0.79, 0), None);
     }
 }

@@ -43,8 +43,8 @@ pub fn predict(experiment: &Ping, rows: &mut [Row]) {
             rows.iter_mut().filter(|row| row.transport == transport && row.deep).collect();
         let [alone, between @ .., most] = depths.as_mut_slice() else { continue };
         for row in between {
-            let ends = (alone.point.each_ns, most.point.each_ns);
-            row.predicted_ns = pipelined(ends, row.point.in_flight);
+            row.predicted_ns =
+                pipelined(alone.point.each_ns, most.point.each_ns, row.point.in_flight);
         }
     }
 }
@@ -106,7 +106,7 @@ impl Table {
                 let what = format!("time of {} over {}", line(&row.point), line(&alone.point));
                 let quotient = row.sample(row.point.each_ns / alone.point.each_ns);
                 let quotient = quotient.voided(alone.waited.is_long());
-                claims.extend(Claim::order(what, (&then.us, &first.us), quotient));
+                claims.extend(Claim::order(what, &then.us, &first.us, quotient));
             }
         }
         claims

@@ -78,7 +78,7 @@ impl Table {
             let what = format!("mean slowdown, {TURNS} over {COST}");
             let quotient = turns.slowdown.zip(cost.slowdown).map(|(turns, cost)| turns / cost);
             let quotient = sample(turns, quotient).voided(cost.busy.lags());
-            claims.extend(Claim::order(what, (&slow.slowdown, &fast.slowdown), quotient));
+            claims.extend(Claim::order(what, &slow.slowdown, &fast.slowdown, quotient));
         }
         claims
     }

@@ -57,7 +57,7 @@ impl Scaling {
         }
         let most = topology.nodes.len() - 1;
         let counts = || job.measured.iter().chain(&job.forecast);
-        check_counts(&job.measured, &job.forecast, (most, "besides the head"))?;
+        check_counts(&job.measured, &job.forecast, most, "besides the head")?;
         let most = counts().max().map_or(0, |nodes| *nodes as usize);
         for node in &topology.nodes[1..=most] {
             reached(topology, &node.name)?;
@@ -86,7 +86,8 @@ impl Scaling {
 pub fn check_counts(
     measured: &[u32],
     forecast: &[u32],
-    (most, place): (usize, &str),
+    most: usize,
+    place: &str,
 ) -> Result<(), Failure> {
     let is_beyond = |nodes: &&u32| !(1..=most).contains(&(**nodes as usize));
     if let Some(beyond) = measured.iter().chain(forecast).find(is_beyond) {

@@ -25,6 +25,18 @@ struct TimeOf {
     ns: u64,
 }
 
+/// A copy in which a maker paused.
+pub struct PausedCopy<'a> {
+    /// The pause that the reports are asked about.
+    pub pause: &'a Pause,
+    /// The total length of this maker's pauses in nanoseconds.
+    pub put_in_ns: u64,
+    /// Whether other makers paused, too.
+    pub together: bool,
+    /// The share of this machine's processor time that was in use during the copy.
+    pub busy: Busy,
+}
+
 /// The two reports about one copy.
 #[derive(Clone, Debug)]
 pub struct Explained {
@@ -72,15 +84,14 @@ pub struct Finding {
 
 impl Answer {
     /// Evaluates the reports `explained` about a copy with a pause. `bases` are the reports about
-    /// copies without pauses. If other makers paused, too (`together`), this pause need not be the
-    /// first fault.
+    /// copies without pauses. If other makers paused, too, this pause need not be the first fault.
     pub fn new(
-        pause: &Pause,
-        (put_in_ns, together, busy): (u64, bool, Busy),
+        copy: &PausedCopy<'_>,
         server: &str,
         explained: &Explained,
         bases: &[Explained],
     ) -> Self {
+        let PausedCopy { pause, put_in_ns, together, busy } = *copy;
         let maker = pause.maker;
         let known = |report: &Report, of: fn(&Explained) -> &Report| {
             let cause = maker.cause();

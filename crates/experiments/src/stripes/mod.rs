@@ -42,7 +42,7 @@ impl Stripes {
         stage.in_lab(topology, length.saturating_mul(3), phases, |lab, phases| {
             let source = lab.random_file("source", length)?;
             let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
-            let bytes_s = predicted::chain((topology, lab.processors()?), &[0, place], length)?;
+            let bytes_s = predicted::chain(topology, lab.processors()?, &[0, place], length)?;
             let trial = Trial { experiment: self, lab, source, sizes, bytes_s };
             let node = format!("lab:{}", self.job.to);
             lab.garland(&["up", &node])?;

@@ -93,8 +93,8 @@ impl Table {
         let transfer = free.sample(self.gbit(free.stream_s));
         let by = |row: &Row| row.sample(free.stream_s / row.whole_s).voided(free.busy.lags());
         let copy = Claim::figure("the whole copy", "Gbit/s", &then.copy, rate(held));
-        let both = (&then.copy, &then.transfer);
-        let order = Claim::order("rate of the copy over that of its transfers", both, by(held));
+        let what = "rate of the copy over that of its transfers";
+        let order = Claim::order(what, &then.copy, &then.transfer, by(held));
         let transfer = Claim::figure("while bytes go", "Gbit/s", &then.transfer, transfer);
         let buffer = Claim::figure(
             "a transfer of 1 MB, about",

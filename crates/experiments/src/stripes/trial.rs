@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::answer::{Answer, Explained, Report};
+use super::answer::{Answer, Explained, PausedCopy, Report};
 use super::job::Stripes;
 use super::maker::Pause;
 use super::sizes::Sizes;
@@ -101,27 +101,30 @@ impl Trial<'_> {
         let (copied, busy) = self.lab.watch(|| self.copy(&self.source, true, pauses))?;
         let explained = self.explain(&copied.run)?;
         let answer = |pause: &&Pause| {
-            let put_in = (self.put_in_ns(pause)?, pauses.len() > 1, busy);
-            Ok(Answer::new(pause, put_in, &self.server(), &explained, bases))
+            let put_in_ns = self.put_in_ns(pause)?;
+            let paused = PausedCopy { pause, put_in_ns, together: pauses.len() > 1, busy };
+            Ok(Answer::new(&paused, &self.server(), &explained, bases))
         };
         pauses.iter().map(answer).collect()
     }
 
     /// Predicts a copy of the whole file, and makes it. Starting takes `start_s`.
     fn measure(&self, held: bool, pauses: &[&Pause], start_s: f64) -> Result<StripedCopy, Failure> {
-        let (mut before_s, mut after_s) = (0.0, 0.0);
+        let mut before_s = 0.0;
+        let mut after_s = 0.0;
         for pause in pauses {
-            let of = if pause.maker.is_the_clients() { &mut before_s } else { &mut after_s };
-            *of += pause.seconds()?;
+            let waits_s = if pause.maker.is_the_clients() { &mut before_s } else { &mut after_s };
+            *waits_s += pause.seconds()?;
         }
         // Without operations, the file is one of them: pauses overlap with the stream, except for one of
         // each maker, at its start or its end.
         let whole = Sizes { operation: self.sizes.length, ..self.sizes };
         let sizes = if held { self.sizes } else { whole };
-        let predicted_s = start_s + sizes.seconds(self.bytes_s, (before_s, after_s));
+        let predicted_s = start_s + sizes.seconds(self.bytes_s, before_s, after_s);
         let (copied, busy) = self.lab.watch(|| self.copy(&self.source, held, pauses))?;
         let equal = self.lab.verify(&self.experiment.job.to, STRIPE, &self.source)?;
-        let (whole_s, stream_s) = (copied.whole_ns as f64 / 1e9, copied.stream_ns as f64 / 1e9);
+        let whole_s = copied.whole_ns as f64 / 1e9;
+        let stream_s = copied.stream_ns as f64 / 1e9;
         let paused = !pauses.is_empty();
         let row = Row { held, paused, predicted_s, whole_s, stream_s, busy, equal };
         Ok(StripedCopy { row, run: copied.run })
