@@ -101,35 +101,71 @@ const LONG_RING: &[&str] = &["--bs=1M", "--ioengine=io_uring", "--direct=1"];
 /// The fio option that leaves out posix_fadvise(2), since copies do not call it either.
 const PLAIN: &str = "--fadvise_hint=0";
 
-const fn job(
-    title: &'static str,
-    [direction, pattern, mode, depth]: [&'static str; 4],
-    words: &'static [&'static str],
-) -> Job {
-    Job { title, direction, pattern, mode, depth, words }
-}
-
 const JOBS: [Job; 8] = [
-    job(
-        "Sequential write, buffered, fsync at its end",
-        ["write", "sequential", "buffered", "1"],
-        &["--bs=1M", "--ioengine=psync", PLAIN, "--end_fsync=1"],
-    ),
-    job(
-        "Sequential read, buffered, cold",
-        ["read", "sequential", "buffered", "1"],
-        &["--bs=1M", "--ioengine=psync", PLAIN, "--invalidate=1"],
-    ),
-    job("Sequential write, direct, 8 in flight", ["write", "sequential", "direct", "8"], LONG_RING),
-    job("Sequential read, direct, 8 in flight", ["read", "sequential", "direct", "8"], LONG_RING),
-    job("Random read, direct, 1 in flight", ["read", "random", "direct", "1"], RING),
-    job("Random read, direct, 4 in flight", ["read", "random", "direct", "4"], RING),
-    job("Random write, direct, 1 in flight", ["write", "random", "direct", "1"], RING),
-    job(
-        "Random write, fdatasync after each",
-        ["write", "random", "stable", "1"],
-        &["--bs=4k", "--ioengine=psync", PLAIN, "--fdatasync=1"],
-    ),
+    Job {
+        title: "Sequential write, buffered, fsync at its end",
+        direction: "write",
+        pattern: "sequential",
+        mode: "buffered",
+        depth: "1",
+        words: &["--bs=1M", "--ioengine=psync", PLAIN, "--end_fsync=1"],
+    },
+    Job {
+        title: "Sequential read, buffered, cold",
+        direction: "read",
+        pattern: "sequential",
+        mode: "buffered",
+        depth: "1",
+        words: &["--bs=1M", "--ioengine=psync", PLAIN, "--invalidate=1"],
+    },
+    Job {
+        title: "Sequential write, direct, 8 in flight",
+        direction: "write",
+        pattern: "sequential",
+        mode: "direct",
+        depth: "8",
+        words: LONG_RING,
+    },
+    Job {
+        title: "Sequential read, direct, 8 in flight",
+        direction: "read",
+        pattern: "sequential",
+        mode: "direct",
+        depth: "8",
+        words: LONG_RING,
+    },
+    Job {
+        title: "Random read, direct, 1 in flight",
+        direction: "read",
+        pattern: "random",
+        mode: "direct",
+        depth: "1",
+        words: RING,
+    },
+    Job {
+        title: "Random read, direct, 4 in flight",
+        direction: "read",
+        pattern: "random",
+        mode: "direct",
+        depth: "4",
+        words: RING,
+    },
+    Job {
+        title: "Random write, direct, 1 in flight",
+        direction: "write",
+        pattern: "random",
+        mode: "direct",
+        depth: "1",
+        words: RING,
+    },
+    Job {
+        title: "Random write, fdatasync after each",
+        direction: "write",
+        pattern: "random",
+        mode: "stable",
+        depth: "1",
+        words: &["--bs=4k", "--ioengine=psync", PLAIN, "--fdatasync=1"],
+    },
 ];
 
 /// The benchmark.

@@ -63,7 +63,7 @@ pub(crate) const SYSV_RATE: Tool<Pair> = tool(
 );
 
 fn over_tcp(pair: &Pair, words: &[&str]) -> Result<Figure> {
-    measure(pair, (Inside::Lab, &pair.address(1)?), "tcp", &[words, &["-n", "50000"]].concat())
+    measure(pair, Inside::Lab, &pair.address(1)?, "tcp", &[words, &["-n", "50000"]].concat())
 }
 
 fn in_memory(
@@ -74,13 +74,14 @@ fn in_memory(
     more: &[&str],
 ) -> Result<Figure> {
     let words = ["-d", "memory", "-x", transport, "-t", test, "-n", iterations];
-    measure(pair, (Inside::Machine, "127.0.0.1"), transport, &[&words, more].concat())
+    measure(pair, Inside::Machine, "127.0.0.1", transport, &[&words, more].concat())
 }
 
 /// Runs a test with these arguments between both ends, one of which is at `address`.
 fn measure(
     pair: &Pair,
-    (place, address): (Inside, &str),
+    place: Inside,
+    address: &str,
     transports: &str,
     words: &[&str],
 ) -> Result<Figure> {

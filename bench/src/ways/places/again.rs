@@ -32,7 +32,7 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
 
 impl Copies {
     fn once_more(&self) -> Result<f64> {
-        let (seconds, _) = copy(&self.cluster, LAB, (&self.source, &self.list), &[])?;
+        let (seconds, _) = copy(&self.cluster, LAB, &self.source, &self.list, &[])?;
         Ok(seconds)
     }
 

@@ -31,14 +31,16 @@ fn cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Resu
     Ok(cluster)
 }
 
-/// Copies the source to all nodes of a lab. Returns the time of the whole command in seconds, and its result.
+/// Copies the source to the nodes of a lab in `list`. Returns the time of the whole command in seconds, and its result.
 fn copy(
     cluster: &Cluster,
     lab: &str,
-    (source, list): (&Path, &str),
+    source: &Path,
+    list: &str,
     more: &[&str],
 ) -> Result<(f64, Value)> {
-    let (source, target) = (source.to_string_lossy(), format!("{list}:/x"));
+    let source = source.to_string_lossy();
+    let target = format!("{list}:/x");
     let words = ["cp", "--json", "-q", "--no-fsync", "--lab", lab, &source, &target];
     let (seconds, said) = cluster.garland(&[&words, more].concat())?;
     Ok((seconds, serde_json::from_slice(&said).context("failed to read the result")?))
@@ -48,7 +50,7 @@ impl Copies {
     /// Copies the whole source to all nodes of `lab`. Returns the rate in MB/s.
     fn measure(&self, lab: &str, more: &[&str]) -> Result<Figure> {
         let more = [&["--whole"], more].concat();
-        let (seconds, result) = copy(&self.cluster, lab, (&self.source, &self.list), &more)?;
+        let (seconds, result) = copy(&self.cluster, lab, &self.source, &self.list, &more)?;
         rate(&result, seconds)
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
 fn others(place: &Copies, which: usize) -> Result<Figure> {
     let own = if which == 0 { Some(&place.cluster) } else { place.other.as_ref() };
     let own = own.context("the second lab is missing")?;
-    let (_, result) = copy(own, LABS[which], (&place.source, &place.list), &["--whole"])?;
+    let (_, result) = copy(own, LABS[which], &place.source, &place.list, &["--whole"])?;
     // Memory is too small for the files of both labs.
     for node in 1..=NODES {
         fs::remove_file(own.root(&format!("n{node}"))?.join("x"))
