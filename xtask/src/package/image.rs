@@ -97,30 +97,43 @@ impl Elf<'_> {
 mod tests {
     use super::*;
 
+    /// An entry of the dynamic section.
+    struct Entry {
+        tag: u64,
+        value: u64,
+    }
+
     /// Returns an ELF file of `kind` for `machine` with one program header of type `header`, for a
-    /// section of one entry, `tag` and `value`.
-    fn image(kind: u8, machine: u8, header: u64, (tag, value): (u64, u64)) -> Vec<u8> {
+    /// section of one entry.
+    fn image(kind: u8, machine: u8, header: u64, entry: Entry) -> Vec<u8> {
         let mut bytes = vec![0; 64 + 56];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        (bytes[16], bytes[18], bytes[32], bytes[54], bytes[56]) = (kind, machine, 64, 56, 1);
+        bytes[16] = kind;
+        bytes[18] = machine;
+        bytes[32] = 64;
+        bytes[54] = 56;
+        bytes[56] = 1;
         bytes[64..68].copy_from_slice(&header.to_le_bytes()[..4]);
-        (bytes[64 + 8], bytes[64 + 32]) = (64 + 56, 16);
-        bytes.extend(tag.to_le_bytes());
-        bytes.extend(value.to_le_bytes());
+        bytes[64 + 8] = 64 + 56;
+        bytes[64 + 32] = 16;
+        bytes.extend(entry.tag.to_le_bytes());
+        bytes.extend(entry.value.to_le_bytes());
         bytes
     }
 
     #[test]
     fn static_programs_without_an_address_have_a_processor_and_others_are_refused() {
-        const PIE: (u64, u64) = (DT_FLAGS_1, DF_1_PIE | 1);
+        const PIE: Entry = Entry { tag: DT_FLAGS_1, value: DF_1_PIE | 1 };
+        const LIBRARY: Entry = Entry { tag: DT_NEEDED, value: 1 };
+        const UNMARKED: Entry = Entry { tag: DT_FLAGS_1, value: 1 };
         assert_eq!(of(&Elf(&image(3, 62, PT_DYNAMIC, PIE))).unwrap(), "amd64");
         assert_eq!(of(&Elf(&image(3, 183, PT_DYNAMIC, PIE))).unwrap(), "arm64");
         let said = |bytes: &[u8]| of(&Elf(bytes)).unwrap_err().to_string();
         assert!(said(&image(3, 62, PT_INTERP, PIE)).contains("dynamically"));
-        assert!(said(&image(3, 62, PT_DYNAMIC, (DT_NEEDED, 1))).contains("shared libraries"));
+        assert!(said(&image(3, 62, PT_DYNAMIC, LIBRARY)).contains("shared libraries"));
         // A program with a fixed address (ET_EXEC), a shared library, and one without any mark.
         assert!(said(&image(2, 62, PT_DYNAMIC, PIE)).contains("fixed address"));
-        assert!(said(&image(3, 62, PT_DYNAMIC, (DT_FLAGS_1, 1))).contains("fixed address"));
+        assert!(said(&image(3, 62, PT_DYNAMIC, UNMARKED)).contains("fixed address"));
         assert!(said(&image(3, 62, 1, PIE)).contains("fixed address"));
         assert!(said(&image(3, 3, PT_DYNAMIC, PIE)).contains("processor"));
         assert!(said(&image(3, 62, PT_DYNAMIC, PIE)[..60]).contains("cut off"));
