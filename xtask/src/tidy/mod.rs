@@ -7,6 +7,7 @@ mod imports;
 mod lengths;
 mod names;
 mod pages;
+mod parameters;
 mod paths;
 mod promises;
 mod reach;

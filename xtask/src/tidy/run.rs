@@ -7,20 +7,21 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, direction, imports, lengths, names, pages, paths, promises, reach, scenarios, sizes,
-    vocabulary, waits,
+    banned, direction, imports, lengths, names, pages, parameters, paths, promises, reach,
+    scenarios, sizes, vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     direction::check,
     lengths::check,
     banned::check,
     imports::check,
     names::check,
     pages::check,
+    parameters::check,
     paths::check,
     promises::check,
     scenarios::check,
