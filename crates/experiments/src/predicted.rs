@@ -235,26 +235,27 @@ mod tests {
     fn copies_that_stay_take_the_disk_twice_and_others_the_wires() {
         let mut topology = switch(&basis(4), None);
         let flows = [(0, 1), (2, 3)];
-        let wire = pairs((&topology, None), &flows, 10_000_000).unwrap();
+        let wire = SimulatedNetwork::new(&topology).pairs(&flows, 10_000_000).unwrap();
         assert!((wire - 10.0 / 9.41).abs() < 0.01, "{wire}");
         topology.nodes.iter_mut().for_each(|node| node.disk = Some("5MB/s".parse().unwrap()));
         for (remote, wanted) in [(0, 4.0), (1, 4.0), (2, 2.0)] {
-            let seconds = balance((&topology, None), &flows, remote, 10_000_000).unwrap();
+            let seconds =
+                SimulatedNetwork::new(&topology).balance(&flows, remote, 10_000_000).unwrap();
             assert!((seconds - wanted).abs() < 1e-6, "{remote}: {seconds}");
         }
-        let shared = pairs((&hub(&basis(4)), None), &flows, 10_000_000).unwrap();
+        let shared = SimulatedNetwork::new(&hub(&basis(4))).pairs(&flows, 10_000_000).unwrap();
         assert!(shared > 2.0 * wire, "{shared}");
     }
 
     #[test]
     fn a_chain_takes_what_its_wire_or_its_processors_take() {
         let topology = switch(&basis(4), None);
-        let seconds = chain((&topology, None), &[0, 1, 2, 4], 10_000_000).unwrap();
+        let seconds = chain(&topology, None, &[0, 1, 2, 4], 10_000_000).unwrap();
         assert!((1.06..1.12).contains(&seconds), "{seconds}");
         // A second for each of the 10 MB, at least.
         let costs = CpuCosts { copy: 1e-7, hash: 0.0, seal: 0.0, stream: 0.0 };
         let processors = Some(Processors { costs, count: 1.0, is_shared: true });
-        let slow = chain((&topology, processors), &[0, 1, 2, 4], 10_000_000).unwrap();
+        let slow = chain(&topology, processors, &[0, 1, 2, 4], 10_000_000).unwrap();
         assert!(slow > 2.0 * seconds, "{slow}");
     }
 
