@@ -5,7 +5,6 @@ use garland_lab::Lab;
 
 use super::status::standing_nodes;
 use crate::args;
-use crate::cluster_key::{self, MemberKeys};
 use garland_control::NamesPatience;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
@@ -13,6 +12,7 @@ use garland_fleet::context::Context;
 use garland_fleet::ending::{self, AgentEnd};
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
+use garland_fleet::members::{self, MemberKeys};
 use garland_fleet::processes::Processes;
 use garland_fleet::standing::{RecordDir, Standing, UnreadableRecord};
 use garland_results::head::{Head, NodeVerdict, Phases};
@@ -65,11 +65,11 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let over = records.iter().zip(&states).filter(|(_, state)| !state.is(NodeVerdict::Failed));
     let over = over.filter_map(|(record, _)| record.as_ref().ok()?.as_ref());
     over.for_each(|record| record.forget(&shelf));
-    if cluster_key::names_are_used(&places, lab.as_ref().map(Lab::name))? {
+    if members::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         // The keys of nodes whose agents have ended are worth nothing from now on.
         // Who cannot be told is printed; the agents that were to end have ended all the same.
         let patience = NamesPatience::default();
-        let _ = cluster_key::hand_out(&places, &shelf, MemberKeys::Present, &patience, |_| true)?;
+        let _ = members::hand_out(&places, &shelf, MemberKeys::Present, &patience, |_| true)?;
     }
     let head = Head::new("garland.down/2", None, phases);
     let result = StandingResult { head, nodes: states, spools: Vec::new() };

@@ -8,7 +8,6 @@
 //! - `runs.rs` prints the list of stored runs, which `garland_results::listed` reads.
 //! - `net/config.rs` says how users apply a network configuration (`installs_nothing`); its word
 //!   is in `args/net.rs`.
-//! - `cluster_key.rs` tells agents who the members are.
 //! - `report/wiring.rs` asks which cables data crosses.
 //! - `cp/elsewhere.rs` and `cp/objects.rs` open remote sources, `cp/from_nodes.rs` what is on
 //!   nodes.
@@ -16,7 +15,6 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
-pub mod cluster_key;
 pub mod cp;
 pub mod down;
 pub mod exec;

@@ -41,12 +41,12 @@ use self::queue::{Queue, Waiting};
 use self::record::SpoolRecord;
 use self::status::Status;
 use crate::args::Up;
-use crate::cluster_key::{self, MemberKeys};
 use crate::cp::Cp;
 use crate::cp::elsewhere;
 use crate::cp::progress::CopyBars;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
+use garland_fleet::members::{MemberKeys, hand_out, names_are_used};
 use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
 use garland_results::copy::{CopyResult, NodeResult};
@@ -236,10 +236,10 @@ fn start(
 fn hand_out_key(place: &Place) -> Result<(), Failure> {
     let records = RecordDir::open(&place.places, place.lab.as_ref().map(Lab::name))?;
     let keys = MemberKeys::Present;
-    match cluster_key::names_are_used(&place.places, place.lab.as_ref().map(Lab::name))? {
+    match names_are_used(&place.places, place.lab.as_ref().map(Lab::name))? {
         true => {
             let patience = NamesPatience::default();
-            cluster_key::hand_out(&place.places, &records, keys, &patience, |_| false).map(drop)
+            hand_out(&place.places, &records, keys, &patience, |_| false).map(drop)
         }
         false => Ok(()),
     }

@@ -5,11 +5,11 @@ use garland_lab::Lab;
 use garland_protocol::operation::Links;
 
 use crate::args::Up;
-use crate::cluster_key::{self, MemberKeys};
 use crate::spool;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
+use garland_fleet::members::{self, MemberKeys};
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::standing::{NodeState, StandingResult};
@@ -47,15 +47,14 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     // The next copy uses the chain in the nodes' order, unless its options ask for another.
     let links = stand_chain(agents).or_nothing("linking the nodes")?;
     let mut are_told = true;
-    if cluster_key::names_are_used(&places, lab.as_ref().map(Lab::name))? {
+    if members::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         let keys = if up.new_cluster_key { MemberKeys::Fresh } else { MemberKeys::Present };
         // An agent that keeps the old keys after a change matters, wherever it is.
         let must_know = |name: &str| {
             let mut ours = nodes.iter().zip(&reasons);
             up.new_cluster_key || ours.any(|(node, reason)| node.name == name && reason.is_none())
         };
-        are_told =
-            cluster_key::hand_out(&places, &shelf, keys, &NamesPatience::default(), must_know)?;
+        are_told = members::hand_out(&places, &shelf, keys, &NamesPatience::default(), must_know)?;
     }
     phases.end("link");
     let mut states = Vec::new();

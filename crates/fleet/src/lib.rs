@@ -9,6 +9,7 @@
 //!   `builder/beginning.rs` writes it around the start.
 //! - Proofs that an agent has ended: [`processes`] (by a login: `launch/ssh/processes.sh`) and
 //!   [`ending`].
+//! - [`members`] tells agents who the members of the cluster are.
 //! - A launcher is a file in `launch/`, chosen in `launchers.rs` (`local` and `lab` in
 //!   `builder.rs`); its name is in `core/src/cluster/inventory.rs` and `args.rs`.
 //! - How the program comes to nodes: `launch/{binary,bootstrap.sh,spread}`.
@@ -28,6 +29,7 @@ pub mod here;
 pub mod inventory;
 pub mod join_listener;
 pub mod launch;
+pub mod members;
 pub mod processes;
 pub mod reach;
 pub mod standing;

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use garland_commands::cluster_key::{self, MemberKeys};
 use garland_commands::cp::elsewhere;
 use garland_control::NamesPatience;
 use garland_copy::overtime::Overtime;
@@ -17,6 +16,7 @@ use garland_core::printable;
 use garland_dataplane::manifest::ManifestReader;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
+use garland_fleet::members::{self, MemberKeys};
 use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
 use garland_protocol::names::{
@@ -124,11 +124,11 @@ fn begin_names(
     lab: Option<&str>,
     patience: &NamesPatience,
 ) -> Result<(), Failure> {
-    if !cluster_key::names_are_used(places, lab)? {
+    if !members::names_are_used(places, lab)? {
         let records = RecordDir::open(places, lab)?;
-        cluster_key::use_names(places, lab)?;
+        members::use_names(places, lab)?;
         // Who cannot be told is printed, and reads no names until the next `garland up`.
-        let _ = cluster_key::hand_out(places, &records, MemberKeys::Present, patience, |_| true)?;
+        let _ = members::hand_out(places, &records, MemberKeys::Present, patience, |_| true)?;
     }
     Ok(())
 }

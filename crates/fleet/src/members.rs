@@ -7,8 +7,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, ask_names};
-use garland_fleet::at_once::{ASKED, at_once};
-use garland_fleet::standing::{RecordDir, Standing};
 use garland_protocol::names::{CLUSTER_NODES_MAX, NamesOrder, RecordKey, Roster};
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::wire::{KeyChallenge, KeyPair, PublicKey, ShownKey};
@@ -16,6 +14,9 @@ use garland_state::places::Places;
 use garland_sys::{lock, private_file, random};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
+
+use crate::at_once::{ASKED, at_once};
+use crate::standing::{RecordDir, Standing};
 
 /// Which keys the nodes have afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
