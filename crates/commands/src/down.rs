@@ -3,12 +3,12 @@
 use garland_core::cluster::Node;
 use garland_lab::Lab;
 
-use super::status::standing_nodes;
 use crate::args;
 use garland_control::NamesPatience;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
+use garland_fleet::default_nodes;
 use garland_fleet::ending::{self, AgentEnd};
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
@@ -27,7 +27,7 @@ pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let nodes = match &down.which.nodes {
         Some(list) => Inventory::open(context)?.nodes(list)?,
-        None => standing_nodes(&places, down.which.lab.as_deref())?,
+        None => default_nodes::standing(&places, down.which.lab.as_deref())?,
     };
     let lab = down.which.lab.as_deref().unwrap_or(DEFAULT_LAB);
     let lab = lab::enter(&nodes, &places, lab, None)?;

@@ -1,7 +1,6 @@
 //! `garland status`: shows standing agents.
 
 use garland_control::count_links;
-use garland_core::cluster::Node;
 use garland_lab::Lab;
 
 use crate::args;
@@ -9,6 +8,7 @@ use crate::spool::record::served;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
+use garland_fleet::default_nodes;
 use garland_fleet::ending;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::lab;
@@ -27,7 +27,7 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
     let keys = places.controller_keys()?;
     let nodes = match &status.nodes {
         Some(list) => Inventory::open(context)?.nodes(list)?,
-        None => standing_nodes(&places, status.lab.as_deref())?,
+        None => default_nodes::standing(&places, status.lab.as_deref())?,
     };
     let lab = status.lab.as_deref().unwrap_or(DEFAULT_LAB);
     let lab = lab::enter(&nodes, &places, lab, None)?;
@@ -73,21 +73,4 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
         result.print_log_folders()?;
     }
     Ok(result.status())
-}
-
-/// Returns the nodes of `lab` with a standing agent. Without `lab`, returns the real nodes with one, or
-/// those of the default lab if no real node has one.
-pub fn standing_nodes(places: &Places, lab: Option<&str>) -> Result<Vec<Node>, Failure> {
-    let named = |lab: Option<&str>| -> Result<Vec<Node>, Failure> {
-        let names = RecordDir::open(places, lab)?.names()?;
-        Ok(names.iter().map(|name| Node::named(name)).collect())
-    };
-    if lab.is_some() {
-        return named(lab);
-    }
-    let real = named(None)?;
-    if !real.is_empty() || !lab::runs(places, DEFAULT_LAB) {
-        return Ok(real);
-    }
-    named(Some(DEFAULT_LAB))
 }

@@ -1,7 +1,8 @@
 //! From a node list to connected agents: [`inventory`] resolves node lists, [`launch`] starts
 //! agents (ssh, Slurm, local processes, labs), [`standing`] keeps records of standing agents,
-//! [`processes`] and [`ending`] tell whether they have ended, [`claims`] which node has which, and
-//! [`builder::FleetBuilder`] returns the agent or the error of each node of a command.
+//! [`default_nodes`] returns their nodes for users who name none, [`processes`] and [`ending`] tell
+//! whether they have ended, [`claims`] which node has which, and [`builder::FleetBuilder`] returns
+//! the agent or the error of each node of a command.
 //!
 //! # Where to change what
 //!
@@ -23,6 +24,7 @@ pub mod at_once;
 pub mod builder;
 pub mod claims;
 pub mod context;
+pub mod default_nodes;
 pub mod destination;
 pub mod ending;
 pub mod here;

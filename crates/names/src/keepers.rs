@@ -8,6 +8,7 @@ use garland_control::{Agent, AskedAgent, NamesPatience, NamesQuestion, ask_names
 use garland_core::cluster::{Node, nodelist};
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
+use garland_fleet::default_nodes;
 use garland_fleet::launch::lab;
 use garland_fleet::standing::Standing;
 use garland_lab::Lab;
@@ -124,7 +125,7 @@ pub struct Keepers<'a> {
 /// Enters the lab `asked`, or that of the standing agents if no real node has one. Returns the lab, whose agents
 /// keep the names.
 pub fn enter(places: &Places, asked: Option<&str>) -> Result<Option<Lab>, Failure> {
-    let nodes = garland_commands::status::standing_nodes(places, asked)?;
+    let nodes = default_nodes::standing(places, asked)?;
     enter_of(places, asked, &nodes)
 }
 

@@ -19,9 +19,9 @@ use garland_sys::signal::Interrupts;
 
 use self::kept::Kept;
 use self::record::Record;
-use super::status::standing_nodes;
 use crate::args::Mount;
 use garland_fleet::context::Context;
+use garland_fleet::default_nodes;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
 use garland_fleet::standing::{RecordDir, Standing};
@@ -142,7 +142,7 @@ fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>,
     let nodes = match (&mount.nodes, inventory.cluster(), &mount.lab) {
         (Some(list), ..) => inventory.nodes(list)?,
         (None, Some(_), None) => inventory.nodes("@all")?,
-        (None, ..) => standing_nodes(places, mount.lab.as_deref())?,
+        (None, ..) => default_nodes::standing(places, mount.lab.as_deref())?,
     };
     if nodes.is_empty() {
         return Err(Failure::usage("no nodes: there is no cluster file, and no standing agent")
