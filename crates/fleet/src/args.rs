@@ -1,4 +1,5 @@
-//! The options for starting agents, which all commands that work with nodes have.
+//! The options for starting agents, which all commands that work with nodes have, and what other
+//! options share that several commands have.
 
 use std::path::PathBuf;
 
@@ -10,6 +11,9 @@ pub const DEFAULT_LAB: &str = "lab";
 
 /// The environment variable with the name of the lab.
 pub const LAB_VARIABLE: &str = "GARLAND_LAB";
+
+/// The environment variable with the number of traces to keep.
+pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";
 
 /// The heading of these options in the help.
 const AGENTS: &str = "Agents";
@@ -78,6 +82,14 @@ impl Launch {
     pub fn lab(&self) -> &str {
         self.lab.as_deref().unwrap_or(DEFAULT_LAB)
     }
+}
+
+/// Parses a number that is not 0.
+///
+/// # Errors
+/// When it is another text.
+pub fn at_least_one(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|count| *count > 0).ok_or("the minimum is 1")
 }
 
 /// The launchers, which start agents on nodes.

@@ -24,7 +24,4 @@ pub use runs::{Runs, RunsCommand};
 pub use standing::{Down, KeyCommand, KeyRotate, Standing, Up};
 pub use top::Top;
 pub use trace::{TraceCommand, TraceExport};
-pub use words::{at_least_one, words};
-
-/// The environment variable with the number of traces to keep.
-pub const TRACES_VARIABLE: &str = "GARLAND_KEEP_TRACES";
+pub use words::words;

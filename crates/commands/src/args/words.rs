@@ -35,11 +35,3 @@ pub fn words_and_refused<T: Copy + Send + Sync + 'static>(
     };
     ValueParser::new(PossibleValuesParser::new(possible.chain(hidden)).try_map(value))
 }
-
-/// Parses a number that is not 0.
-///
-/// # Errors
-/// When it is another text.
-pub fn at_least_one(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|count| *count > 0).ok_or("the minimum is 1")
-}

@@ -9,8 +9,7 @@ use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal, threads};
 
 use super::ScenarioLab;
-use garland_commands::args::TRACES_VARIABLE;
-use garland_fleet::args::LAB_VARIABLE;
+use garland_fleet::args::{LAB_VARIABLE, TRACES_VARIABLE};
 use garland_fleet::launch::own_binary;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use garland_copy::command_line::CommandLine;
 use garland_copy::spec::RunOptions;
-use garland_fleet::args::Launch;
+use garland_fleet::args::{Launch, TRACES_VARIABLE, at_least_one};
 use garland_state::run::TRACED;
 
 use super::headings::{MORE, TUNING};
 use super::kind::{COPY, JOIN};
 use super::rule::Rule;
-use crate::args::{TRACES_VARIABLE, at_least_one};
 
 /// How the command runs and what it prints.
 #[derive(Clone, Debug, ClapArgs)]
