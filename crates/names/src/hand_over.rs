@@ -1,6 +1,5 @@
 //! Before agents end: the names that they keep go to agents which stay.
 
-use garland_commands::args::Down;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_state::places::Places;
@@ -10,11 +9,11 @@ use garland_terminal::failure::{Failure, OrFailure};
 use crate::access::Access;
 use crate::keepers::Keepers;
 
-/// Gives the names to agents which stay, if `down` is about to end some that keep them, unless they are nodes of a
-/// lab. Prints what fails: the agents end all the same.
-pub fn before(context: &Context, down: &Down) {
+/// Gives the names to agents which stay, if agents of the nodes `ending` keep some and are about to
+/// end, unless they are nodes of a lab. Prints what fails: the agents end all the same.
+pub fn before(context: &Context, ending: Option<&str>) {
     // Without a list all agents end, and the names stay on their disks.
-    if let Some(list) = &down.which.nodes
+    if let Some(list) = ending
         && let Err(failure) = hand_over(context, list)
     {
         let reason = failure.message();
