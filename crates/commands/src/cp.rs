@@ -6,7 +6,7 @@ mod failed_list;
 mod filters;
 mod from_nodes;
 mod join;
-pub mod objects;
+mod objects;
 mod on_nodes;
 mod options;
 pub mod out;

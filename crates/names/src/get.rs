@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use garland_commands::cp::elsewhere::refuse_as_destination;
-use garland_commands::cp::objects::owner;
 use garland_commands::cp::out::end_with;
 use garland_commands::cp::progress::CopyBars;
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, Outcome, ask_names};
@@ -161,7 +160,7 @@ fn given(
         stop: &|| interrupts.have_come(),
     };
     let objects = source.clone();
-    let tree = TreeSource::of_objects(source.files(), objects, &manifest.base, owner(), &options);
+    let tree = TreeSource::of_objects(source.files(), objects, &manifest.base, &options);
     CopySource::Tree(Arc::new(tree))
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use garland_dataplane::{ObjectFile, ScanOptions, TreeSource};
 use garland_remote::{Address, Listing};
 use garland_sys::confine::Root;
-use garland_sys::process;
 use garland_sys::signal::Interrupts;
 
 use super::elsewhere::{names, unread};
@@ -47,7 +46,7 @@ pub fn open(
     let top = address.file_name().unwrap_or_default();
     let listing = Arc::new(listing);
     let files = listing.objects().map(ObjectFile::from);
-    let tree = TreeSource::of_objects(files, listing.clone(), &top, owner(), &options);
+    let tree = TreeSource::of_objects(files, listing.clone(), &top, &options);
     let tally = tree.tally();
     if tally.files + tally.folders == 0 {
         if let Some(first) = tree.left_out().first() {
@@ -57,10 +56,4 @@ pub fn open(
         return Err(none.hint("check the prefix, and the patterns of --exclude"));
     }
     Ok(tree)
-}
-
-/// Returns the user and group of the files: those of this process.
-pub fn owner() -> (u32, u32) {
-    let group = process::group_ids().first().copied();
-    (process::user_id(), group.unwrap_or_default())
 }

@@ -14,6 +14,7 @@ use garland_core::printable;
 use garland_core::tree::{GOOD, Record, RecordSet, VOID};
 use garland_protocol::copy::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
 use garland_sys::holes::data_after;
+use garland_sys::process;
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
@@ -162,14 +163,15 @@ impl TreeSource {
 
     /// Makes a tree of the objects `files`, whose contents are `objects`; objects of one directory follow each
     /// other. All of it goes into the directory `top`, or, if that is empty, to the top of the tree. Files and
-    /// directories belong to `owner` (user and group).
+    /// directories belong to the user and group of this process.
     pub fn of_objects<'a>(
         files: impl Iterator<Item = ObjectFile<'a>> + Clone,
         objects: Arc<dyn Objects>,
         top: &[u8],
-        owner: (u32, u32),
         options: &ScanOptions<'_>,
     ) -> Self {
+        let group = process::group_ids().first().copied();
+        let owner = (process::user_id(), group.unwrap_or_default());
         let scan = tree_of(files, top, owner, options);
         Self { objects: Some(objects), ..Self::new(scan) }
     }
