@@ -1,7 +1,6 @@
 //! `garland cp`: copies files, trees and streams to nodes or from them.
 
 mod arguments;
-pub mod elsewhere;
 mod failed_list;
 mod filters;
 mod from_nodes;

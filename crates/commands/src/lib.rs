@@ -9,8 +9,7 @@
 //! - `net/config.rs` says how users apply a network configuration (`installs_nothing`); its word
 //!   is in `args/net.rs`.
 //! - `report/wiring.rs` asks which cables data crosses.
-//! - `cp/elsewhere.rs` and `cp/objects.rs` open remote sources, `cp/from_nodes.rs` what is on
-//!   nodes.
+//! - `cp/sources.rs` and `cp/objects.rs` open remote sources, `cp/from_nodes.rs` what is on nodes.
 
 #![forbid(unsafe_code)]
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use garland_commands::cp::elsewhere::refuse_as_destination;
 use garland_commands::cp::out::end_with;
 use garland_commands::cp::progress::CopyBars;
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, Outcome, ask_names};
@@ -21,6 +20,7 @@ use garland_protocol::copy::Verdict;
 use garland_protocol::names::{
     HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, check_name,
 };
+use garland_remote::elsewhere::refuse_as_destination;
 use garland_results::copy::CopyResult;
 use garland_results::head::Phases;
 use garland_results::names::HolderShare;

@@ -5,12 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use garland_commands::cp::elsewhere;
 use garland_core::plan::{LaneBlocks, Layout};
 use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::{ObjectFile, RemoteFile};
 use garland_protocol::names::{NameManifest, NamedFile};
-use garland_remote::{Address, Listing, Trouble};
+use garland_remote::{Address, Trouble, elsewhere};
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -59,9 +58,7 @@ fn single(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifes
 }
 
 fn below(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifest, Failure> {
-    let asked = Arc::clone(interrupts);
-    let listing = Listing::open(address, elsewhere::names(), move || asked.have_come());
-    let listing = listing.map_err(|it| elsewhere::unread("listing", address, &it, interrupts))?;
+    let listing = elsewhere::list_below(address, interrupts)?;
     // Some programs store an empty object for each directory.
     let all = (0..).zip(listing.objects());
     let files: Vec<_> = all.filter(|(_, object)| !object.path.ends_with('/')).collect();

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use garland_commands::cp::elsewhere;
 use garland_control::NamesPatience;
 use garland_copy::overtime::Overtime;
 use garland_copy::place;
@@ -22,6 +21,7 @@ use garland_lab::Lab;
 use garland_protocol::names::{
     HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamedContent, check_name,
 };
+use garland_remote::elsewhere;
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::{NamedResult, PublishResult, PublishedNode, ReplacedContent};
 use garland_state::places::Places;

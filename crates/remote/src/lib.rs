@@ -4,11 +4,14 @@
 //! The crate `object_store` implements addresses, signatures, credentials and retries. It is
 //! asynchronous, and this crate hides that: each reading thread has its own runtime, and blocks on
 //! it. Network I/O is done with `ureq`, which blocks like the rest of the program.
+//!
+//! Commands open what users name by [`elsewhere`].
 
 mod address;
 mod ahead;
 mod answer;
 mod content;
+pub mod elsewhere;
 mod keys;
 mod listing;
 mod names;
@@ -25,6 +28,5 @@ mod waiting;
 
 pub use address::Address;
 pub use listing::{Listed, Listing};
-pub use names::Names;
 pub use object::Object;
 pub use trouble::Trouble;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use garland_dataplane::{ObjectFile, ScanOptions, TreeSource};
-use garland_remote::{Address, Listing};
+use garland_remote::{Address, elsewhere};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 
-use super::elsewhere::{names, unread};
 use garland_copy::spec::{Comparison, CopySpec};
 use garland_terminal::failure::Failure;
 
@@ -32,9 +31,6 @@ pub fn open(
         let what = format!("{address} cannot be copied together with other sources, or with -r");
         return Err(Failure::usage(what).hint(why_not));
     }
-    let asked = Arc::clone(interrupts);
-    let listing = Listing::open(address, names(), move || asked.have_come());
-    let listing = listing.map_err(|trouble| unread("listing", address, &trouble, interrupts))?;
     let options = ScanOptions {
         excludes: source.excludes.clone(),
         attributes: false,
@@ -44,7 +40,7 @@ pub fn open(
         stop: &|| interrupts.have_come(),
     };
     let top = address.file_name().unwrap_or_default();
-    let listing = Arc::new(listing);
+    let listing = Arc::new(elsewhere::list_below(address, interrupts)?);
     let files = listing.objects().map(ObjectFile::from);
     let tree = TreeSource::of_objects(files, listing.clone(), &top, &options);
     let tally = tree.tally();

@@ -7,9 +7,9 @@ use std::path::Path;
 use garland_core::cluster::target::{self, Target};
 use garland_core::farm::job::quoted;
 use garland_core::printable;
+use garland_remote::elsewhere;
 
 use super::Cp;
-use super::elsewhere;
 use garland_terminal::failure::Failure;
 
 /// The maximum number of commands in a hint.

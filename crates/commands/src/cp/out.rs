@@ -12,6 +12,7 @@ use garland_copy::source::CopySource;
 use garland_copy::spec::CopySpec;
 use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
+use garland_remote::elsewhere;
 use garland_results::copy::{CopyResult, NodeResult};
 use garland_results::head::{NodeVerdict, Phases};
 use garland_state::run::Run;
@@ -21,7 +22,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use super::failed_list::FailedList;
 use super::progress::CopyBars;
 use super::tell::{save, tell, tell_dry_run, tell_plan};
-use super::{elsewhere, sources};
+use super::sources;
 
 /// Copies a file, a tree, a stream or an object to every node of `destination`.
 pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Exit, Failure> {

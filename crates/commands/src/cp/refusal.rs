@@ -1,9 +1,9 @@
 //! Which kind of copy is asked for, and which options have no effect on it. Such an option is refused, never ignored.
 
 use garland_copy::ends::is_stream;
+use garland_remote::elsewhere;
 use garland_terminal::failure::Failure;
 
-use super::elsewhere;
 use super::options::kind::Kind;
 use super::options::{Cp, rules};
 use super::task::Task;

@@ -1,13 +1,15 @@
 //! The source of `garland cp` to nodes, on this machine or elsewhere.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use garland_copy::source::CopySource;
 use garland_copy::spec::CopySpec;
+use garland_remote::{Object, elsewhere};
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::Failure;
 
-use super::{elsewhere, objects};
+use super::objects;
 
 /// Opens what the user specified: objects below a prefix, an object or URL, or what is on this machine. `disk` is
 /// the rate of an emulated disk in bytes per second.
@@ -23,8 +25,24 @@ pub fn open(
     if let Some(address) = elsewhere::address(paths)?.filter(|_| spec.source.is_tree) {
         return Ok(CopySource::Tree(Arc::new(objects::open(spec, &address, interrupts)?)));
     }
-    if let Some(object) = elsewhere::open(paths, interrupts)? {
+    if let Some(object) = object(paths, interrupts)? {
         return Ok(CopySource::Elsewhere(Arc::new(object)));
     }
     CopySource::open(spec, interrupts, disk)
+}
+
+/// Opens the source if it is an object or URL; returns `None` if it is not. It must be the only
+/// source.
+fn object(sources: &[PathBuf], interrupts: &Arc<Interrupts>) -> Result<Option<Object>, Failure> {
+    let Some(address) = elsewhere::address(sources)? else { return Ok(None) };
+    if sources.len() > 1 {
+        let what = format!("{address} cannot be copied together with other sources");
+        return Err(Failure::usage(what)
+            .hint("copy it with a separate command, or download it to this machine first"));
+    }
+    if address.is_prefix() {
+        let what = format!("{address} is not a single object");
+        return Err(Failure::usage(what).hint("-r copies all objects below it"));
+    }
+    elsewhere::open_at(&address, interrupts).map(Some)
 }

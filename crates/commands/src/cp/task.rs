@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use garland_core::cluster::target::{self, Target};
+use garland_remote::elsewhere;
 
 use super::Cp;
-use super::{elsewhere, on_nodes};
+use super::on_nodes;
 use garland_terminal::failure::Failure;
 
 /// The task of a command line.

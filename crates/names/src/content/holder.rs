@@ -9,12 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_commands::cp::elsewhere;
 use garland_core::printable;
 use garland_mount::{NodeFileError, NodeFiles, Reach, WantedBlock};
 use garland_protocol::copy::content_digest;
 use garland_protocol::names::{HolderKind, NameHolder, NamedFile};
-use garland_remote::{Address, Object};
+use garland_remote::{Address, Object, elsewhere};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, error, mounts, process};

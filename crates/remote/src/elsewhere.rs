@@ -1,40 +1,45 @@
-//! A remote source: an object or a URL.
+//! What users name by an address: whether a path is one, and opening what is there until they
+//! interrupt it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use garland_remote::{Address, Names, Object, Trouble};
-use garland_sys::signal::Interrupts;
-
 use garland_fleet::destination::FORM;
 use garland_fleet::launch::resolve::{Lookup, Unresolved};
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::Failure;
 
-/// Opens the source if it is remote; returns `None` if it is not. A remote source must be the only
-/// source.
-pub fn open(sources: &[PathBuf], interrupts: &Arc<Interrupts>) -> Result<Option<Object>, Failure> {
-    let Some(address) = address(sources)? else { return Ok(None) };
-    if sources.len() > 1 {
-        let what = format!("{address} cannot be copied together with other sources");
-        return Err(Failure::usage(what)
-            .hint("copy it with a separate command, or download it to this machine first"));
-    }
-    if address.is_prefix() {
-        let what = format!("{address} is not a single object");
-        return Err(Failure::usage(what).hint("-r copies all objects below it"));
-    }
-    open_at(&address, interrupts).map(Some)
-}
+use crate::address::Address;
+use crate::listing::Listing;
+use crate::names::Names;
+use crate::object::Object;
+use crate::trouble::Trouble;
 
 /// Opens the object or URL at `address`.
+///
+/// # Errors
+/// When it cannot be opened, or the user interrupts.
 pub fn open_at(address: &Address, interrupts: &Arc<Interrupts>) -> Result<Object, Failure> {
     let asked = Arc::clone(interrupts);
     let object = Object::open(address, names(), move || asked.have_come());
     object.map_err(|it| unread("opening", address, &it, interrupts))
 }
 
+/// Lists the objects below `address`.
+///
+/// # Errors
+/// When they cannot be listed, or the user interrupts.
+pub fn list_below(address: &Address, interrupts: &Arc<Interrupts>) -> Result<Listing, Failure> {
+    let asked = Arc::clone(interrupts);
+    let listing = Listing::open(address, names(), move || asked.have_come());
+    listing.map_err(|trouble| unread("listing", address, &trouble, interrupts))
+}
+
 /// Returns the address of the first source that is remote; `None` if no source is.
+///
+/// # Errors
+/// If a source looks like an address and cannot be parsed.
 pub fn address(sources: &[PathBuf]) -> Result<Option<Address>, Failure> {
     let address = |path: &PathBuf| Address::parse(path.to_str()?);
     let first = sources.iter().find_map(address);
@@ -60,12 +65,12 @@ pub fn is_elsewhere(path: &Path) -> bool {
 }
 
 /// Returns the resolver of host names.
-pub fn names() -> Names {
+fn names() -> Names {
     Names::new(|name| Ok::<_, Unresolved>(Lookup::begin(name).addresses()?.iter().collect()))
 }
 
 /// Returns the failure of an `operation` on a remote source, which the user may have interrupted.
-pub fn unread(
+fn unread(
     operation: &str,
     address: &Address,
     trouble: &Trouble,
