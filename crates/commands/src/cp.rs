@@ -8,16 +8,13 @@ mod join;
 mod objects;
 mod on_nodes;
 mod options;
-pub mod out;
-pub mod progress;
-mod progress_lines;
+mod out;
 mod refusal;
 pub mod resume;
 mod sources;
 mod task;
-mod tell;
 
-pub use self::options::{Cp, ProgressForm};
+pub use self::options::Cp;
 use self::task::Task;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use clap::Args as ClapArgs;
-use garland_commands::cp::ProgressForm;
 use garland_core::units::Rate;
 use garland_fleet::args::{LAB_VARIABLE, Launch, TRACES_VARIABLE, at_least_one};
+use garland_showing::ProgressForm;
 use garland_state::run::TRACED;
 
 /// The arguments of `garland publish`.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use garland_commands::cp::out::end_with;
-use garland_commands::cp::progress::CopyBars;
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, Outcome, ask_names};
 use garland_copy::command_line::CommandLine;
 use garland_copy::overtime::Overtime;
@@ -24,6 +22,8 @@ use garland_remote::elsewhere::refuse_as_destination;
 use garland_results::copy::CopyResult;
 use garland_results::head::Phases;
 use garland_results::names::HolderShare;
+use garland_showing::progress::CopyBars;
+use garland_showing::tell::end_with;
 use garland_state::places::Places;
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;

@@ -10,12 +10,12 @@ use garland_core::cluster::target::{self, Target};
 use garland_dataplane::Tally;
 use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
+use garland_showing::progress::GatherBars;
+use garland_showing::tell::{save, tell, tell_plans};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
 use super::on_nodes;
-use super::progress::GatherBars;
-use super::tell::{save, tell, tell_plans};
 
 /// Copies `path` from the nodes of `list` to `destination` on this machine.
 pub fn run(

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use garland_control::Outcome;
-use garland_copy::command_line::CommandLine;
 use garland_copy::overtime::Overtime;
 use garland_copy::place::Place;
 use garland_copy::planned::{PlannedCopy, end};
@@ -13,15 +12,14 @@ use garland_copy::spec::CopySpec;
 use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
 use garland_remote::elsewhere;
-use garland_results::copy::{CopyResult, NodeResult};
-use garland_results::head::{NodeVerdict, Phases};
-use garland_state::run::Run;
+use garland_results::copy::CopyResult;
+use garland_results::head::Phases;
+use garland_showing::progress::CopyBars;
+use garland_showing::tell::{end_with, save, tell_dry_run, tell_plan};
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use super::failed_list::FailedList;
-use super::progress::CopyBars;
-use super::tell::{save, tell, tell_dry_run, tell_plan};
 use super::sources;
 
 /// Copies a file, a tree, a stream or an object to every node of `destination`.
@@ -64,24 +62,4 @@ fn names_changes(spec: &CopySpec, given: &CopySource) -> Result<bool, Failure> {
         return Err(Failure::usage(why).hint("omit -v, or the other option"));
     }
     Ok(names)
-}
-
-/// Stores and prints the result, and how the copy goes on if it was interrupted or nodes died. Returns the exit
-/// code.
-pub fn end_with(
-    context: &Context,
-    spec: &CopySpec,
-    path: &[u8],
-    run: &Run,
-    result: &CopyResult,
-) -> Result<Exit, Failure> {
-    run.keep("result.json", result)?;
-    let exit = result.exit(spec.slow.min_ok);
-    tell(context, spec, path, result).map_err(|failure| failure.after(exit))?;
-    let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
-    let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
-    if goes_on && !spec.run.is_quiet && !context.json {
-        CommandLine::tell_how_to_resume(run);
-    }
-    Ok(exit)
 }

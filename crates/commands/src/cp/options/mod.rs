@@ -24,7 +24,6 @@ use self::checks::CheckArgs;
 use self::kind::JOIN;
 use self::plan::PlanArgs;
 use self::rule::Rule;
-pub use self::run::ProgressForm;
 use self::run::RunArgs;
 use self::slow::SlowArgs;
 use self::source::SourceArgs;

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use garland_copy::command_line::CommandLine;
 use garland_copy::spec::RunOptions;
 use garland_fleet::args::{Launch, TRACES_VARIABLE, at_least_one};
+use garland_showing::ProgressForm;
 use garland_state::run::TRACED;
 
 use super::headings::{MORE, TUNING};
@@ -49,13 +50,6 @@ pub struct RunArgs {
     /// How agents are started.
     #[command(flatten)]
     pub launch: Launch,
-}
-
-/// Formats of progress reports for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProgressForm {
-    /// One JSON object a line.
-    Json,
 }
 
 pub const RULES: &[Rule] = &[

@@ -4,19 +4,19 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use garland_control::Progress;
-use garland_core::cluster::nodelist;
-use garland_core::plan::{NodeId, Plan};
-use garland_core::units::{Nanos, Rate, bytes};
-use garland_protocol::copy::NodeState;
-
-use crate::cp::progress_lines::{Line, NodeLine, ProgressLines};
 use garland_copy::changes::Changes;
 use garland_copy::observer::Observer;
 use garland_copy::spec::RunOptions;
+use garland_core::cluster::nodelist;
+use garland_core::plan::{NodeId, Plan};
+use garland_core::units::{Nanos, Rate, bytes};
 use garland_fleet::context::Context;
+use garland_protocol::copy::NodeState;
 use garland_terminal::failure::Failure;
 use garland_terminal::output;
 use garland_terminal::screen::Screen;
+
+use crate::progress_lines::{Line, NodeLine, ProgressLines};
 
 /// The time over which the rate is computed, in nanoseconds.
 const WINDOW_NS: u64 = 3_000_000_000;

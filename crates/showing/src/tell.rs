@@ -1,17 +1,18 @@
-//! Prints the plan or the result of `garland cp`.
-
-use serde::Serialize;
+//! Prints the plan of a copy, or its result, and how it goes on.
 
 use garland_copy::changes::Changes;
+use garland_copy::command_line::CommandLine;
 use garland_copy::planned::{DryRun, PlannedCopy};
 use garland_copy::spec::CopySpec;
 use garland_core::plan::Plan;
 use garland_fleet::context::Context;
-use garland_results::copy::CopyResult;
-use garland_results::head::print_json;
+use garland_results::copy::{CopyResult, NodeResult};
+use garland_results::head::{NodeVerdict, print_json};
 use garland_results::tree::TreeResult;
+use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::{output, verdicts};
+use serde::Serialize;
 
 /// Prints the result. It is printed to standard error if standard output is used for the bytes of
 /// the copy (`path` is `-`) or for the digests of `--digest`.
@@ -37,6 +38,26 @@ pub fn tell(
     } else {
         output::print(result)
     }
+}
+
+/// Stores and prints the result, and how the copy goes on if it was interrupted or nodes died.
+/// Returns the exit code.
+pub fn end_with(
+    context: &Context,
+    spec: &CopySpec,
+    path: &[u8],
+    run: &Run,
+    result: &CopyResult,
+) -> Result<Exit, Failure> {
+    run.keep("result.json", result)?;
+    let exit = result.exit(spec.slow.min_ok);
+    tell(context, spec, path, result).map_err(|failure| failure.after(exit))?;
+    let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
+    let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
+    if goes_on && !spec.run.is_quiet && !context.json {
+        CommandLine::tell_how_to_resume(run);
+    }
+    Ok(exit)
 }
 
 /// Saves a plan to the file of `--save-plan`.

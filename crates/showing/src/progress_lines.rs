@@ -1,13 +1,20 @@
 //! The progress of a copy for programs: lines of JSON on standard error (`garland.progress/2`,
 //! docs/results.md).
 
+use clap::ValueEnum;
 use garland_sys::process;
-use serde::Serialize;
-
 use garland_terminal::output;
+use serde::Serialize;
 
 /// Interval between lines, in nanoseconds.
 const EVERY_NS: u64 = 200_000_000;
+
+/// Formats of progress reports for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressForm {
+    /// One JSON object a line.
+    Json,
+}
 
 /// A report of the progress of a copy: one line of JSON.
 #[derive(Clone, Debug, Serialize)]
