@@ -62,17 +62,17 @@ struct Bars {
 
 /// The progress of one node.
 #[derive(Clone, Copy, Debug)]
-pub struct NodeNow {
+struct NodeNow {
     word: &'static str,
     held: u64,
 }
 
 impl NodeNow {
     /// The progress of a node whose copy has not begun.
-    pub const WAITING: Self = Self { word: WORDS[0], held: 0 };
+    const WAITING: Self = Self { word: WORDS[0], held: 0 };
 
     /// Returns the progress of all nodes of a copy, in the order of its plan.
-    pub fn all(plan: &Plan, progress: &Progress<'_>) -> Vec<Self> {
+    fn all(plan: &Plan, progress: &Progress<'_>) -> Vec<Self> {
         let states = progress.head.states().enumerate().skip(1);
         let now = |(at, state): (usize, &NodeState)| {
             let id = NodeId(u32::try_from(at).unwrap_or(u32::MAX));
@@ -104,21 +104,36 @@ impl NodeNow {
     }
 }
 
-/// Shows the progress of a copy to nodes.
+/// Shows the progress of a copy to nodes, or of copies from nodes, all together.
 pub struct CopyBars<'a> {
     context: &'a Context,
     options: &'a RunOptions,
+    copies: Copies,
     bars: Option<Bars>,
 }
 
+/// The copies that are shown.
+enum Copies {
+    /// One copy to nodes.
+    ToNodes,
+    /// Copies from nodes; for each, the progress of its nodes.
+    FromNodes(Vec<Vec<NodeNow>>),
+}
+
 impl<'a> CopyBars<'a> {
-    /// Creates the progress of a copy with these options that has not begun.
+    /// Creates the progress of a copy to nodes that has not begun.
     pub fn new(context: &'a Context, options: &'a RunOptions) -> Self {
-        Self { context, options, bars: None }
+        Self { context, options, copies: Copies::ToNodes, bars: None }
+    }
+
+    /// Creates the progress of copies from nodes that have not begun.
+    pub fn gathering(context: &'a Context, options: &'a RunOptions) -> Self {
+        Self { context, options, copies: Copies::FromNodes(Vec::new()), bars: None }
     }
 }
 
 impl Observer for CopyBars<'_> {
+    // Only copies to nodes compare anything.
     fn changes(&mut self, changes: &Changes) -> Result<(), Failure> {
         if self.context.json {
             return Ok(());
@@ -127,56 +142,30 @@ impl Observer for CopyBars<'_> {
     }
 
     fn begin(&mut self, plans: &[&Plan]) {
-        self.bars = plans.first().map(|plan| Bars::new(plan, self.context, self.options));
-    }
-
-    fn progress(&mut self, _number: usize, plan: &Plan, progress: &Progress<'_>) {
-        if let Some(bars) = &mut self.bars {
-            bars.show(plan, progress);
-        }
-    }
-
-    fn end(&mut self) {
-        self.bars.iter_mut().for_each(Bars::clear);
-    }
-}
-
-/// Shows the progress of copies from nodes, all together.
-pub struct GatherBars<'a> {
-    context: &'a Context,
-    options: &'a RunOptions,
-    bars: Option<Bars>,
-    /// For each copy, the progress of its nodes.
-    nodes: Vec<Vec<NodeNow>>,
-}
-
-impl<'a> GatherBars<'a> {
-    /// Creates the progress of copies with these options that have not begun.
-    pub fn new(context: &'a Context, options: &'a RunOptions) -> Self {
-        Self { context, options, bars: None, nodes: Vec::new() }
-    }
-}
-
-impl Observer for GatherBars<'_> {
-    /// Copies from nodes compare nothing.
-    fn changes(&mut self, _changes: &Changes) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn begin(&mut self, plans: &[&Plan]) {
-        let all = plans.iter().flat_map(|plan| {
-            plan.receivers().map(|(id, node)| (node.name.clone(), plan.bytes_of(id)))
-        });
-        self.bars = Some(Bars::of_parts(all, self.context, self.options));
-        let waiting = |plan: &&Plan| vec![NodeNow::WAITING; plan.nodes.len() - 1];
-        self.nodes = plans.iter().map(waiting).collect();
+        self.bars = match &mut self.copies {
+            Copies::ToNodes => {
+                plans.first().map(|plan| Bars::new(plan, self.context, self.options))
+            }
+            Copies::FromNodes(nodes) => {
+                let waiting = |plan: &&Plan| vec![NodeNow::WAITING; plan.nodes.len() - 1];
+                *nodes = plans.iter().map(waiting).collect();
+                let parts = plans.iter().flat_map(|plan| {
+                    plan.receivers().map(|(id, node)| (node.name.clone(), plan.bytes_of(id)))
+                });
+                Some(Bars::from_parts(parts, self.context, self.options))
+            }
+        };
     }
 
     fn progress(&mut self, number: usize, plan: &Plan, progress: &Progress<'_>) {
-        self.nodes[number] = NodeNow::all(plan, progress);
-        let nodes: Vec<NodeNow> = self.nodes.iter().flatten().copied().collect();
-        if let Some(bars) = &mut self.bars {
-            bars.show_nodes(progress.now_ns, &nodes);
+        let Some(bars) = &mut self.bars else { return };
+        match &mut self.copies {
+            Copies::ToNodes => bars.show(plan, progress),
+            Copies::FromNodes(nodes) => {
+                nodes[number] = NodeNow::all(plan, progress);
+                let nodes: Vec<NodeNow> = nodes.iter().flatten().copied().collect();
+                bars.show_nodes(progress.now_ns, &nodes);
+            }
         }
     }
 
@@ -187,19 +176,19 @@ impl Observer for GatherBars<'_> {
 
 impl Bars {
     /// Creates the progress of a copy by `plan`, shown as the options request.
-    pub fn new(plan: &Plan, context: &Context, options: &RunOptions) -> Self {
+    fn new(plan: &Plan, context: &Context, options: &RunOptions) -> Self {
         let open = plan.layout.open;
         let length = |id| if open { UNKNOWN } else { plan.bytes_of(id) };
         let nodes = plan.receivers().map(|(id, node)| (node.name.clone(), length(id)));
         let every = if open { UNKNOWN } else { plan.layout.length };
-        let bars = Self::of_parts(nodes, context, options);
+        let bars = Self::from_parts(nodes, context, options);
         let all = bars.lengths.iter().all(|&length| length == every);
         Self { every: all.then_some(every), ..bars }
     }
 
     /// Creates the progress of `nodes`: for each, its name and the bytes that it receives or sends.
     /// Nothing is shown on the terminal with `--quiet`, `--json` or `--progress`.
-    pub fn of_parts(
+    fn from_parts(
         nodes: impl Iterator<Item = (String, u64)>,
         context: &Context,
         options: &RunOptions,
@@ -221,7 +210,7 @@ impl Bars {
     }
 
     /// Shows the progress of the copy by `plan`.
-    pub fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
+    fn show(&mut self, plan: &Plan, progress: &Progress<'_>) {
         let now = progress.now_ns;
         if !progress.waiting.is_empty() {
             return self.show_waiting(now, &progress.waiting);
@@ -253,7 +242,7 @@ impl Bars {
     }
 
     /// Shows the progress of the nodes, in their order, if a redraw is due.
-    pub fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
+    fn show_nodes(&mut self, now: u64, nodes: &[NodeNow]) {
         if self.is_due(now) {
             self.draw(now, nodes);
         }
@@ -320,7 +309,7 @@ impl Bars {
     }
 
     /// Removes all lines from the screen, and writes the last report for programs.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         self.lines.iter_mut().for_each(ProgressLines::write);
         self.screen.clear();
     }

@@ -10,7 +10,7 @@ use garland_core::cluster::target::{self, Target};
 use garland_dataplane::Tally;
 use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
-use garland_showing::progress::GatherBars;
+use garland_showing::progress::CopyBars;
 use garland_showing::tell::{save, tell, tell_plans};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
@@ -40,7 +40,7 @@ pub fn run(
         copies.leave();
         return Ok(Exit::Done);
     }
-    let result = copies.make(&mut GatherBars::new(context, &spec.run))?;
+    let result = copies.make(&mut CopyBars::gathering(context, &spec.run))?;
     let shown: &[u8] = if is_output { b"-" } else { b"" };
     let exit = result.exit(spec.slow.min_ok);
     tell(context, spec, shown, &result).map_err(|failure| failure.after(exit))?;
