@@ -9,7 +9,6 @@ use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
 use clap_complete::env::{CompleteEnv, Shells};
-use garland_commands::topology;
 use garland_copy::command_line::CommandLine;
 use garland_core::cluster::nodelist::fold;
 use garland_fleet::context::Context;
@@ -20,6 +19,7 @@ use garland_state::places::Places;
 use garland_state::run::LAST;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
+use garland_topology::scenarios;
 
 use crate::args::Args;
 
@@ -158,5 +158,5 @@ fn nodes(end: &str) -> Vec<CompletionCandidate> {
 
 /// Returns the built-in topologies.
 fn topologies() -> Vec<CompletionCandidate> {
-    topology::OWN.iter().map(|(name, _)| CompletionCandidate::new(name)).collect()
+    scenarios::OWN.iter().map(|(name, _)| CompletionCandidate::new(name)).collect()
 }

@@ -10,7 +10,6 @@ use garland_lab::{Lab, Spec, plan};
 use super::lab_result::{DownResult, StatusResult, UpResult};
 use super::lab_run::{self, EVERY, code_of};
 use crate::args::{LabCommand, What};
-use crate::topology;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_fleet::launch::lab::state;
@@ -22,6 +21,7 @@ use garland_sys::signal::{self, Interrupts};
 use garland_sys::threads;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
+use garland_topology::scenarios;
 
 /// Runs a `garland lab` command.
 pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
@@ -57,7 +57,7 @@ fn spec(what: &What) -> Result<Spec, Failure> {
     let faults = faults?;
     let spec = match (&what.topology, what.nodes) {
         (Some(argument), _) => {
-            Spec { name: lab.to_owned(), topology: topology::load(argument)?, roots, faults }
+            Spec { name: lab.to_owned(), topology: scenarios::load(argument)?, roots, faults }
         }
         (None, Some(nodes)) => Spec { roots, faults, ..Spec::switch(lab, nodes, rate) },
         (None, None) => {

@@ -30,6 +30,5 @@ pub mod report;
 pub mod runs;
 pub mod spool;
 pub mod status;
-pub mod topology;
 pub mod trace;
 pub mod up;

@@ -23,6 +23,11 @@ pub trait CommandError: Display {
     fn kind(&self) -> ErrorKind {
         ErrorKind::Usage
     }
+
+    /// Returns what the user can do; nothing by default.
+    fn hint(&self) -> Option<String> {
+        None
+    }
 }
 
 impl CommandError for LayoutError {}

@@ -6,11 +6,10 @@
 use std::path::Path;
 
 use garland_topology::file::parse;
-use garland_topology::{Medium, Topology};
+use garland_topology::{Medium, Topology, scenarios};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::Experiment;
-use garland_commands::topology;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// A question about topologies, its answer, and the experiment behind it.
@@ -73,7 +72,7 @@ impl Scenario {
         let (name, words, answer, topologies) = if several {
             let file: Several = toml::from_str(text).map_err(wrong)?;
             file.check(path)?;
-            let load = |name: &String| topology::load(&beside(name, path));
+            let load = |name: &String| scenarios::load(&beside(name, path));
             let topologies = file.topologies.iter().map(load).collect::<Result<_, _>>()?;
             (file.name, [file.question, file.source], None, topologies)
         } else {
@@ -135,7 +134,7 @@ impl Several {
 
 /// Returns the topology `name` of the scenario file `path`. A file name is relative to that file's directory.
 fn beside(name: &str, path: &str) -> String {
-    let directory = Path::new(path).parent().filter(|_| topology::is_file(name));
+    let directory = Path::new(path).parent().filter(|_| scenarios::is_file(name));
     directory.map_or_else(|| name.to_owned(), |parent| parent.join(name).display().to_string())
 }
 
@@ -158,7 +157,7 @@ fn outlines<S: Serializer>(topologies: &[Topology], serializer: S) -> Result<S::
 
 /// Returns all built-in scenarios.
 pub fn all() -> Result<Vec<Scenario>, Failure> {
-    topology::OWN
+    scenarios::OWN
         .iter()
         .map(|(name, text)| {
             let scenario = Scenario::parse(text, &format!("{name}.toml"))?;
@@ -192,7 +191,7 @@ mod tests {
 
     #[test]
     fn every_scenario_can_be_read() {
-        for (scenario, (name, _)) in all().unwrap().iter().zip(topology::OWN) {
+        for (scenario, (name, _)) in all().unwrap().iter().zip(scenarios::OWN) {
             assert_eq!(scenario.name, name);
             assert_eq!(scenario.answer.is_some(), scenario.experiment.is_none(), "{name}");
             for text in [&scenario.question, &scenario.source] {
@@ -215,7 +214,7 @@ mod tests {
         let files = std::fs::read_dir(folder).unwrap();
         let mut files: Vec<_> =
             files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-        let mut own = topology::OWN.map(|(name, _)| format!("{name}.toml"));
+        let mut own = scenarios::OWN.map(|(name, _)| format!("{name}.toml"));
         files.sort();
         own.sort();
         assert_eq!(files, own);
@@ -223,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_job_needs_its_nodes_and_all_its_sections() {
-        let (_, text) = topology::OWN[0];
+        let (_, text) = scenarios::OWN[0];
         let more = text.replacen("receivers = [1,", "receivers = [21,", 1);
         assert!(Scenario::parse(&more, "x.toml").is_err());
         let less = text.replacen("[emulation]\n", "", 1);
@@ -239,10 +238,10 @@ mod tests {
 
     #[test]
     fn a_comparison_of_topologies_needs_their_nodes_and_rates() {
-        let copy = topology::text("openmosix-copy-2004").unwrap();
-        let pairs = topology::text("beowulf-pairs-1996").unwrap();
-        let balance = topology::text("beowulf-1996").unwrap();
-        let farm = topology::text("openmosix-2004").unwrap();
+        let copy = scenarios::text("openmosix-copy-2004").unwrap();
+        let pairs = scenarios::text("beowulf-pairs-1996").unwrap();
+        let balance = scenarios::text("beowulf-1996").unwrap();
+        let farm = scenarios::text("openmosix-2004").unwrap();
         assert!(Scenario::parse(copy, "x.toml").is_ok());
         for (text, from, to, problem) in [
             (copy, "to = \"n2\"", "to = \"n9\"", "hub10 has no node n9"),

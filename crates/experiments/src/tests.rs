@@ -2,7 +2,7 @@
 //! reproduced, and a wrong figure in the file makes it open.
 
 use garland_analysis::grade::{Grade, RUNS, Sample, Statement, Why};
-use garland_commands::topology;
+use garland_topology::scenarios;
 
 use crate::claim::Claim;
 use crate::judged::{Judged, Tally, judge};
@@ -86,7 +86,7 @@ const UNSOURCED: (&str, &str) = ("power of 20 nodes", "17");
 #[test]
 fn what_came_out_as_published_is_reproduced() {
     for name in ALL.into_iter().chain(["beowulf-pairs-1996"]) {
-        let experiment = parse(topology::text(name).unwrap());
+        let experiment = parse(scenarios::text(name).unwrap());
         let judged = judged(&experiment, &experiment);
         let open: Vec<_> = open(&judged)
             .into_iter()
@@ -129,7 +129,7 @@ fn wrong(figure: &str) -> String {
 fn a_wrong_published_figure_makes_the_grade_open() {
     let mut tried = 0;
     for name in ALL {
-        let text = topology::text(name).unwrap();
+        let text = scenarios::text(name).unwrap();
         let right = parse(text);
         let before = judged(&right, &right);
         let known = open(&before);
@@ -154,7 +154,7 @@ fn a_wrong_published_figure_makes_the_grade_open() {
 #[test]
 fn an_order_that_came_out_the_other_way_and_a_flat_curve_are_open() {
     let grade = |name: &str, what: &str, value: f64| {
-        let experiment = parse(topology::text(name).unwrap());
+        let experiment = parse(scenarios::text(name).unwrap());
         let mut claims = claims(&experiment, &experiment);
         let claim = claims.iter_mut().find(|claim| claim.what == what);
         claim.unwrap_or_else(|| panic!("{name}: no {what}")).sample = Sample::new(value);
@@ -174,7 +174,7 @@ fn an_order_that_came_out_the_other_way_and_a_flat_curve_are_open() {
 
 #[test]
 fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
-    let experiment = parse(topology::text("dolly-2005").unwrap());
+    let experiment = parse(scenarios::text("dolly-2005").unwrap());
     let claims = claims(&experiment, &experiment);
     let once =
         judge(std::slice::from_ref(&claims), experiment.unmeasured(), experiment.emulation());
@@ -195,7 +195,7 @@ fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
 
 #[test]
 fn a_condition_that_one_repetition_did_not_measure_explains_nothing() {
-    let experiment = parse(topology::text("pvfs2-cp-2007").unwrap());
+    let experiment = parse(scenarios::text("pvfs2-cp-2007").unwrap());
     let claims = claims(&experiment, &experiment);
     let copy = |repetitions: &[Vec<Claim>]| {
         let all = judge(repetitions, &[], experiment.emulation());
@@ -253,7 +253,7 @@ fn share(judge: impl Fn(&str, &Experiment) -> Vec<Judged>) -> f64 {
     let mut sum = [0, 0];
     for name in ALL {
         for seed in 0..20 {
-            let wrong = parse(&shuffled(topology::text(name).unwrap(), seed));
+            let wrong = parse(&shuffled(scenarios::text(name).unwrap(), seed));
             let [all, kept] = settled(&judge(name, &wrong));
             sum = [sum[0] + all, sum[1] + kept];
         }
@@ -265,7 +265,7 @@ fn share(judge: impl Fn(&str, &Experiment) -> Vec<Judged>) -> f64 {
 #[test]
 fn shuffled_figures_are_open_even_if_the_emulation_is_perfect() {
     let share = share(|name, wrong| {
-        let right = parse(topology::text(name).unwrap());
+        let right = parse(scenarios::text(name).unwrap());
         judged(&right, wrong)
     });
     assert!(share < 0.2, "{:.1} % of shuffled figures are reproduced or explained", share * 100.0);
@@ -285,7 +285,7 @@ fn shuffled_figures_are_open_in_kept_runs() {
     let mut sum = [0, 0];
     assert!(ALL.iter().filter_map(|name| kept(name)).count() > 3, "runs are kept");
     for (name, run) in ALL.iter().filter_map(|name| Some((name, kept(name)?))) {
-        let text = topology::text(name).unwrap();
+        let text = scenarios::text(name).unwrap();
         let right = parse(text);
         for seed in 0..20 {
             let wrong = claims(&right, &parse(&shuffled(text, seed)));

@@ -118,10 +118,12 @@ impl Failure {
 /// The exit code of an error that ends a command follows from its kind.
 impl<E: CommandError> From<E> for Failure {
     fn from(error: E) -> Self {
-        match error.kind() {
+        let hints = error.hint().into_iter().collect();
+        let failure = match error.kind() {
             ErrorKind::Usage => Self::usage(error),
             ErrorKind::Nothing => Self::nothing(error),
-        }
+        };
+        Self { hints, ..failure }
     }
 }
 

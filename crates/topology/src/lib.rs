@@ -12,6 +12,7 @@
 //!   `mod.rs` there.
 //! - A medium: its kind is `MediumKind` in `lib.rs`, its limits are in `crossing.rs` and
 //!   `check/media.rs`, its word in `file/explicit.rs`; how it is emulated: `lab/src/medium/`.
+//! - The built-in scenarios, and how a topology is found by name: `scenarios.rs`.
 //! - Conditions of the time of a node: `vintage.rs` (`half_duplex.rs` for ports).
 
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ pub mod miswiring;
 mod nic_name;
 pub mod paths;
 mod resource;
+pub mod scenarios;
 pub mod shapes;
 pub mod sizing;
 mod subnet;

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use garland_core::units::Rate;
 use garland_sys::error::reason;
-use garland_topology::Topology;
 use garland_topology::file::parse;
+use garland_topology::{Topology, scenarios};
 use toml::{Table, Value};
 
-use crate::topology;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The maximum number of nodes of a generated topology, not counting the first.
@@ -29,7 +28,7 @@ impl Drawn {
     /// Loads a topology file, scenario or plain shape, and changes its rate or number of NICs if
     /// specified.
     pub fn load(name: &str, rate: Option<&str>, nics: Option<u16>) -> Result<Self, Failure> {
-        let text = match topology::text(name).filter(|_| !topology::is_file(name)) {
+        let text = match scenarios::text(name).filter(|_| !scenarios::is_file(name)) {
             Some(text) => text.to_owned(),
             None if PLAIN.contains(&name) => {
                 format!("version = 1\n[topology]\nshape = \"{name}\"\nnodes = 1\n")

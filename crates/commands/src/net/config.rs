@@ -4,12 +4,11 @@ use std::path::Path;
 
 use garland_sys::process;
 use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
-use garland_topology::{NodeId, Topology};
+use garland_topology::{NodeId, Topology, scenarios};
 
 use super::change::put;
 use super::diff;
 use crate::args::NetConfig;
-use crate::topology;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
@@ -19,7 +18,7 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     if options.install {
         return Err(installs_nothing(format));
     }
-    let topology = topology::load(&options.topology)?;
+    let topology = scenarios::load(&options.topology)?;
     let names = nic_names(&options.map)?;
     if options.all {
         return all(options, &topology, format);

@@ -3,13 +3,12 @@
 use std::fmt::Write;
 use std::fs;
 
-use garland_topology::{Inventory, Price, Topology};
+use garland_topology::{Inventory, Price, Topology, scenarios};
 use serde::Serialize;
 
 use super::bounds::{Bound, bounds};
 use super::tables;
 use crate::args::NetShow;
-use crate::topology;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json};
 use garland_terminal::failure::{Exit, Failure};
@@ -30,7 +29,7 @@ struct ShowResult {
 /// Shows a topology, and writes a drawing to a file with `--svg`.
 pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let topology = topology::load(&show.topology)?;
+    let topology = scenarios::load(&show.topology)?;
     phases.end("read");
     if let Some(file) = &show.svg {
         fs::write(file, drawing::svg(&topology)).map_err(|error| {

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use garland_core::trace::{Origin, Role};
 use garland_report::page::{Joint, Nics, Picture};
 use garland_topology::bounds::rails;
-use garland_topology::{Medium, Topology};
+use garland_topology::{Medium, Topology, scenarios};
 use serde_json::Value;
 
 use crate::lab_result::kind;
-use crate::topology;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_state::run::{Run, TOPOLOGY};
@@ -36,7 +35,7 @@ pub fn pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
         return vec![picture(topology)];
     }
     let Some(name) = result["scenario"]["name"].as_str() else { return Vec::new() };
-    topology::all_of(name).iter().map(picture).collect()
+    scenarios::all_of(name).iter().map(picture).collect()
 }
 
 fn picture(topology: &Topology) -> Picture {

@@ -52,7 +52,7 @@ start = "50ms"
 
 /// Returns dolly-2005 with the conditions of `text` instead of its own.
 fn with_conditions(text: &str) -> Broadcast {
-    let own = garland_commands::topology::text("dolly-2005").unwrap();
+    let own = garland_topology::scenarios::text("dolly-2005").unwrap();
     let without = own.split("[[job.condition]]").next().unwrap();
     let rest = &own[own.find("[emulation]").unwrap()..];
     toml::from_str(&format!("{without}{text}{rest}")).unwrap()
@@ -88,7 +88,7 @@ fn a_condition_explains_what_is_so_with_it_and_not_without() {
 
 #[test]
 fn the_time_that_dolly_does_not_count_is_explained_by_disks_that_sync_at_the_end() {
-    let own = garland_commands::topology::text("dolly-2005").unwrap();
+    let own = garland_topology::scenarios::text("dolly-2005").unwrap();
     let own: Broadcast = toml::from_str(own).unwrap();
     let disk =
         own.settings().unwrap().into_iter().find(|one| Tool::with(one) == Tool::Dolly).unwrap();

@@ -78,7 +78,7 @@ fn row(shape: &Farm, then: &PublishedRow) -> Option<Row> {
 }
 
 fn own() -> Farm {
-    let text = garland_commands::topology::text("openmosix-2004").unwrap();
+    let text = garland_topology::scenarios::text("openmosix-2004").unwrap();
     match Experiment::parse(text, "x.toml") {
         Ok(Experiment::Farm(farm)) => *farm,
         _ => panic!("no farm"),

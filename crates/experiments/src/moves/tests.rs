@@ -23,7 +23,7 @@ pub fn ideal(own: &Moves) -> Table {
 
 #[test]
 fn what_moving_saves_is_said_and_lost_work_is_wrong() {
-    let own = garland_commands::topology::text("migration").unwrap();
+    let own = garland_topology::scenarios::text("migration").unwrap();
     let own: Moves = toml::from_str(own).unwrap();
     let mut table = ideal(&own);
     let text = table.to_string();

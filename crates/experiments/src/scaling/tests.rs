@@ -35,7 +35,7 @@ fn table(own: &Scaling, powers: &[(u32, f64)]) -> Table {
 }
 
 fn own(name: &str) -> Scaling {
-    let text = garland_commands::topology::text(name).unwrap();
+    let text = garland_topology::scenarios::text(name).unwrap();
     match Experiment::parse(text, "x.toml") {
         Ok(Experiment::Scaling(scaling)) => *scaling,
         _ => panic!("{name} does not scale"),

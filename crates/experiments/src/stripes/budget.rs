@@ -127,7 +127,7 @@ mod tests {
     /// A table with what was published, of which one variation came out as predicted and one did not.
     #[test]
     fn what_closes_the_gaps_is_predicted_and_then_seen() {
-        let text = garland_commands::topology::text("pvfs2-cp-2007").unwrap();
+        let text = garland_topology::scenarios::text("pvfs2-cp-2007").unwrap();
         let experiment: Stripes = toml::from_str(text).unwrap();
         let mut table = ideal(&experiment, &experiment);
         let [closed_s, open_s] = [(false, false), (true, true)]

@@ -16,13 +16,12 @@ use garland_core::cluster::Node;
 use garland_lab::Lab;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
-use garland_topology::Topology;
 use garland_topology::verify::judge;
+use garland_topology::{Topology, scenarios};
 
 use self::report::{VerifyResult, node_results};
 use self::surveying::Surveying;
 use crate::args::NetVerify;
-use crate::topology;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
@@ -36,7 +35,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let topology = topology::load(&options.topology)?;
+    let topology = scenarios::load(&options.topology)?;
     let places = Places::open()?;
     let inventory = Inventory::open(context)?;
     let prefix = if is_of_lab(&places, &topology, options)? { LAB_PREFIX } else { "" };

@@ -1,12 +1,12 @@
-//! Finds topologies by name.
+//! Finds topologies by name: those of the built-in scenarios, and of files.
 
+use garland_core::command_error::CommandError;
 use garland_sys::error::reason;
-use garland_topology::Topology;
-use garland_topology::file::parse;
-
 use serde::Deserialize;
+use thiserror::Error;
 
-use garland_terminal::failure::Failure;
+use crate::Topology;
+use crate::file::{TopologyFileError, parse};
 
 /// The built-in scenarios by name: the files in `scenarios/`.
 pub const OWN: [(&str, &str); 20] = [
@@ -32,21 +32,53 @@ pub const OWN: [(&str, &str); 20] = [
     ("switched-mesh-two-routes", include_str!("../../../scenarios/switched-mesh-two-routes.toml")),
 ];
 
+/// Why a topology cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// There is no scenario of this name, and no file that can be read.
+    #[error("cannot read the topology {name}: {reason}")]
+    Unread {
+        /// The name.
+        name: String,
+        /// Why the file cannot be read.
+        reason: String,
+    },
+    /// The scenario compares topologies.
+    #[error("{name} compares several topologies and has none of its own")]
+    Several {
+        /// The name.
+        name: String,
+        /// The names of its topologies.
+        topologies: Vec<String>,
+    },
+    /// The file is invalid.
+    #[error(transparent)]
+    Invalid(#[from] TopologyFileError),
+}
+
+impl CommandError for LoadError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unread { name, .. } if !is_file(name) => {
+                Some("specify a file, or a scenario from `garland scenario list`".to_owned())
+            }
+            Self::Several { topologies, .. } => Some(format!("they are {}", topologies.join(", "))),
+            Self::Unread { .. } | Self::Invalid(_) => None,
+        }
+    }
+}
+
 /// Loads the topology of a built-in scenario or of a file. A name that contains `/` or ends in
 /// `.toml` is that of a file.
-pub fn load(name: &str) -> Result<Topology, Failure> {
-    let is_file = is_file(name);
-    if let Some(text) = text(name).filter(|_| !is_file) {
+///
+/// # Errors
+/// When there is no such file, or it does not define exactly one topology.
+pub fn load(name: &str) -> Result<Topology, LoadError> {
+    if let Some(text) = text(name).filter(|_| !is_file(name)) {
         return only(text, name);
     }
-    let text = std::fs::read_to_string(name).map_err(|error| {
-        let failure =
-            Failure::usage(format!("cannot read the topology {name}: {}", reason(&error)));
-        if is_file {
-            return failure;
-        }
-        failure.hint("specify a file, or a scenario from `garland scenario list`")
-    })?;
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| LoadError::Unread { name: name.to_owned(), reason: reason(&error) })?;
     only(&text, name)
 }
 
@@ -63,10 +95,9 @@ pub fn is_file(name: &str) -> bool {
 }
 
 /// Parses the text of a file that must define exactly one topology.
-fn only(text: &str, name: &str) -> Result<Topology, Failure> {
-    if let Some(several) = topologies(text) {
-        let problem = format!("{name} compares several topologies and has none of its own");
-        return Err(Failure::usage(problem).hint(format!("they are {}", several.join(", "))));
+fn only(text: &str, name: &str) -> Result<Topology, LoadError> {
+    if let Some(topologies) = topologies(text) {
+        return Err(LoadError::Several { name: name.to_owned(), topologies });
     }
     Ok(parse(text, name)?.topology)
 }
@@ -83,4 +114,26 @@ pub fn topologies(text: &str) -> Option<Vec<String>> {
         topologies: Vec<String>,
     }
     toml::from_str(text).ok().map(|named: Named| named.topologies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_loaded_is_told_with_what_can() {
+        let told = |name: &str| {
+            let error = load(name).expect_err("there is no one topology");
+            (error.to_string(), error.hint())
+        };
+        let missing = "no such file or directory";
+        let list = "specify a file, or a scenario from `garland scenario list`";
+        for (name, hint) in [("hub11", Some(list.to_owned())), ("no/hub11.toml", None)] {
+            assert_eq!(told(name), (format!("cannot read the topology {name}: {missing}"), hint));
+        }
+        let name = "openmosix-copy-2004";
+        let (message, hint) = told(name);
+        assert_eq!(message, format!("{name} compares several topologies and has none of its own"));
+        assert!(hint.is_some_and(|hint| hint.starts_with("they are hub10, ")));
+    }
 }
