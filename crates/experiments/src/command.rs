@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use crate::args::ScenarioCommand;
 use crate::{Scenario, ScenarioResult, Stage};
-use garland_commands::report;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json, tell};
 use garland_state::places::Places;
@@ -16,8 +15,16 @@ use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
-/// Runs `garland scenario`: lists scenarios, or runs them.
-pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure> {
+/// Writes a report of runs to a file. Returns a summary as text.
+pub type WriteReport = fn(&[String], &Path) -> Result<String, Failure>;
+
+/// Runs `garland scenario`: lists scenarios, or runs them. Reports of them are written by
+/// `write_report`.
+pub fn run(
+    context: &Context,
+    command: &ScenarioCommand,
+    write_report: WriteReport,
+) -> Result<Exit, Failure> {
     match command {
         ScenarioCommand::List => list(context),
         ScenarioCommand::Run { name, all, quick, output, scale } => {
@@ -37,7 +44,7 @@ pub fn run(context: &Context, command: &ScenarioCommand) -> Result<Exit, Failure
                 }
             };
             let repetitions = if *quick { 1 } else { RUNS };
-            several(context, &wanted, *scale, repetitions, output.as_deref())
+            several(context, &wanted, *scale, repetitions, output.as_deref(), write_report)
         }
     }
 }
@@ -72,6 +79,7 @@ fn several(
     scale: Option<f64>,
     repetitions: usize,
     output: Option<&Path>,
+    write_report: WriteReport,
 ) -> Result<Exit, Failure> {
     let mut end = Exit::Done;
     let mut runs = Vec::new();
@@ -88,7 +96,7 @@ fn several(
         }
     }
     if let Some(file) = output {
-        let line = report::of_runs(&runs, file)?;
+        let line = write_report(&runs, file)?;
         if !context.json {
             output::print(line)?;
         }

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Trace(trace) => trace::run(context, trace),
         Command::Lab(lab) => lab_command::run(context, lab),
         Command::Net(net) => net::run(context, net),
-        Command::Scenario(scenario) => scenario::run(context, &scenario.command),
+        Command::Scenario(scenario) => scenario::run(context, &scenario.command, report::of_runs),
         Command::Demo(demo) => demo::run(demo),
         Command::Carry { node, output } => {
             let what = format!("cannot write {} with {} in it", output.display(), node.display());
