@@ -1,5 +1,6 @@
-//! Rule: crates depend on each other exactly as the table under "Rooms" in ARCHITECTURE.md says. The tests of
-//! any crate may use the test fixtures (`testkit`, `simulation`).
+//! Rule: crates depend on each other exactly as the table under "Rooms" in ARCHITECTURE.md says, and
+//! rooms of commands do not use each other. The tests of any crate may use the test fixtures
+//! (`testkit`, `simulation`).
 
 use toml::Table;
 
@@ -8,6 +9,9 @@ use super::tree::{SourceFile, Tree};
 
 /// The document with the table of crates and their dependencies.
 const PICTURE: &str = "ARCHITECTURE.md";
+
+/// The rooms of commands. What several of them need is in a room below them.
+const COMMAND_ROOMS: [&str; 4] = ["commands", "farm", "measure", "names"];
 
 /// A row of the table: a crate, and the crates of this workspace that it may use.
 struct Room<'a> {
@@ -75,11 +79,24 @@ fn check_one(
     let built = dependencies.iter().filter(|(dev, _)| !dev);
     let built: Vec<(&str, &str)> =
         built.filter_map(|(_, package)| Some((ours(package)?, package.as_str()))).collect();
-    for (used, package) in built.iter().filter(|(used, _)| !room.uses.contains(used)) {
-        let line = file.text.lines().position(|line| line.starts_with(package)).unwrap_or(0) + 1;
+    let line_of = |package: &str| {
+        file.text.lines().position(|line| line.starts_with(package)).unwrap_or(0) + 1
+    };
+    let has_commands = COMMAND_ROOMS.contains(&name);
+    for (used, package) in &built {
+        if has_commands && COMMAND_ROOMS.contains(used) {
+            let message = format!(
+                "crate `{name}` must not use `{used}`, since rooms of commands do not use each \
+                 other; move what both need to a room below them"
+            );
+            findings.push(Finding::new(&file.path, line_of(package), message));
+        }
+        if room.uses.contains(used) {
+            continue;
+        }
         let message =
             format!("crate `{name}` must not use `{used}`; it may use: {}", or_nothing(&room.uses));
-        findings.push(Finding::new(&file.path, line, message));
+        findings.push(Finding::new(&file.path, line_of(package), message));
     }
     let used = |room: &&&str| built.iter().any(|(used, _)| *used == **room);
     findings.extend(room.uses.iter().filter(|room| !used(room)).map(|unused| {
@@ -129,7 +146,8 @@ mod tests {
     use super::*;
 
     const ROOMS: &str = "## Rooms\n\n| room | what | uses |\n|---|---|---|\n| `cli` | x | core |\n\
-         | `core` | x | |\n| `predict` | x | core |\n\n## Next\n\n| `extra` | x | |\n";
+         | `core` | x | |\n| `predict` | x | core |\n| `names` | x | commands |\n\n## Next\n\n\
+         | `extra` | x | |\n";
 
     /// Returns the lines of findings in a tree that has this manifest.
     fn lines(path: &str, manifest: &str) -> Vec<usize> {
@@ -152,6 +170,12 @@ mod tests {
     #[test]
     fn what_a_room_is_said_to_use_and_does_not_is_found() {
         assert_eq!(lines("crates/predict/Cargo.toml", "[dependencies]\n"), [7]);
+    }
+
+    #[test]
+    fn rooms_of_commands_that_use_each_other_are_found_even_if_the_table_says_so() {
+        let names = "[dependencies]\ngarland-commands.workspace = true\n";
+        assert_eq!(lines("crates/names/Cargo.toml", names), [2]);
     }
 
     #[test]
