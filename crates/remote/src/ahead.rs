@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::origin::{Origin, Stream, runtime};
+use crate::transport::REQUESTS_AT_ONCE;
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
 
@@ -17,9 +18,8 @@ pub(crate) const PART: u64 = 8 << 20;
 /// The maximum number of bytes of parts in memory.
 const ROOM: u64 = 8 * PART;
 
-/// The maximum number of parts in memory, and of requests in flight. Objects that are smaller than a part
-/// need more requests in flight.
-pub(crate) const WIDTH: u64 = 32;
+/// The maximum number of parts in memory. Objects that are smaller than a part need more requests in flight.
+const WIDTH: u64 = REQUESTS_AT_ONCE;
 
 /// Objects that are read ahead.
 pub(crate) struct Ahead(Arc<Shared>);

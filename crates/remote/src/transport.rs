@@ -28,6 +28,9 @@ use crate::redirect;
 use crate::trouble::Trouble;
 use crate::trust;
 
+/// The maximum number of requests in flight, each of which keeps its connection.
+pub const REQUESTS_AT_ONCE: u64 = 32;
+
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Timeout for the headers of a response.
@@ -76,8 +79,8 @@ impl Transport {
             .max_redirects(0)
             .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(ANSWER))
-            .max_idle_connections(crate::ahead::WIDTH as usize)
-            .max_idle_connections_per_host(crate::ahead::WIDTH as usize)
+            .max_idle_connections(REQUESTS_AT_ONCE as usize)
+            .max_idle_connections_per_host(REQUESTS_AT_ONCE as usize)
             .tls_config(tls.build())
             .build();
         let (direct, redirected) = redirect::resolvers(names);
