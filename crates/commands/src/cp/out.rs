@@ -19,7 +19,7 @@ use garland_showing::tell::{end_with, save, tell_dry_run, tell_plan};
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
-use super::failed_list::FailedList;
+use super::failed_list::{self, FailedList};
 use super::sources;
 
 /// Copies a file, a tree, a stream or an object to every node of `destination`.
@@ -27,6 +27,7 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     let phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     elsewhere::refuse_as_destination(destination)?;
+    failed_list::check(&spec.source)?;
     // A dry run that asks no node needs no lab.
     let needs_lab = !spec.run.is_dry || spec.run.names_entries;
     let launch = &spec.run.launch;
@@ -38,19 +39,25 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     if !names_changes(spec, copy.source())? && spec.run.is_dry {
         return tell_plan(&copy, context, spec);
     }
-    let failed_list = FailedList::open(spec)?;
-    let run = copy.begin()?;
-    let fleet = copy.assemble(&run)?;
     if spec.run.is_dry {
+        let run = copy.begin()?;
+        let fleet = copy.assemble(&run)?;
         return tell_dry_run(&copy.dry_run(fleet)?, context, spec);
     }
+    let failed_list = FailedList::open(&spec.source, copy.source())?;
+    let run = copy.begin()?;
+    let fleet = copy.assemble(&run)?;
     let overtime = Overtime::watch("copying", &interrupts)?;
     let close = |fleet: Fleet, outcome: &Outcome| end(fleet, outcome, &overtime);
     let mut bars = CopyBars::new(context, &spec.run);
     let (outcome, _listener) = copy.make(&run, fleet, &mut bars, close)?;
     let path = outcome.path.clone();
-    failed_list.map_or(Ok(()), |list| list.write(&outcome))?;
-    end_with(context, spec, &path, &run, &CopyResult::new(&run, outcome))
+    let failed_list = failed_list.map(|list| list.filled(&outcome));
+    let ended = end_with(context, spec, &path, &run, &CopyResult::new(&run, outcome));
+    // The verdict must not be lost with the list, nor the list with the verdict.
+    let listed = failed_list.map_or(Ok(()), |mut list| list.write());
+    let exit = ended?;
+    listed.map_err(|failure| failure.after(exit)).map(|()| exit)
 }
 
 /// Returns whether each entry that changes is named.

@@ -81,10 +81,19 @@ fn what_was_not_copied_is_listed_as_files_from_reads_it() {
     assert_eq!(fs::read_to_string(scratch.path("list")).expect("a list"), "e/b\n");
     fs::remove_dir(scratch.root("local2").join("d/e/b")).expect("it is empty");
     let again = ["-a", "--files-from", "list", "--failed-to", "list", "d", "local[1-2]:/d"];
+    let _ = garland.cp(&again).with_code(2);
+    let again = ["-a", "--files-from", "list", "--failed-to", "rest", "d", "local[1-2]:/d"];
     let _ = garland.cp(&again).with_code(0);
     let copied = fs::read(scratch.root("local2").join("d/e/b")).expect("it is there");
     assert_eq!(copied, b"d/e/b");
-    assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"");
+    assert_eq!(fs::read(scratch.path("rest")).expect("a list"), b"");
+    // A list that cannot be written takes nothing of the result.
+    let full = garland.cp(&["-a", "--failed-to", "/dev/full", "d", "local1:/"]).with_code(1);
+    let said = (full.out, full.err);
+    assert!(said.0.contains("local1") && said.1.contains("/dev/full"), "{said:?}");
+    // A dry run leaves the list alone.
+    let _ = garland.cp(&["-a", "-n", "-v", "--failed-to", "list", "d", "local1:/"]).with_code(0);
+    assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"e/b\n");
     let _ = garland.cp(&["-a", "--failed-to", "list", "d", "d/e", "local1:/"]).with_code(2);
     scratch.assert_nothing_left();
 }
