@@ -199,17 +199,14 @@ impl Sweeper {
         if others || Pattern::exclude(&self.spared, path, is_folder) {
             return Ok(false);
         }
+        // Nothing is changed in a directory that stays.
+        self.check_maximum()?;
         if is_folder && !self.remove_inside(site, name, path, troubles)? {
             return Ok(false);
         }
+        self.check_maximum()?;
         let removed = match &self.fate {
-            Fate::Removed { removed, removed_max } => {
-                if removed.load(Ordering::Relaxed) >= *removed_max {
-                    let why = format!("not removed: --max-delete {removed_max} is reached");
-                    return Err(io::Error::other(why));
-                }
-                removed
-            }
+            Fate::Removed { removed, .. } => removed,
             Fate::Named(surplus) => {
                 let slash: &[u8] = if is_folder { b"/" } else { b"" };
                 surplus.lock().add([path, slash].concat());
@@ -225,6 +222,19 @@ impl Sweeper {
             // Another process has just created something in it.
             Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Fails if as many files and directories were removed as may be.
+    fn check_maximum(&self) -> io::Result<()> {
+        match &self.fate {
+            Fate::Removed { removed, removed_max }
+                if removed.load(Ordering::Relaxed) >= *removed_max =>
+            {
+                let why = format!("not removed: --max-delete {removed_max} is reached");
+                Err(io::Error::other(why))
+            }
+            Fate::Removed { .. } | Fate::Named(_) => Ok(()),
         }
     }
 
