@@ -246,7 +246,10 @@ impl CopyTask {
             let _ = verdict.set(told);
             controller.session.send_after(faults.control(), answer);
             match result {
-                Ok(()) => remember(&copy, &controller.agent),
+                Ok(()) => {
+                    controller.session.removals.end();
+                    remember(&copy, &controller.agent);
+                }
                 // A later copy must not resume a file with wrong contents.
                 Err(_) => store.abandon(),
             }

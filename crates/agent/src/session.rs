@@ -1,6 +1,7 @@
 //! The agent's side of a control session, which may continue over another connection if one breaks.
 //! An order is admitted by the role of the other side where it is read: see [`Grant::admit`].
 
+mod removals;
 mod unacknowledged;
 
 use std::io::{self, Read, Write};
@@ -20,6 +21,7 @@ use garland_sys::tcp;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::threads;
 
+use self::removals::Removals;
 use self::unacknowledged::{UNSETTLED_MAX, Unacknowledged};
 use crate::audit::Caller;
 use crate::conditions;
@@ -66,6 +68,8 @@ pub struct Session {
     heartbeat_ms: AtomicU64,
     /// Trees that were scanned for the head, which may copy them; a tree's number is its index.
     trees: Mutex<Vec<Arc<TreeSource>>>,
+    /// What copies of trees have removed.
+    pub removals: Removals,
     over: AtomicBool,
     grant: Grant,
     unacknowledged: Unacknowledged,
@@ -146,6 +150,7 @@ impl Session {
             patience_ms: AtomicU64::new(patience_ms),
             heartbeat_ms: AtomicU64::new(*HEARTBEAT_MS.start()),
             trees: Mutex::default(),
+            removals: Removals::default(),
             over: AtomicBool::new(false),
             grant,
             unacknowledged,

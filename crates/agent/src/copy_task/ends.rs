@@ -47,7 +47,7 @@ impl Ends {
                 let (store, sink) = (Box::new(NoStore), Sink::source(begin.layout));
                 Self { store, source, sink, bringing: None }
             }
-            End::Sink(destination) => Self::put(&controller.agent, begin, destination, tag, reuse)?,
+            End::Sink(destination) => Self::put(controller, begin, destination, tag, reuse)?,
         };
         Ok(match begin.part() {
             Some(part) => Self { sink: ends.sink.with_part(part), ..ends },
@@ -56,15 +56,18 @@ impl Ends {
     }
 
     fn put(
-        agent: &Agent,
+        controller: &Controller,
         begin: &Begin,
         destination: &Destination,
         tag: &str,
         reuse: Option<Reuse>,
     ) -> Result<Self, StoreError> {
+        let Controller { agent, session } = controller;
         let layout = begin.layout;
         let disk = agent.disk.as_ref();
-        let place = StorePlace { root: &agent.root, tag, disk, usage: &agent.usage, log };
+        let removed = &session.removals.counter(destination);
+        let usage = &agent.usage;
+        let place = StorePlace { root: &agent.root, tag, disk, usage, log, removed };
         let create = |present| store::open(destination, layout, begin.stripe, present, &place);
         let window = || {
             let buffers = Some(begin.buffers).filter(|&buffers| buffers > 0);

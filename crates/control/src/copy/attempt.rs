@@ -210,7 +210,15 @@ fn near_end(
             let usage = Arc::default();
             // The head writes no stripes, and only their stores use the log.
             let log = |_: &str| ();
-            let place = StorePlace { root: &Root::Free, tag: &tag, disk: None, usage: &usage, log };
+            let removed = Arc::default();
+            let place = StorePlace {
+                root: &Root::Free,
+                tag: &tag,
+                disk: None,
+                usage: &usage,
+                log,
+                removed: &removed,
+            };
             let store = store::open(destination, layout, None, Present::Nothing, &place);
             let store = store.map_err(std::io::Error::other)?;
             let sink = if store.is_ordered() {

@@ -19,6 +19,9 @@ pub const PERMISSIONS: u32 = 0o777;
 /// The permission bits that the owner needs to create files in a directory.
 pub const OWNER: u32 = 0o700;
 
+/// The bit that a new directory inherits, with the group, from the one that it is in.
+pub const SET_GROUP_ID: u32 = 0o2000;
+
 /// The access control list of a file, and that of new files in a directory (acl(5)).
 const ACCESS: &str = "system.posix_acl_access";
 const DEFAULT: &str = "system.posix_acl_default";

@@ -30,6 +30,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use garland_core::plan::{Layout, Stripe};
 use garland_protocol::copy::{Destination, FileTarget};
@@ -75,6 +76,8 @@ pub struct StorePlace<'a> {
     pub usage: &'a Arc<Usage>,
     /// Takes a line on what failed when it was too late to fail the copy.
     pub log: fn(&str),
+    /// Counts the files and directories that are removed.
+    pub removed: &'a Arc<AtomicU64>,
 }
 
 /// Opens the destination of a copy of `layout`, or of one `stripe` of the copy. `present` is what
@@ -89,7 +92,7 @@ pub fn open(
     present: Present,
     place: &StorePlace<'_>,
 ) -> Result<Box<dyn Store>, StoreError> {
-    let &StorePlace { root, tag, disk, usage, .. } = place;
+    let &StorePlace { root, tag, disk, usage, removed, .. } = place;
     match destination {
         Destination::File {
             path,
@@ -141,7 +144,8 @@ pub fn open(
                 Present::Tree(old) => Some(old),
                 Present::Nothing | Present::Left(_) => None,
             };
-            Ok(on_disk(disk, tree::TreeStore::open(root, tree, tag, old)?))
+            let store = tree::TreeStore::open(root, tree, tag, old)?.counting_in(removed);
+            Ok(on_disk(disk, store))
         }
         Destination::Null => Ok(Box::new(null::NullStore)),
         Destination::Output => Ok(Box::new(output::OutputStore)),

@@ -57,7 +57,14 @@ fn written(folder: &Path, tag: &str, text: &str) -> Box<dyn Store> {
         layout,
         stripe,
         Present::Nothing,
-        &StorePlace { root: &root, tag, disk: None, usage: &usage, log: |_| () },
+        &StorePlace {
+            root: &root,
+            tag,
+            disk: None,
+            usage: &usage,
+            log: |_| (),
+            removed: &Arc::default(),
+        },
     )
     .unwrap();
     store.write_at(0, text.as_bytes()).unwrap();

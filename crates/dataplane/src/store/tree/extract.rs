@@ -134,6 +134,11 @@ impl TreeExtractor {
         self
     }
 
+    /// Sets the counter of removed files and directories, which the maximum is for.
+    pub fn count_in(&mut self, removed: &Arc<AtomicU64>) {
+        self.removed = Arc::clone(removed);
+    }
+
     /// Sets whether files take disk space only as their bytes come.
     pub fn with_growing_files(mut self, grows: bool) -> Self {
         self.placer.maker.grows = grows;
@@ -510,7 +515,10 @@ impl TreeExtractor {
         entry.note_placed();
         match (self.kept_status().modes, is_new) {
             (true, _) => {}
-            (false, true) => meta.mode &= access::new_file_mask(above) & access::PERMISSIONS,
+            (false, true) => {
+                meta.mode &= access::new_file_mask(above) & access::PERMISSIONS;
+                meta.mode |= stat.st_mode & access::SET_GROUP_ID;
+            }
             (false, false) => meta.mode = stat.st_mode & 0o7777,
         }
         directory::allow_owner(&folder, &stat);

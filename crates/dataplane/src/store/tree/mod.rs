@@ -66,6 +66,8 @@ struct State {
     parser: Parser,
     limits: LimitCheck,
     extractor: TreeExtractor,
+    /// Whether the copy has ended, and all entries are in place except those with errors.
+    is_placed: bool,
 }
 
 impl TreeStore {
@@ -101,15 +103,22 @@ impl TreeStore {
             .removing_at_most(removes.unwrap_or(0))
             .with_growing_files(*grows);
         let removed = extractor.removed();
-        let state = Mutex::new(State { parser: Parser::default(), limits, extractor });
-        Ok(Self { name, device, fsync: *fsync, old, removed, steps, state })
+        let state = State { parser: Parser::default(), limits, extractor, is_placed: false };
+        Ok(Self { name, device, fsync: *fsync, old, removed, steps, state: Mutex::new(state) })
+    }
+
+    /// Sets the counter of removed files and directories, which attempts at one copy share.
+    pub fn counting_in(mut self, removed: &Arc<AtomicU64>) -> Self {
+        self.state.lock().extractor.count_in(removed);
+        self.removed = Arc::clone(removed);
+        self
     }
 }
 
 impl State {
     /// Applies the next bytes of the stream. Increments `steps` for every step of the parser.
     fn apply(&mut self, mut bytes: &[u8], steps: &AtomicU64) -> io::Result<()> {
-        let Self { parser, limits, extractor } = self;
+        let Self { parser, limits, extractor, .. } = self;
         while let Some(step) = parser.step(&mut bytes).map_err(io::Error::other)? {
             steps.fetch_add(1, Ordering::Relaxed);
             match step {
@@ -202,11 +211,14 @@ impl Store for TreeStore {
                 })
                 .map_err(|error| StoreError::path("sync", &self.name, &error))?;
         }
+        state.is_placed = true;
         state.extractor.troubles().map_err(StoreError::Failed)
     }
 
+    /// Returns the entries with errors, if nothing else failed: otherwise others are absent, too.
     fn absence(&self) -> Option<Absence> {
-        Some(self.state.lock().extractor.absence().clone())
+        let state = self.state.lock();
+        state.is_placed.then(|| state.extractor.absence().clone())
     }
 
     fn prove(&self, trace: &Collector, over: &dyn Fn() -> bool) -> Result<(), StoreError> {

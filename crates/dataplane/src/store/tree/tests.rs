@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::file::{FileStore, Size};
-use crate::tests::Scratch;
+use crate::tests::{Scratch, untraced};
 
 /// A directory with a target in it, and files outside of the target that must not be touched.
 fn place(test: &str) -> Scratch {
@@ -229,6 +229,24 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
     obey(&top, &[(file(b"file-link"), BYTES)]).unwrap();
     assert_eq!(fs::read(top.join("target/file-link")).unwrap(), [1, 2, 3]);
     assert_untouched(&top);
+}
+
+#[test]
+fn entries_are_named_as_absent_only_if_all_others_are_in_place() {
+    let top = place("absent");
+    let committed = |records: &[Record]| {
+        let target = target(&top, TreeLimits::default());
+        let store = TreeStore::open(&Root::Free, &target, "tag", None).unwrap();
+        // A directory has the name of the file.
+        store.write_at(0, &[file(b"kept").to_bytes(), BYTES.to_vec()].concat()).unwrap();
+        records.iter().for_each(|record| store.write_at(0, &record.to_bytes()).unwrap());
+        let told = store.commit(&untraced()).unwrap_err().to_string();
+        (told, store.absence().map(|absence| absence.missed))
+    };
+    let early = "the stream of the tree ended early".to_owned();
+    assert_eq!(committed(&[]), (early, None));
+    let whole = committed(&[Record::End]);
+    assert_eq!(whole.1, Some(1), "{}", whole.0);
 }
 
 #[test]

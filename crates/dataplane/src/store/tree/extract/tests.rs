@@ -788,3 +788,29 @@ fn at_most_the_maximum_is_removed_and_the_rest_is_named() {
         assert_eq!(fs::read(dir.join("f")).unwrap(), b"new");
     }
 }
+
+#[test]
+fn a_new_directory_without_modes_inherits_the_group_as_mkdir_does() {
+    let dir = Scratch::new("tree-inherited-group");
+    fs::create_dir(dir.join("shared")).unwrap();
+    fs::set_permissions(dir.join("shared"), fs::Permissions::from_mode(0o2775)).unwrap();
+    let mut extractor = extractor(&dir).keeping(NEITHER);
+    apply_all(&mut extractor, [enter(b"shared"), enter(b"new"), enter(b"below")]);
+    apply_all(&mut extractor, [Record::Leave, Record::Leave, Record::Leave]);
+    let mode = |path: &str| fs::metadata(dir.join(path)).unwrap().mode() & 0o7777;
+    let new = 0o2000 | 0o755 & !process::umask();
+    assert_eq!(["shared", "shared/new", "shared/new/below"].map(mode), [0o2775, new, new]);
+}
+
+#[test]
+fn beyond_the_maximum_directories_are_not_even_opened_for_removal() {
+    let dir = Scratch::new("tree-removes-none");
+    fs::create_dir(dir.join("closed")).unwrap();
+    fs::write(dir.join("closed/f"), "surplus").unwrap();
+    fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0o500)).unwrap();
+    let mut extractor = extractor(&dir).removing_at_most(0);
+    apply_all(&mut extractor, [Record::Spare(Vec::new()), Record::Sweep, Record::End]);
+    assert_eq!(fs::metadata(dir.join("closed")).unwrap().mode() & 0o7777, 0o500);
+    let told = extractor.troubles().unwrap_err();
+    assert!(told.ends_with("1 entry: closed: not removed: --max-delete 0 is reached"), "{told}");
+}
