@@ -14,6 +14,10 @@ const PROMPT: Duration = Duration::from_millis(250);
 /// The rate in bytes per second at which a manifest comes and goes, if that counts for nothing.
 const MANIFEST_RATE: u64 = 1 << 20;
 
+/// The time in total that counts for nothing: an agent that is always just prompt enough, or that
+/// sends what nobody needs, does not hold a command up for longer.
+const PROMPT_TOTAL_MAX: Duration = Duration::from_secs(60);
+
 /// What is left of a command's patience with each agent, which are known by the names of their
 /// nodes. An agent that has used all of it is asked nothing more.
 #[derive(Default)]
@@ -22,7 +26,10 @@ pub struct NamesPatience(Mutex<BTreeMap<String, Waited>>);
 /// How long an agent was waited for.
 #[derive(Clone, Default)]
 struct Waited {
+    /// What counts.
     time: Duration,
+    /// What counts for nothing.
+    prompt: Duration,
     /// Why it is asked nothing more; `None` if it is.
     left_out: Option<String>,
 }
@@ -39,7 +46,10 @@ impl NamesPatience {
 
     /// Forgets how long agents were waited for, but not which ones are asked nothing more.
     pub fn begin_again(&self) {
-        self.0.lock().values_mut().for_each(|waited| waited.time = Duration::ZERO);
+        for waited in self.0.lock().values_mut() {
+            waited.time = Duration::ZERO;
+            waited.prompt = Duration::ZERO;
+        }
     }
 
     /// Returns how long a node's agent may take for its next answer.
@@ -86,12 +96,12 @@ impl NamesPatience {
     /// it is asked nothing more, if that was too long.
     pub(crate) fn charge(&self, node: &str, took: Duration, moved: usize) -> Option<String> {
         let moving = Duration::from_millis(moved as u64 * 1000 / MANIFEST_RATE);
-        if took <= PROMPT + moving {
-            return None;
-        }
         let mut state = self.0.lock();
         let waited = state.entry(node.to_owned()).or_default();
-        waited.time += took;
+        let prompt_left = PROMPT_TOTAL_MAX.saturating_sub(waited.prompt);
+        let prompt = took.min(PROMPT + moving).min(prompt_left);
+        waited.prompt += prompt;
+        waited.time += took - prompt;
         let seconds = NAMES_PATIENCE.as_secs();
         (waited.time >= NAMES_PATIENCE)
             .then(|| format!("its answers about names took more than {seconds} s"))
@@ -110,9 +120,9 @@ mod tests {
         assert_eq!(patience.charge("a", PROMPT, 0), None);
         assert_eq!(patience.charge("a", 3 * second, 3 << 20), None);
         assert_eq!(patience.left("a"), Ok(NAMES_PATIENCE), "what is prompt counts for nothing");
-        assert_eq!(patience.charge("a", 29 * second, 0), None);
+        assert_eq!(patience.charge("a", 29 * second + PROMPT, 0), None);
         assert_eq!((patience.left("a"), patience.left("b")), (Ok(second), Ok(NAMES_PATIENCE)));
-        let why = patience.charge("a", second, 0).expect("its time is used");
+        let why = patience.charge("a", second + PROMPT, 0).expect("its time is used");
         assert!(patience.leave_out("a", &why) && !patience.leave_out("a", "another reason"));
         assert_eq!(patience.left("a"), Err(why.clone()));
         assert_eq!(
@@ -123,10 +133,32 @@ mod tests {
     }
 
     #[test]
+    fn an_honest_agent_on_a_slow_disk_is_charged_only_what_exceeds_promptness() {
+        let patience = NamesPatience::default();
+        let slow = PROMPT + Duration::from_millis(50);
+        for answer in 1..=200 {
+            assert_eq!(patience.charge("a", slow, 0), None, "at answer {answer}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_is_always_just_prompt_enough_is_left_out() {
+        for moved in [0, 24 << 20] {
+            let patience = NamesPatience::default();
+            let each = PROMPT + Duration::from_millis(moved as u64 * 1000 / MANIFEST_RATE);
+            let mut whole = Duration::ZERO;
+            while patience.charge("a", each, moved).is_none() {
+                whole += each;
+                assert!(whole < PROMPT_TOTAL_MAX + NAMES_PATIENCE, "{moved} bytes: {whole:?}");
+            }
+        }
+    }
+
+    #[test]
     fn work_in_the_background_uses_no_time_of_the_command() {
         let patience = NamesPatience::default();
         assert!(patience.leave_out("a", "it is silent"));
-        assert_eq!(patience.charge("b", Duration::from_secs(20), 0), None);
+        assert_eq!(patience.charge("b", Duration::from_secs(20) + PROMPT, 0), None);
         let background = patience.for_background();
         assert_eq!(background.left("a"), Err("it is silent".to_owned()));
         assert_eq!(background.charge("b", Duration::from_secs(20), 0), None);
