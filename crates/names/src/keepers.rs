@@ -12,7 +12,6 @@ use garland_fleet::default_nodes;
 use garland_fleet::launch::lab;
 use garland_fleet::standing::Standing;
 use garland_lab::Lab;
-use garland_protocol::copy::content_digest;
 use garland_protocol::names::{
     NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, check_name,
 };
@@ -24,7 +23,7 @@ use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::access::Access;
-use crate::records::{self, Answer, Keeping, Keeps, Refusal};
+use crate::records::{self, Answer, Keeping, Keeps, Manifests, Refusal};
 
 /// The number of agents that keep the names.
 const KEEPERS: usize = 3;
@@ -37,6 +36,10 @@ const TOLD_MAX: usize = 10;
 
 /// How long a command gives names to keepers that lack them. Another one goes on with that.
 const REPAIR_MAX: Duration = Duration::from_secs(30);
+
+/// How many wrong manifests a keeper sends before it is left out: a disk damages a file or two, and
+/// the other names there are sound.
+const WRONG_MANIFESTS_MAX: usize = 3;
 
 /// What became of an entry that the keepers were told to keep.
 pub enum Kept {
@@ -119,6 +122,8 @@ pub struct Keepers<'a> {
     nodes: Vec<String>,
     /// The agents of `nodes`; or why they are asked nothing more.
     agents: Vec<Result<Agent, String>>,
+    /// How many manifests each of `nodes`, by number, has sent that were not those of its records.
+    wrong: BTreeMap<usize, usize>,
     interrupts: &'a Interrupts,
 }
 
@@ -169,6 +174,7 @@ impl<'a> Keepers<'a> {
             unreached: Vec::new(),
             nodes: Vec::new(),
             agents: Vec::new(),
+            wrong: BTreeMap::new(),
             interrupts,
         };
         while keepers.agents.len() < KEEPERS && keepers.tried < keepers.standing.len() {
@@ -309,10 +315,47 @@ impl<'a> Keepers<'a> {
     fn bytes_if_any(&mut self, entry: &NameEntry) -> Result<Result<Vec<u8>, String>, Failure> {
         let Some(content) = entry.record.content() else { return Ok(Ok(Vec::new())) };
         let name = entry.record.name();
-        let answers = self.ask(&NamesOrder::Manifest(name.to_owned()), &[])?;
-        let mut manifests = answers.into_iter().flatten().map(|answer| answer.manifest);
-        let sound = manifests.find(|bytes| content_digest(bytes) == content.root);
-        Ok(sound.ok_or_else(|| format!("no agent has the manifest of {name} unchanged")))
+        let mut answers = self.ask(&NamesOrder::Manifest(name.to_owned()), &[])?;
+        let Manifests { sound, other } = records::manifests(&answers, &content.root);
+        self.note_wrong(entry, &other)?;
+        let sound = sound.and_then(|keeper| answers.swap_remove(keeper).ok());
+        let manifest = sound.map(|answer| answer.manifest);
+        Ok(manifest.ok_or_else(|| format!("no agent has the manifest of {name} unchanged")))
+    }
+
+    /// Notes which of `keepers`, that have sent another manifest than that of an entry, say that
+    /// they keep this entry: others may have missed a change of the name. Leaves out those that did
+    /// so too often.
+    fn note_wrong(&mut self, entry: &NameEntry, keepers: &[usize]) -> Result<(), Failure> {
+        if keepers.is_empty() {
+            return Ok(());
+        }
+        let name = entry.record.name();
+        let order = NamesOrder::Find(Some(name.to_owned()));
+        for (keeper, answer) in self.ask_some(|keeper| keepers.contains(&keeper), &order, &[])? {
+            if !records::has(&answer, entry) {
+                continue;
+            }
+            let wrong = self.wrong.entry(keeper).or_default();
+            *wrong += 1;
+            if *wrong >= WRONG_MANIFESTS_MAX {
+                let reason = format!(
+                    "it has sent {wrong} manifests that are not those of its records, the last \
+                     one for {name}"
+                );
+                self.leave_out(keeper, &reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks a keeper nothing more, and says so.
+    fn leave_out(&mut self, keeper: usize, reason: &str) {
+        let node = &self.nodes[keeper];
+        if self.patience.leave_out(node, reason) {
+            garland_terminal::errln!("names: {node} is asked nothing more: {reason}");
+        }
+        self.agents[keeper] = Err(reason.to_owned());
     }
 
     /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root.

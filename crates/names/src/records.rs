@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use garland_protocol::copy::content_digest;
 use garland_protocol::names::{HOLDERS_MAX, NameEntry, NameHolder, NameRecord};
 use garland_protocol::operation::NamesAnswer;
 
@@ -34,6 +35,28 @@ pub struct Keeps {
 pub struct Refusal {
     pub keeper: usize,
     pub reason: String,
+}
+
+/// Which keepers have sent a manifest, by their numbers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Manifests {
+    /// The first one that has sent the one that was asked for.
+    pub sound: Option<usize>,
+    /// Those that have sent another one.
+    pub other: Vec<usize>,
+}
+
+/// Returns which keepers have sent the manifest with the digest `root`.
+pub fn manifests(answers: &[Answer], root: &[u8; 32]) -> Manifests {
+    let mut found = Manifests::default();
+    for (keeper, answer) in answers.iter().enumerate() {
+        let Ok(answer) = answer else { continue };
+        match content_digest(&answer.manifest) == *root {
+            true => found.sound = found.sound.or(Some(keeper)),
+            false => found.other.push(keeper),
+        }
+    }
+    found
 }
 
 /// Returns how many of `count` keepers have to have a record so that it is kept: any two groups of
@@ -102,11 +125,14 @@ pub fn fetching<'a>(lists: &[&'a [NameHolder]]) -> Vec<&'a NameHolder> {
 
 /// Returns whether a keeper has answered and lacks the record of `entry`.
 pub fn lacks(answer: &Answer, entry: &NameEntry) -> bool {
-    let has = |answer: &NamesAnswer| {
-        let known = answer.entries.get(entry.record.name());
-        known.is_some_and(|known| known.record == entry.record)
-    };
-    answer.as_ref().is_ok_and(|answer| !has(answer))
+    answer.is_ok() && !has(answer, entry)
+}
+
+/// Returns whether a keeper says that it has the record of an entry.
+pub fn has(answer: &Answer, entry: &NameEntry) -> bool {
+    let Ok(answer) = answer else { return false };
+    let known = answer.entries.get(entry.record.name());
+    known.is_some_and(|known| known.record == entry.record)
 }
 
 /// Returns what became of `record`, which `needed` keepers have to have, by the answers of keepers

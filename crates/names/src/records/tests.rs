@@ -544,3 +544,14 @@ fn a_place_that_one_keeper_invents_for_a_node_does_not_count() {
     let told = fetching(&[&lie, &honest, &honest]);
     assert_eq!(told, honest.iter().collect::<Vec<_>>());
 }
+
+#[test]
+fn a_manifest_of_another_digest_is_told_from_one_that_does_not_come() {
+    let sent = |manifest: &[u8]| -> Answer {
+        Ok(NamesAnswer { manifest: manifest.to_vec(), ..NamesAnswer::default() })
+    };
+    let answers = [sent(b"junk"), Err("silent".to_owned()), sent(b"first"), sent(b"")];
+    let root = content_digest(b"first");
+    assert_eq!(manifests(&answers, &root), Manifests { sound: Some(2), other: vec![0, 3] });
+    assert_eq!(manifests(&answers[..2], &root), Manifests { sound: None, other: vec![0] });
+}
