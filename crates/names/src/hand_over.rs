@@ -9,19 +9,14 @@ use garland_terminal::failure::{Failure, OrFailure};
 use crate::access::Access;
 use crate::keepers::Keepers;
 
-/// Gives the names to agents which stay, if agents of the nodes `ending` keep some and are about to
-/// end, unless they are nodes of a lab. Prints what fails: the agents end all the same.
-pub fn before(context: &Context, ending: Option<&str>) {
+/// Gives the names to agents which stay, if agents of the nodes `ending` keep some and are about to end, unless they are
+/// nodes of a lab.
+///
+/// # Errors
+/// When names would be lost, unless `may_lose` says that the user accepts that.
+pub fn before(context: &Context, ending: Option<&str>, may_lose: bool) -> Result<(), Failure> {
     // Without a list all agents end, and the names stay on their disks.
-    if let Some(list) = ending
-        && let Err(failure) = hand_over(context, list)
-    {
-        let reason = failure.message();
-        garland_terminal::errln!("names: what {list} keeps was not handed over: {reason}");
-    }
-}
-
-fn hand_over(context: &Context, list: &str) -> Result<(), Failure> {
+    let Some(list) = ending else { return Ok(()) };
     let places = Places::open()?;
     let nodes = Inventory::open(context)?.nodes(list)?;
     // A process can enter a lab once, and `garland down` has to.
@@ -29,9 +24,26 @@ fn hand_over(context: &Context, list: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let access = match Access::open(&places, None) {
+        Ok(access) => access,
+        Err(failure) => {
+            // Records that cannot be read hinder nobody from ending agents.
+            let reason = failure.message();
+            garland_terminal::errln!("names: what {list} keeps was not handed over: {reason}");
+            return Ok(());
+        }
+    };
     // If no agent answers, nothing can be handed over.
-    let access = Access::open(&places, None)?;
     let Ok(keepers) = Keepers::open(&access, &interrupts) else { return Ok(()) };
     let leaving: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    keepers.hand_over(&leaving)
+    let lost = keepers.hand_over(&leaving)?;
+    if lost == 0 || may_lose {
+        return Ok(());
+    }
+    let hint = format!(
+        "start other agents with `garland up`, and give the command again; \
+         `garland down --lose-names {list}` ends them all the same"
+    );
+    let why = format!("cannot end the agents of {list}: no other one keeps {lost} of their names");
+    Err(Failure::nothing(why).hint(hint))
 }

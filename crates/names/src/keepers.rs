@@ -37,9 +37,22 @@ const TOLD_MAX: usize = 10;
 /// How long a command gives names to keepers that lack them. Another one goes on with that.
 const REPAIR_MAX: Duration = Duration::from_secs(30);
 
+/// How long `down` hands names over. The same command, given again, goes on with that.
+const HAND_OVER_MAX: Duration = Duration::from_secs(600);
+
 /// How many wrong manifests a keeper sends before it is left out: a disk damages a file or two, and
 /// the other names there are sound.
 const WRONG_MANIFESTS_MAX: usize = 3;
+
+/// What became of an entry that was to be handed over.
+enum Given {
+    /// Another agent keeps it.
+    Kept,
+    /// No agent has its manifest any more, and why that is said.
+    Unreadable(String),
+    /// No other agent keeps it, and why.
+    Lost(String),
+}
 
 /// What became of an entry that the keepers were told to keep.
 pub enum Kept {
@@ -405,39 +418,74 @@ impl<'a> Keepers<'a> {
     }
 
     /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
-    /// are about to end.
-    pub fn hand_over(mut self, leaving: &[&str]) -> Result<(), Failure> {
+    /// are about to end. Returns how many names no other agent keeps then, which are told.
+    pub fn hand_over(mut self, leaving: &[&str]) -> Result<usize, Failure> {
         let leaves = |node: &str| leaving.contains(&node);
         if !self.nodes.iter().any(|node| leaves(node)) {
-            return Ok(());
+            return Ok(0);
+        }
+        let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
+        let left: Vec<Standing> = left.collect();
+        // If all agents end, the names stay on their disks, as they do without a list of nodes.
+        if left.is_empty() {
+            return Ok(0);
         }
         let found = self.all(None)?;
-        let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
-        let Ok(mut next) = Self::among(left.collect(), self.access, self.patience, self.interrupts)
-        else {
-            return Ok(());
+        let Ok(mut next) = Self::among(left, self.access, self.patience, self.interrupts) else {
+            return Ok(found.values().filter(|entry| entry.record.content().is_some()).count());
         };
+        let known = next.ask(&NamesOrder::Find(None), &[])?;
+        let until_ns = clock::after(HAND_OVER_MAX);
         let mut untold = Vec::new();
-        for entry in found.into_values() {
-            let given = match self.bytes_if_any(&entry)? {
-                Ok(manifest) => match next.keep(&entry, &manifest)? {
-                    Kept::ByTooFew(few) if few.is_kept_nowhere() => {
-                        Err(few.failure(entry.record.name(), "publish it again"))
-                    }
-                    Kept::By(_) | Kept::ByTooFew(_) | Kept::Newer(_) => Ok(()),
-                },
-                Err(reason) => Err(Failure::nothing(reason)),
-            };
-            if let Err(failure) = given {
-                if self.interrupts.have_come() {
-                    return Err(failure);
+        let mut lost = 0;
+        let mut put_off = 0;
+        for entry in found.values() {
+            // What an earlier command handed over takes no time of this one.
+            if records::have_all(known.iter().take(KEEPERS), entry) {
+                continue;
+            }
+            if clock::until(until_ns).is_zero() {
+                put_off += 1;
+                continue;
+            }
+            match self.give(entry, &mut next)? {
+                // There may be many names, and honest agents on slow disks.
+                Given::Kept => self.patience.begin_again(),
+                Given::Unreadable(reason) => untold.push(reason),
+                Given::Lost(reason) => {
+                    lost += 1;
+                    untold.push(reason);
                 }
-                let name = entry.record.name();
-                untold.push(format!("{name} was not handed over: {}", failure.message()));
             }
         }
         tell(&untold);
-        Ok(())
+        if put_off > 0 {
+            let minutes = HAND_OVER_MAX.as_secs() / 60;
+            garland_terminal::errln!(
+                "names: {put_off} names were not handed over within {minutes} min: \
+                 the same command goes on with that"
+            );
+        }
+        Ok(lost + put_off)
+    }
+
+    /// Gives an entry to the `next` keepers.
+    fn give(&mut self, entry: &NameEntry, next: &mut Self) -> Result<Given, Failure> {
+        let name = entry.record.name();
+        let reason = match self.bytes_if_any(entry)? {
+            Ok(manifest) => match next.keep(entry, &manifest)? {
+                Kept::ByTooFew(few) if few.is_kept_nowhere() => {
+                    few.failure(name, "publish it again").message().to_owned()
+                }
+                Kept::By(_) | Kept::ByTooFew(_) | Kept::Newer(_) => return Ok(Given::Kept),
+            },
+            // If all keepers were asked, nothing is lost with any of them.
+            Err(reason) if self.agents.iter().all(Result::is_ok) => {
+                return Ok(Given::Unreadable(format!("{name} was not handed over: {reason}")));
+            }
+            Err(reason) => reason,
+        };
+        Ok(Given::Lost(format!("{name} was not handed over: {reason}")))
     }
 
     /// Tells the keepers that a node has the content of an entry.

@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Names(asked) => names::run(context, asked),
         Command::Unpublish(asked) => unpublish::run(context, asked),
         Command::Down(nodes) => {
-            hand_over::before(context, nodes.which.nodes.as_deref());
+            hand_over::before(context, nodes.which.nodes.as_deref(), nodes.lose_names)?;
             down::run(context, nodes)
         }
         Command::Status(status) => status::run(context, status),

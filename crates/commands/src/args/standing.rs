@@ -84,6 +84,9 @@ pub struct Down {
     /// for good. An agent that still runs ends when its idle time is over.
     #[arg(long)]
     pub forget: bool,
+    /// End agents also if names that they keep could not be handed over to others.
+    #[arg(long)]
+    pub lose_names: bool,
 }
 
 /// The arguments of `garland status`; `garland down` uses them to select the agents to end.

@@ -555,3 +555,23 @@ fn a_manifest_of_another_digest_is_told_from_one_that_does_not_come() {
     assert_eq!(manifests(&answers, &root), Manifests { sound: Some(2), other: vec![0, 3] });
     assert_eq!(manifests(&answers[..2], &root), Manifests { sound: None, other: vec![0] });
 }
+
+#[test]
+fn a_name_is_handed_over_once_all_agents_that_answer_have_its_newest_record() {
+    let entry = |number: u64| NameEntry {
+        record: NameRecord::new(NAME, number, None, &KEY),
+        holders: Vec::new(),
+    };
+    let lists = |entries: &[NameEntry]| -> Answer {
+        let named = entries.iter().map(|entry| (NAME.to_owned(), entry.clone()));
+        Ok(NamesAnswer { entries: named.collect(), ..NamesAnswer::default() })
+    };
+    let silent = || -> Answer { Err("silent".to_owned()) };
+    let newest = entry(2);
+    let has = |answers: &[Answer]| have_all(answers.iter(), &newest);
+    assert!(has(&[lists(&[entry(2)]), silent()]));
+    assert!(!has(&[lists(&[entry(2)]), lists(&[entry(1)])]), "an older one");
+    assert!(!has(&[lists(&[entry(2)]), lists(&[])]));
+    assert!(!has(&[silent(), silent()]), "nobody says so");
+    assert!(!has(&[]));
+}
