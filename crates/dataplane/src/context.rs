@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_core::plan::Layout;
-use garland_protocol::copy::{DigestWindows, Keys, Landing, Route, Sink};
+use garland_protocol::copy::{DigestWindows, Keys, Landing, LinkSide, Route, Sink};
 use garland_sys::error::reason;
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, threads};
@@ -34,6 +34,7 @@ pub use self::memory::{buffer_count, needed_memory};
 pub use self::notice::Notice;
 pub use self::progress::Progress;
 pub use self::side_feeds::Starter;
+use self::side_feeds::Unstarted;
 use self::telemetry::Telemetry;
 use crate::compress::{PackingPace, Zeros};
 use crate::pool::Pool;
@@ -178,11 +179,13 @@ impl CopyContext {
     }
 
     /// Sets the route of a lane, cuts the links that are not part of it, and starts and ends the
-    /// threads that feed its downstreams on the side.
+    /// threads that feed its downstreams on the side. A thread that cannot be started loses its
+    /// link only: the head tries again, or has another node feed the downstream.
     pub fn route(&self, route: &Route) {
-        for error in self.lanes.route(route, &self.closing) {
+        for Unstarted { epoch, error } in self.lanes.route(route, &self.closing) {
+            let Some(epoch) = epoch else { continue };
             let reason = format!("cannot start a thread that feeds a detached node: {error}");
-            self.tell(Notice::Failed(reason));
+            self.tell(Notice::LinkLost(route.lane, epoch, LinkSide::Down, reason));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The lanes of a copy on one node, as its other threads see them.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +7,7 @@ use garland_protocol::copy::{LaneReport, RelayEvent, Route};
 use garland_protocol::measure::LaneView;
 use garland_sys::threads::JoinHandle;
 
-use super::side_feeds::{SideFeeds, Starter};
+use super::side_feeds::{SideFeeds, Starter, Unstarted};
 use super::{LaneCommand, LaneHandle};
 
 /// The handles of a copy's lanes, and the downstreams that are fed on their sides.
@@ -101,8 +100,8 @@ impl Lanes {
 
     /// Sets the route of a lane, cuts the links that are not part of it, and starts and ends the
     /// threads that feed its downstreams on the side. Starts none once the copy is `closing`.
-    /// Returns the errors of threads that could not be started.
-    pub(super) fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<io::Error> {
+    /// Returns the downstreams whose threads could not be started.
+    pub(super) fn route(&self, route: &Route, closing: &AtomicBool) -> Vec<Unstarted> {
         let Some(lane) = self.get(route.lane) else { return Vec::new() };
         let errors = self.side_feeds.route(route, closing);
         let route = route.clone().without_side_feeds();
