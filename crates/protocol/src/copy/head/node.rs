@@ -154,16 +154,29 @@ pub(super) struct Hanging {
     before_ns: u64,
     /// When the present call was first seen to hang, in monotonic nanoseconds.
     since: Option<u64>,
+    /// When the first call was first seen to hang.
+    first: Option<u64>,
 }
 
 impl Hanging {
     /// Notes whether the node hangs now.
     pub(super) fn note(&mut self, now: u64, hangs: bool) {
         match (hangs, self.since) {
-            (true, None) => self.since = Some(now),
-            (false, Some(_)) => *self = Self { before_ns: self.total_ns(now), since: None },
+            (true, None) => {
+                self.since = Some(now);
+                self.first.get_or_insert(now);
+            }
+            (false, Some(_)) => {
+                self.before_ns = self.total_ns(now);
+                self.since = None;
+            }
             (true, Some(_)) | (false, None) => {}
         }
+    }
+
+    /// Returns the time since the first such call, in nanoseconds.
+    pub(super) fn lasts_ns(&self, now: u64) -> u64 {
+        self.first.map_or(0, |first| now.saturating_sub(first))
     }
 
     /// Returns the time of all such calls until now, in nanoseconds.
