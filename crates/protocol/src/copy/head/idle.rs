@@ -2,24 +2,32 @@
 //! for themselves are judged, such as those of a farm's files: what they hold up can go elsewhere.
 
 use super::idleness::Moved;
+use super::node::Node;
 use super::{Head, NodeState};
 use garland_core::plan::HEAD;
 
 /// How many times longer a copy may stand still while an agent says that other copies use its memory.
 const BUSY_FACTOR: u64 = 5;
 
+/// The number of bytes a second that a copy must get within its limit on average, so that it goes
+/// on. Very slow wires and disks carry more; a byte now and then would hold a copy up for ever.
+const PACE_MIN: u64 = 4_000;
+
 impl Head {
-    /// Takes the nodes out of a copy in which nothing has moved for longer than the policy allows.
+    /// Takes the nodes out of a copy in which next to nothing has moved for longer than the policy
+    /// allows.
     pub(super) fn judge_idleness(&mut self, now: u64) {
         let Some(limit_ns) = self.policy.idle_after_ns else { return };
+        let least = limit_ns / 1_000_000_000 * PACE_MIN;
         let moved = self.moved();
-        self.idleness.note(now, moved);
+        self.idleness.note(now, moved, least);
         let is_queued = !self.admission.waited_for().is_empty();
         let limit_ns = limit_ns.saturating_mul(if is_queued { BUSY_FACTOR } else { 1 });
         if self.idleness.lasts_ns(now) < limit_ns {
             return;
         }
-        let reason = format!("no byte was copied for {} s", limit_ns / 1_000_000_000);
+        let seconds = limit_ns / 1_000_000_000;
+        let reason = format!("fewer than {least} bytes were copied in {seconds} s");
         for id in self.receivers() {
             // The rest of what a source has delivered is this machine's work.
             if !self.delivered.contains_key(&id) && !self.has_verdict(id) {
@@ -30,12 +38,16 @@ impl Head {
 
     fn moved(&self) -> Moved {
         let of_nodes = || self.nodes.iter().skip(1);
+        let has_all = |node: &Node| u64::from(node.report.held >= self.blocks);
+        let held: u64 = of_nodes().map(|node| node.report.held.min(self.blocks)).sum();
         let lanes = &self.nodes[HEAD.index()].report.lanes;
+        let received: u64 = lanes.iter().map(|lane| lane.received).sum();
+        let bytes = |blocks: u64| blocks.saturating_mul(u64::from(self.block_size));
         Moved {
-            ranks: of_nodes().map(|node| rank(&node.state)).sum(),
-            held: of_nodes().map(|node| node.report.held.min(self.blocks)).sum(),
+            ranks: of_nodes().map(|node| rank(&node.state) + has_all(node)).sum(),
+            held: bytes(held),
             sent: lanes.iter().filter_map(|lane| Some(lane.hop?.sent)).sum(),
-            received: lanes.iter().map(|lane| lane.received).sum(),
+            received: bytes(received),
         }
     }
 }
@@ -63,6 +75,8 @@ mod tests {
     use garland_core::plan::{Layout, NodeId, Plan};
 
     const SECOND_NS: u64 = 1_000_000_000;
+    /// The number of bytes that are progress in a minute.
+    const ENOUGH: u64 = 500_000;
 
     /// Returns the head of a copy of 16 MiB to one node.
     fn head(policy: Policy) -> Head {
@@ -109,9 +123,16 @@ mod tests {
     fn a_node_that_only_lives_is_given_up_and_one_that_gets_bytes_is_not() {
         assert_eq!(given_up(limited(), 200, |_| 0, |_| 0), Some(60));
         assert_eq!(given_up(limited(), 200, |second| second / 50, |_| 0), None);
-        assert_eq!(given_up(limited(), 200, |_| 0, |second| second / 50), None);
+        assert_eq!(given_up(limited(), 200, |_| 0, |second| second / 50 * ENOUGH), None);
         // It got something at 30 s, and nothing afterwards.
-        assert_eq!(given_up(limited(), 200, |_| 0, |second| second.min(30)), Some(90));
+        assert_eq!(given_up(limited(), 200, |_| 0, |second| second.min(30) * ENOUGH), Some(90));
+    }
+
+    #[test]
+    fn a_byte_now_and_then_is_no_progress_and_a_slow_wire_is() {
+        assert_eq!(given_up(limited(), 200, |_| 0, |second| second / 50), Some(60));
+        assert_eq!(given_up(limited(), 200, |_| 0, |second| second * 2_000), Some(60));
+        assert_eq!(given_up(limited(), 1000, |_| 0, |second| second * 10_000), None);
     }
 
     #[test]
@@ -122,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_opened_again_and_again_is_no_progress() {
-        assert_eq!(given_up(limited(), 400, |_| 0, |second| second % 7), Some(66));
+        assert_eq!(given_up(limited(), 400, |_| 0, |second| second % 7 * ENOUGH), Some(66));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How long nothing has moved in a copy: a value without the head.
+//! How long next to nothing has moved in a copy: a value without the head.
 
 /// How far a copy was when something last moved.
 #[derive(Debug, Default)]
@@ -11,13 +11,13 @@ pub(super) struct Idleness {
 /// The progress of a copy. It is bounded, whatever nodes report and however often they reopen a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// How far the nodes' states are, added up.
+    /// How far the nodes' states are, and how many nodes have all blocks, added up.
     pub(super) ranks: u64,
-    /// The blocks that nodes have, as far as the copy has so many.
+    /// The bytes of the blocks that nodes have, as far as the copy has so many.
     pub(super) held: u64,
     /// The bytes that kernels of nodes have acknowledged to this machine.
     pub(super) sent: u64,
-    /// The blocks that have come to this machine.
+    /// The bytes of the blocks that have come to this machine.
     pub(super) received: u64,
 }
 
@@ -31,6 +31,15 @@ impl Moved {
             received: self.received.max(other.received),
         }
     }
+
+    /// Whether this is further than `before` by a state, or by `least` bytes.
+    fn is_beyond(self, before: Self, least: u64) -> bool {
+        let has_grown = |now: u64, then: u64| now > then && now - then >= least;
+        self.ranks > before.ranks
+            || has_grown(self.held, before.held)
+            || has_grown(self.sent, before.sent)
+            || has_grown(self.received, before.received)
+    }
 }
 
 impl Idleness {
@@ -39,10 +48,10 @@ impl Idleness {
         Self { moved: Moved::default(), since: now }
     }
 
-    /// Notes how far the copy is.
-    pub(super) fn note(&mut self, now: u64, moved: Moved) {
+    /// Notes how far the copy is. Fewer than `least` bytes more do not count yet.
+    pub(super) fn note(&mut self, now: u64, moved: Moved, least: u64) {
         let most = moved.max(self.moved);
-        if most != self.moved {
+        if most.is_beyond(self.moved, least) {
             *self = Self { moved: most, since: now };
         }
     }
