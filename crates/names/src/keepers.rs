@@ -45,7 +45,7 @@ const HAND_OVER_MAX: Duration = Duration::from_secs(600);
 const WRONG_MANIFESTS_MAX: usize = 3;
 
 /// What became of an entry that was to be handed over.
-enum Given {
+enum HandedOver {
     /// Another agent keeps it.
     Kept,
     /// No agent has its manifest any more, and why that is said.
@@ -450,9 +450,9 @@ impl<'a> Keepers<'a> {
             }
             match self.give(entry, &mut next)? {
                 // There may be many names, and honest agents on slow disks.
-                Given::Kept => self.patience.begin_again(),
-                Given::Unreadable(reason) => untold.push(reason),
-                Given::Lost(reason) => {
+                HandedOver::Kept => self.patience.begin_again(),
+                HandedOver::Unreadable(reason) => untold.push(reason),
+                HandedOver::Lost(reason) => {
                     lost += 1;
                     untold.push(reason);
                 }
@@ -470,22 +470,22 @@ impl<'a> Keepers<'a> {
     }
 
     /// Gives an entry to the `next` keepers.
-    fn give(&mut self, entry: &NameEntry, next: &mut Self) -> Result<Given, Failure> {
+    fn give(&mut self, entry: &NameEntry, next: &mut Self) -> Result<HandedOver, Failure> {
         let name = entry.record.name();
         let reason = match self.bytes_if_any(entry)? {
             Ok(manifest) => match next.keep(entry, &manifest)? {
                 Kept::ByTooFew(few) if few.is_kept_nowhere() => {
                     few.failure(name, "publish it again").message().to_owned()
                 }
-                Kept::By(_) | Kept::ByTooFew(_) | Kept::Newer(_) => return Ok(Given::Kept),
+                Kept::By(_) | Kept::ByTooFew(_) | Kept::Newer(_) => return Ok(HandedOver::Kept),
             },
             // If all keepers were asked, nothing is lost with any of them.
             Err(reason) if self.agents.iter().all(Result::is_ok) => {
-                return Ok(Given::Unreadable(format!("{name} was not handed over: {reason}")));
+                return Ok(HandedOver::Unreadable(format!("{name} was not handed over: {reason}")));
             }
             Err(reason) => reason,
         };
-        Ok(Given::Lost(format!("{name} was not handed over: {reason}")))
+        Ok(HandedOver::Lost(format!("{name} was not handed over: {reason}")))
     }
 
     /// Tells the keepers that a node has the content of an entry.

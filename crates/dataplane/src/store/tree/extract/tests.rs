@@ -1,3 +1,6 @@
+mod removal;
+mod unkept;
+
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -710,107 +713,4 @@ fn reads_stream_of_present_files(dir: &Path) -> bool {
     make(&index, &mut reading, 0, &mut bytes).unwrap();
     assert_eq!(bytes, wanted);
     fs::read(dir.join("d/f")).unwrap() == b"old"
-}
-
-/// What a copy without modes and times keeps.
-const NEITHER: KeptStatus = KeptStatus { modes: false, times: false };
-
-#[test]
-fn what_is_not_kept_is_as_mkdir_and_cp_leave_it() {
-    let dir = Scratch::new("tree-unkept");
-    fs::create_dir(dir.join("old")).unwrap();
-    fs::write(dir.join("old/f"), "old").unwrap();
-    for (path, mode) in [("old", 0o500), ("old/f", 0o606)] {
-        fs::set_permissions(dir.join(path), fs::Permissions::from_mode(mode)).unwrap();
-    }
-    let mut extractor = extractor(&dir).keeping(NEITHER);
-    let link = Record::Link { name: b"l".to_vec(), meta: meta(0o777), target: b"f".to_vec() };
-    let record = |mode| Record::Enter { name: b"new".to_vec(), meta: meta(mode) };
-    apply_all(&mut extractor, [enter(b"old")]);
-    bring(&mut extractor, b"f", false);
-    apply_all(&mut extractor, [Record::Leave, record(0o2777)]);
-    let mut wide = file(b"f", false);
-    if let Record::File { meta, .. } = &mut wide {
-        meta.mode = 0o4777;
-    }
-    apply_all(&mut extractor, [wide]);
-    extractor.write(b"new").unwrap();
-    extractor.finish(true).unwrap();
-    apply_all(&mut extractor, [Record::Leave, link]);
-    assert_eq!(extractor.troubles(), Ok(()));
-    let stat = |path: &str| fs::symlink_metadata(dir.join(path)).unwrap();
-    let modes = ["old", "old/f", "new", "new/f"].map(|path| stat(path).mode() & 0o7777);
-    let new = 0o777 & !process::umask();
-    assert_eq!(modes, [0o500, 0o606, new, new]);
-    let has_time = |path: &&str| stat(path).mtime() == 1_000_000_000;
-    assert!(!["old", "old/f", "new", "new/f", "l"].iter().any(has_time));
-    assert_eq!(fs::read(dir.join("old/f")).unwrap(), b"new");
-}
-
-#[test]
-fn what_is_not_kept_cannot_be_refused() {
-    for modes in [Modes::FixedAndRefused, Modes::FixedAndIgnored] {
-        for (keeps, has) in [(KeptStatus::default(), false), (NEITHER, true)] {
-            let dir = Scratch::new("tree-unrefused");
-            let odd = Oddities { modes, refuses_times: true, ..Oddities::default() };
-            let disk = HangingDisk::mount_odd(&dir, odd);
-            let mut extractor = extractor(&dir).keeping(keeps);
-            apply_all(&mut extractor, [enter(b"d")]);
-            bring(&mut extractor, b"f", false);
-            apply_all(&mut extractor, [Record::Leave]);
-            assert_eq!(extractor.troubles().is_ok(), has, "{:?}", extractor.troubles());
-            assert_eq!(fs::read(dir.join("d/f")).unwrap(), b"new");
-            drop((extractor, disk));
-        }
-    }
-}
-
-#[test]
-fn at_most_the_maximum_is_removed_and_the_rest_is_named() {
-    for (removes_max, left) in [(0, 4), (1, 3), (2, 2), (4, 0), (u64::MAX, 0)] {
-        let dir = Scratch::new("tree-removes-max");
-        fs::create_dir(dir.join("d")).unwrap();
-        for path in ["a", "b", "d/c"] {
-            fs::write(dir.join(path), "surplus").unwrap();
-        }
-        let mut extractor = extractor(&dir).removing_at_most(removes_max);
-        apply_all(&mut extractor, [Record::Spare(Vec::new())]);
-        bring(&mut extractor, b"f", false);
-        apply_all(&mut extractor, [Record::Sweep, Record::End]);
-        let there = ["a", "b", "d", "d/c"].iter().filter(|path| dir.join(path).exists()).count();
-        assert_eq!(there, left, "{removes_max}");
-        let told = extractor.troubles();
-        assert_eq!(told.is_ok(), left == 0, "{told:?}");
-        if let Err(told) = told {
-            let why = format!(": not removed: --max-delete {removes_max} is reached");
-            assert!(told.contains(&why), "{told}");
-        }
-        assert_eq!(fs::read(dir.join("f")).unwrap(), b"new");
-    }
-}
-
-#[test]
-fn a_new_directory_without_modes_inherits_the_group_as_mkdir_does() {
-    let dir = Scratch::new("tree-inherited-group");
-    fs::create_dir(dir.join("shared")).unwrap();
-    fs::set_permissions(dir.join("shared"), fs::Permissions::from_mode(0o2775)).unwrap();
-    let mut extractor = extractor(&dir).keeping(NEITHER);
-    apply_all(&mut extractor, [enter(b"shared"), enter(b"new"), enter(b"below")]);
-    apply_all(&mut extractor, [Record::Leave, Record::Leave, Record::Leave]);
-    let mode = |path: &str| fs::metadata(dir.join(path)).unwrap().mode() & 0o7777;
-    let new = 0o2000 | 0o755 & !process::umask();
-    assert_eq!(["shared", "shared/new", "shared/new/below"].map(mode), [0o2775, new, new]);
-}
-
-#[test]
-fn beyond_the_maximum_directories_are_not_even_opened_for_removal() {
-    let dir = Scratch::new("tree-removes-none");
-    fs::create_dir(dir.join("closed")).unwrap();
-    fs::write(dir.join("closed/f"), "surplus").unwrap();
-    fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0o500)).unwrap();
-    let mut extractor = extractor(&dir).removing_at_most(0);
-    apply_all(&mut extractor, [Record::Spare(Vec::new()), Record::Sweep, Record::End]);
-    assert_eq!(fs::metadata(dir.join("closed")).unwrap().mode() & 0o7777, 0o500);
-    let told = extractor.troubles().unwrap_err();
-    assert!(told.ends_with("1 entry: closed: not removed: --max-delete 0 is reached"), "{told}");
 }
