@@ -137,7 +137,8 @@ fn descendants(ancestor: u32) -> Vec<u32> {
             children.entry(parent).or_default().push(pid);
         }
     }
-    let (mut found, mut ahead) = (Vec::new(), vec![ancestor]);
+    let mut found = Vec::new();
+    let mut ahead = vec![ancestor];
     while let Some(pid) = ahead.pop() {
         let below = children.remove(&pid).unwrap_or_default();
         ahead.extend(&below);

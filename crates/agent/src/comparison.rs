@@ -277,7 +277,8 @@ impl Comparison {
         let folder = root.open_dir(&folder_path, false).ok()?;
         let progress = progress(session);
         let holding = |file| {
-            let (disk, records) = (agent.disk.as_deref(), &agent.config.records);
+            let disk = agent.disk.as_deref();
+            let records = &agent.config.records;
             Holding::of(file, layout.block_size, records, disk, &progress, &self.stop)
         };
         let old = open_own(&folder, &name).ok().and_then(|file| holding(file).ok());
@@ -324,7 +325,8 @@ impl Comparison {
             return Some(Compared::Has { blocks, left: None });
         }
         let found = found.as_ref()?;
-        let (mut all, mut of_left) = (0, 0);
+        let mut all = 0;
+        let mut of_left = 0;
         for (index, digest) in (0..).zip(told) {
             let left = found.left.as_ref().is_some_and(|(left, _)| left.digests.has(index, digest));
             let own = found.old.as_ref().map(|old| &old.holding);
@@ -388,7 +390,8 @@ impl Comparison {
 
 /// Returns a function that reports progress to the head, at most once per [`TELL`].
 fn progress(session: &Arc<Session>) -> impl Fn() {
-    let (session, told) = (Arc::clone(session), Mutex::new(clock::now_ns()));
+    let session = Arc::clone(session);
+    let told = Mutex::new(clock::now_ns());
     move || {
         let mut told = told.lock();
         if clock::until(*told).is_zero() {
@@ -460,7 +463,8 @@ fn send_surplus(session: &Session, surplus: Surplus) {
     let (paths, mut unnamed) = surplus.into_parts();
     let send =
         |paths, unnamed| session.send(&FromAgent::Compared(Compared::Surplus(paths, unnamed)));
-    let (mut piece, mut bytes) = (Vec::new(), 0);
+    let mut piece = Vec::new();
+    let mut bytes = 0;
     for path in paths {
         let takes = path.len() + PATH_OVERHEAD;
         if takes > BITMAP_MAX {

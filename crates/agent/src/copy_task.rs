@@ -106,7 +106,8 @@ impl CopyTask {
                 let answer = matches!(message, FromAgent::Complete(..) | FromAgent::Written(..));
                 teller.send_after(if answer { late } else { Duration::ZERO }, message);
             };
-            let (notices, traced) = (Box::new(notices), Arc::clone(&trace));
+            let notices = Box::new(notices);
+            let traced = Arc::clone(&trace);
             let config = CopyConfig::from_begin(
                 &begin,
                 source.is_some(),
@@ -178,7 +179,8 @@ impl CopyTask {
     pub fn prepare(&self, root: [u8; 32]) {
         let copy = Arc::clone(&self.copy);
         let session = Arc::clone(&self.controller.session);
-        let (wanted, verdict) = (self.read_back, Arc::clone(&self.finishing.verdict));
+        let wanted = self.read_back;
+        let verdict = Arc::clone(&self.finishing.verdict);
         self.finishing.is_prepared.store(true, Ordering::Release);
         self.finish(move || {
             let CopyConfig { id, store, trace, faults, .. } = &copy.config;
@@ -206,7 +208,8 @@ impl CopyTask {
     pub fn commit(&self, root: [u8; 32]) {
         let copy = Arc::clone(&self.copy);
         let controller = self.controller.clone();
-        let (source, wanted) = (self.source.clone(), self.read_back);
+        let source = self.source.clone();
+        let wanted = self.read_back;
         let absence_max = self.absence_max;
         let prepared = self.finishing.is_prepared.load(Ordering::Acquire);
         let verdict = Arc::clone(&self.finishing.verdict);

@@ -346,7 +346,8 @@ impl Session {
         if late.is_zero() {
             return self.send(&message);
         }
-        let (session, message) = (Arc::clone(self), Arc::new(message));
+        let session = Arc::clone(self);
+        let message = Arc::new(message);
         let later = Arc::clone(&message);
         let begun = threads::spawn("late", move || {
             threads::sleep(late);

@@ -47,7 +47,8 @@ fn examine(controller: &Controller, request: &StatRequest) -> Result<Vec<StatRep
 fn file(root: &Root, path: &Path) -> Result<StatReply, OrderError> {
     let source = Source::open_in(root, path)?;
     let mode = source.mode().map_err(cannot(format!("stat {}", printable::path(path))))?;
-    let (length, modified) = (Some(source.length()), source.modified());
+    let length = Some(source.length());
+    let modified = source.modified();
     Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
 
@@ -93,7 +94,8 @@ fn stripes(root: &Root, path: &Path) -> Result<Vec<StatReply>, OrderError> {
     let folder = root
         .open_dir(above, false)
         .map_err(cannot(format!("open the directory {}", printable::path(above))))?;
-    let (mut sights, mut room) = (Vec::new(), ANSWER_MAX);
+    let mut sights = Vec::new();
+    let mut room = ANSWER_MAX;
     for suffix in suffixes(&folder, name.as_bytes())? {
         let at = |end: &str| {
             let mut name = name.to_owned();

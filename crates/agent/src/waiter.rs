@@ -24,7 +24,8 @@ impl Waiter {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let ticket = Arc::new(controller.agent.budget.queue(bytes));
         let share: Arc<Mutex<Option<Reservation>>> = Arc::default();
-        let (waiter, slot) = (Arc::clone(&ticket), Arc::clone(&share));
+        let waiter = Arc::clone(&ticket);
+        let slot = Arc::clone(&share);
         let work = move |controller: &Controller| {
             if let Some(share) = waiter.wait() {
                 *slot.lock() = Some(share);

@@ -77,8 +77,10 @@ fn polling(conditions: &Conditions, purpose: Purpose) -> Option<String> {
 /// Warns if the agent may use CPUs outside of the NIC's NUMA node, so that packets cross between
 /// NUMA nodes.
 fn numa(conditions: &Conditions, _: Purpose) -> Option<String> {
-    let (own, near) = (value(conditions, "affinity")?, value(conditions, "nic cpus")?);
-    let (own, near) = (cpu_list(own)?, cpu_list(near)?);
+    let own = value(conditions, "affinity")?;
+    let near = value(conditions, "nic cpus")?;
+    let own = cpu_list(own)?;
+    let near = cpu_list(near)?;
     let nic = value(conditions, "nic").unwrap_or("its NIC");
     let node = value(conditions, "numa node").unwrap_or("another");
     let far = own.iter().filter(|cpu| !near.contains(cpu)).count();

@@ -15,10 +15,13 @@ pub struct Line {
 pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
     let count = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let x = mean(|point| point.0);
+    let y = mean(|point| point.1);
     let sum =
         |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
-    let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+    let xx = sum(&|x, _| x * x);
+    let xy = sum(&|x, y| x * y);
+    let yy = sum(&|_, y| y * y);
     if points.len() < 2 || xx <= 0.0 {
         return None;
     }

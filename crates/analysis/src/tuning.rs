@@ -89,7 +89,8 @@ fn scheduler(queue: &Queue, evidence: &Evidence) -> Option<String> {
 
 fn read_ahead(queue: &Queue, evidence: &Evidence) -> Option<String> {
     let now = queue.read_ahead_kib?;
-    let (buffered, direct) = (evidence.read_buffered?, evidence.read_direct?);
+    let buffered = evidence.read_buffered?;
+    let direct = evidence.read_direct?;
     (buffered < LOSS * direct).then(|| {
         let percent = 100.0 * buffered / direct;
         let mb = |rate: f64| rate / 1e6;
@@ -112,7 +113,8 @@ fn requests(queue: &Queue, evidence: &Evidence) -> Option<String> {
 }
 
 fn request_size(queue: &Queue) -> Option<String> {
-    let (now, most) = (queue.request_kib?, queue.device_request_kib?);
+    let now = queue.request_kib?;
+    let most = queue.device_request_kib?;
     (now < 256 && now < most).then(|| {
         format!(
             "queue/max_sectors_kb limits requests to {now} KiB, but the device allows {most} KiB: raise it"
@@ -121,7 +123,8 @@ fn request_size(queue: &Queue) -> Option<String> {
 }
 
 fn write_cache(queue: &Queue, evidence: &Evidence) -> Option<String> {
-    let (stable, writes) = (evidence.stable_write_ns?, evidence.writes_at_knee?);
+    let stable = evidence.stable_write_ns?;
+    let writes = evidence.writes_at_knee?;
     let slow = stable > FLUSH_NS && writes * stable as f64 / 1e9 > 4.0;
     match queue.write_cache.as_deref()? {
         "write through" if slow => Some(format!(

@@ -50,7 +50,8 @@ pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
 /// # Errors
 /// When such a lab cannot be built.
 fn spec(what: &What) -> Result<Spec, Failure> {
-    let (lab, roots) = (what.lab.as_str(), what.roots.clone());
+    let lab = what.lab.as_str();
+    let roots = what.roots.clone();
     let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
     let rate = rate?.map(|rate| rate.bits_per_second());
     let faults = what.fault.iter().map(|fault| fault.parse()).collect::<Result<Vec<_>, _>>();
@@ -75,7 +76,10 @@ fn up(context: &Context, spec: Spec, check: bool) -> Result<Exit, Failure> {
     let lab = Lab::up(&state(&Places::open()?)?, spec)?;
     let took = phases.end("build");
     if !context.json {
-        let (name, head, others, took) = (lab.name(), lab.head(), lab.others(), Nanos(took));
+        let name = lab.name();
+        let head = lab.head();
+        let others = lab.others();
+        let took = Nanos(took);
         let line = format!("{name} is up in {took}: the head {head} and lab:{others}\n");
         output::print(line).map_err(|failure| failure.after(Exit::Done))?;
     }

@@ -80,7 +80,8 @@ fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     )?;
     for (now, medium) in lab.media.iter().zip(&lab.spec.topology.media) {
         let rate = medium.rate.map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
-        let (kind, carried) = (kind(medium.kind), bytes::format(now.carried));
+        let kind = kind(medium.kind);
+        let carried = bytes::format(now.carried);
         let MediumStatus { name, stations, lost, .. } = now;
         writeln!(f, "  {name:<11} {kind:<7} {rate:<27} {stations:>8} {carried:>11} {lost:>6}")?;
     }
@@ -97,10 +98,12 @@ fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt
             "node", "address", "NIC", "medium", "sent", "received", "lost"
         )?;
     }
-    let (mut name, mut address) = (node.name.as_str(), node.address.to_string());
+    let mut name = node.name.as_str();
+    let mut address = node.address.to_string();
     for nic in &node.nics {
         let NicStatus { name: device, medium, port } = nic;
-        let (sent, received) = (bytes::format(port.sent), bytes::format(port.received));
+        let sent = bytes::format(port.sent);
+        let received = bytes::format(port.received);
         writeln!(
             f,
             "  {name:<11} {address:<14} {device:<5} {medium:<11} {sent:>11} {received:>11} {:>6}",

@@ -52,7 +52,9 @@ pub fn run(
     let name = lab.name().to_owned();
     let took = phases.end("build");
     if !context.json {
-        let (head, others, took) = (lab.head(), lab.others(), Nanos(took));
+        let head = lab.head();
+        let others = lab.others();
+        let took = Nanos(took);
         garland_terminal::errln!("{name} is up in {took}: the head {head} and lab:{others}");
     }
     let outcome = check_and_run(context, &lab, check, command, &interrupts, &mut phases);

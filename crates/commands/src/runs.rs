@@ -75,7 +75,8 @@ fn list(runs: &[ListedRun]) -> String {
         "run", "age", "took", "size", "nodes"
     );
     for (run, count) in runs.iter().zip(counts) {
-        let (age, took) = (run.age(), run.took());
+        let age = run.age();
+        let took = run.took();
         let size = run.bytes.map_or_else(|| "-".to_owned(), bytes::format);
         let words = run.words();
         let short: String = words.chars().take(room).collect();

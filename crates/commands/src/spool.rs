@@ -584,7 +584,8 @@ impl Spool<'_> {
         if self.context.json {
             return output::print_json(&serde_json::to_string(result).or_nothing("the result")?);
         }
-        let (size, took) = (bytes::format(result.bytes), Nanos(result.head.elapsed_ns));
+        let size = bytes::format(result.bytes);
+        let took = Nanos(result.head.elapsed_ns);
         output::print(format_args!("done    {}: {size} in {took}\n", entry.shown()))
     }
 

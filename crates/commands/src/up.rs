@@ -39,7 +39,8 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
     let fleet = builder.assemble()?;
     phases.end("start");
     let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
-    let (mut agents, mut reasons) = (Vec::new(), Vec::new());
+    let mut agents = Vec::new();
+    let mut reasons = Vec::new();
     for agent in fleet.agents {
         reasons.push(agent.as_ref().err().cloned());
         agents.push(agent.ok());

@@ -172,7 +172,8 @@ impl AgentSet {
                 self.unwatch(id);
                 continue;
             }
-            let (write, number) = (connection.has_unsent(), u64::from(id.0));
+            let write = connection.has_unsent();
+            let number = u64::from(id.0);
             let watched = match (self.watched[id.index()], &self.watch) {
                 (Some(now), _) if now == write => Ok(()),
                 (Some(_), Some(watch)) => watch.keep_on(connection, number, write),

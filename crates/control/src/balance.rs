@@ -78,7 +78,8 @@ impl<'a> Exchange<'a> {
                 Err(reason) => return Ok(outcome(PairEnd::Failed(node, reason))),
             };
         }
-        let (now, addresses) = (clock::now_ns(), self.session.addresses());
+        let now = clock::now_ns();
+        let addresses = self.session.addresses();
         let keys = std::iter::repeat_with(|| CopyKeys {
             copy: CopyId(random::bytes()),
             secret: Secret(random::bytes()),

@@ -17,7 +17,8 @@ use crate::session::Session;
 pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
     let addresses = |agent: &Option<Agent>| Some(agent.as_ref()?.addresses.clone());
     let addresses: Vec<_> = agents.iter().map(addresses).collect();
-    let (order, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
+    let order = CopyId(random::bytes());
+    let secret = Secret(random::bytes());
     let mut links = vec![Links::default(); agents.len()];
     for (node, answer) in ask(agents, operation::stand_chain(&addresses, order, &secret))? {
         links[node] = match answer {

@@ -41,7 +41,8 @@ pub fn run_command(
     interrupts: Option<&Interrupts>,
     news: &mut dyn FnMut(usize, CommandNews<'_>),
 ) -> std::io::Result<Vec<CommandEnd>> {
-    let (news, mut open) = (RefCell::new(news), Vec::from_iter(0..agents.len()));
+    let news = RefCell::new(news);
+    let mut open = Vec::from_iter(0..agents.len());
     let orders = (0..agents.len()).map(|node| (node, ToAgent::Exec(command.to_vec())));
     let query = Query::new(orders, None, |node, message| match message {
         FromAgent::Output(is_error, bytes) => {

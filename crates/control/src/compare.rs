@@ -56,7 +56,8 @@ pub fn compare(
     agents: Vec<Result<Agent, String>>,
     request: &CompareRequest<'_>,
 ) -> io::Result<(Vec<Result<Agent, String>>, ComparisonEnd)> {
-    let (wake, stop) = (Wake::new()?, AtomicBool::new(false));
+    let wake = Wake::new()?;
+    let stop = AtomicBool::new(false);
     let comparison = Comparison::new(&request.compare, request.shared.as_ref(), agents.len());
     let mut session = Session::new(agents, request.interrupts).with_wakes([wake.as_fd()]);
     let comparison = std::thread::scope(|scope| {

@@ -85,7 +85,8 @@ impl<'a> Session<'a> {
         if !self.interrupted() {
             operation.begin(clock::now_ns(), &mut orders);
         }
-        let (mut interrupted, mut is_over) = (false, false);
+        let mut interrupted = false;
+        let mut is_over = false;
         loop {
             // Read signals also after the first one: unread ones would end each wait at once.
             if self.interrupted() && !std::mem::replace(&mut interrupted, true) {

@@ -37,7 +37,8 @@ struct Kept {
 pub fn processors(places: &Places, is_shared: bool) -> Option<Processors> {
     let count = std::thread::available_parallelism().ok()?.get();
     let folder = places.folder("processors").ok()?;
-    let (file, version) = (folder.join("costs.json"), env!("CARGO_PKG_VERSION").to_owned());
+    let file = folder.join("costs.json");
+    let version = env!("CARGO_PKG_VERSION").to_owned();
     let kept =
         std::fs::read(&file).ok().and_then(|text| serde_json::from_slice::<Kept>(&text).ok());
     let kept = kept.filter(|kept| kept.version == version && kept.processors == count);
@@ -65,7 +66,8 @@ fn measured(folder: &Path) -> Option<CpuCosts> {
     let copy = CopyId([0; 16]);
     let keys = Keys::new(&Secret([0; 32]), copy);
     let frame = Frame { sealed: true, ..Frame::bare(Kind::Block, copy, 0, 0) };
-    let (header, sealer) = (frame.to_bytes(&keys), keys.sealer(NodeId(0), 0, 0));
+    let header = frame.to_bytes(&keys);
+    let sealer = keys.sealer(NodeId(0), 0, 0);
     let seal = cost(|| {
         // The bytes leave this process nowhere, so a nonce may be used again.
         let seal = |block: &mut [u8]| _ = black_box(sealer.seal(&frame, &header, block));

@@ -75,7 +75,8 @@ fn by_wires(run: &str, rates: &Rates, sequence: &[usize], nodes: &[Node]) -> Str
     let slowest = hops.min_by(|a, b| a.2.unwrap_or(0.0).total_cmp(&b.2.unwrap_or(0.0)));
     let hop = match slowest {
         Some((from, to, Some(bytes))) => {
-            let (from, to) = (&nodes[from].name, &nodes[to].name);
+            let from = &nodes[from].name;
+            let to = &nodes[to].name;
             format!("; slowest hop {from} -> {to}: {}", Rate::from_bytes_per_second(bytes as u64))
         }
         Some((from, to, None)) => {

@@ -114,7 +114,8 @@ impl fmt::Display for Changes {
         if self.unnamed > 0 {
             writeln!(f, "remove  and {} more, which nodes had no room to name", self.unnamed)?;
         }
-        let (copied, removed) = (self.count(Change::Copy), self.count(Change::Remove));
+        let copied = self.count(Change::Copy);
+        let removed = self.count(Change::Remove);
         let more = if self.unnamed > 0 { "more than " } else { "" };
         writeln!(f, "changes {copied} to copy, {more}{removed} to remove")
     }
@@ -160,7 +161,8 @@ mod tests {
             std::fs::write(top.join(name), name).unwrap();
         }
         let stop = || false;
-        let (excludes, root) = (Vec::new(), &Root::Free);
+        let excludes = Vec::new();
+        let root = &Root::Free;
         let options = ScanOptions {
             excludes,
             attributes: false,
@@ -179,7 +181,8 @@ mod tests {
         });
         assert!(numbers.keys().eq(["d/", "d/a", "d/e/", "d/e/b\n", "d/z"]));
         let of = |name: &str| numbers[name];
-        let (first, rest) = ([of("d/"), of("d/z"), of("d/a")], [of("d/e/"), of("d/z")]);
+        let first = [of("d/"), of("d/z"), of("d/a")];
+        let rest = [of("d/e/"), of("d/z")];
         let all: Vec<u32> = numbers.values().copied().collect();
         let answered = [
             ("n1", node(records, &[&first[..], &rest].concat(), &["d/old", "d/x/"], 0)),

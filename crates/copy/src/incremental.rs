@@ -86,7 +86,8 @@ pub fn leave_out_unchanged(
     };
     phases.end_at("set-up", began_ns);
     let left = tree.without(&unchanged).or_nothing("leaving out what the nodes have")?;
-    let (plan, left) = (plan.ended_at(left.length()), Arc::new(left));
+    let plan = plan.ended_at(left.length());
+    let left = Arc::new(left);
     let destination = Destination::Tree(destination.clone());
     let source = Arc::<TreeSource>::clone(&left);
     let ends = Ends::Out { source, destination, manifest: None };
@@ -184,7 +185,8 @@ fn asked<'a>(
                 CopySource::Elsewhere(file) => CompareSource::Known(file.digests(layout)?),
                 CopySource::Tree(_) | CopySource::Stream(..) => return None,
             };
-            let (path, name) = (path.clone(), name.clone());
+            let path = path.clone();
+            let name = name.clone();
             let by = CompareBy::Contents;
             Some((Compare { path, name, layout, tree: None, by, shared: None }, source))
         }

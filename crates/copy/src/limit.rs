@@ -189,7 +189,8 @@ fn lanes(
     let ways = Ways::of(topology);
     let place = |plan: &Plan, id: NodeId| place(topology, sender, plan, id);
     let hop = |plan: &Plan, lane: &Lane, near: NodeId, far: NodeId| -> Option<Vec<Stream>> {
-        let (from, to) = (place(plan, near)?, place(plan, far)?);
+        let from = place(plan, near)?;
+        let to = place(plan, far)?;
         if transport == Transport::Mptcp {
             return Some(ways.between(from, to));
         }

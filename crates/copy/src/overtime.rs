@@ -30,7 +30,8 @@ impl Overtime {
     /// If the thread cannot be started.
     pub fn watch(what: &'static str, interrupts: &Arc<Interrupts>) -> Result<Self, Failure> {
         let over = Arc::new(AtomicBool::new(false));
-        let (is_over, interrupts) = (Arc::clone(&over), Arc::clone(interrupts));
+        let is_over = Arc::clone(&over);
+        let interrupts = Arc::clone(interrupts);
         threads::spawn("overtime", move || {
             while !interrupts.have_come() {
                 threads::sleep(POLL);

@@ -87,7 +87,8 @@ impl Histogram {
     /// distribution of independent values.
     pub fn median_between(&self) -> (u64, u64) {
         const SIGMAS: f64 = 1.96;
-        let (middle, aside) = (self.count as f64 / 2.0, SIGMAS * (self.count as f64).sqrt() / 2.0);
+        let middle = self.count as f64 / 2.0;
+        let aside = SIGMAS * (self.count as f64).sqrt() / 2.0;
         let below = (middle - aside).floor().max(1.0) as u64;
         (self.ranked(below), self.ranked((middle + aside).ceil() as u64 + 1))
     }
@@ -189,7 +190,8 @@ mod tests {
             assert!(low <= 15_000 && 15_000 <= high, "{low} {high}");
             high - low
         };
-        let (few, many) = (width(100), width(10_000));
+        let few = width(100);
+        let many = width(10_000);
         assert!(few > 5 * many, "{few} and {many}");
     }
 

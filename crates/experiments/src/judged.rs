@@ -164,7 +164,9 @@ fn digits(value: f64) -> String {
 
 impl Display for Judged {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (what, unit, published) = (&self.what, &self.unit, self.published());
+        let what = &self.what;
+        let unit = &self.unit;
+        let published = self.published();
         let median = self.runs.median().filter(|_| self.statement != Statement::Answer);
         let median = median.map_or_else(|| "-".to_owned(), digits);
         let verdict = self.verdict();

@@ -215,7 +215,8 @@ impl Agreement {
         let void = predictions.iter().filter(|one| one.void).count();
         all.sort_by(f64::total_cmp);
         let worst = *all.last()?;
-        let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
+        let low = all[(all.len() - 1) / 2];
+        let high = all[all.len() / 2];
         Some(Self { count: all.len(), void, median: low.midpoint(high), worst })
     }
 }

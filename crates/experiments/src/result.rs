@@ -71,7 +71,8 @@ impl ScenarioResult {
         predicted_from.retain(|input| known.insert(input.clone()));
         let agreement = Agreement::of(&predictions);
         let broken = tables.iter().find_map(Table::broken);
-        let (scenario, repetitions) = (scenario.clone(), tables);
+        let scenario = scenario.clone();
+        let repetitions = tables;
         Self {
             head,
             scenario,
@@ -120,7 +121,8 @@ impl fmt::Display for ScenarioResult {
             write!(f, "{table}")?;
         }
         if let Some(Agreement { count, void, median, worst }) = self.agreement {
-            let (median, worst) = (median * 100.0, worst * 100.0);
+            let median = median * 100.0;
+            let worst = worst * 100.0;
             let void = if void > 0 { format!("; {void} others are void") } else { String::new() };
             writeln!(
                 f,

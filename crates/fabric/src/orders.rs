@@ -160,7 +160,8 @@ impl<'l> HelperSession<'l> {
     }
 
     fn settle(&mut self) -> Result<(), FabricError> {
-        let (over, pending) = (self.over, std::mem::take(&mut self.pending));
+        let over = self.over;
+        let pending = std::mem::take(&mut self.pending);
         let mut engine = Engine::new(self.port()?, over);
         let mut now = clock::now_ns();
         let mut over = !pending;

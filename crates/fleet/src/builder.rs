@@ -107,7 +107,8 @@ impl Children {
     /// index of an element; if it returns true, the process is killed at once.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
         let deadline_ns = after(patience);
-        let (mut others, mut hung) = (Vec::new(), Vec::new());
+        let mut others = Vec::new();
+        let mut hung = Vec::new();
         for (at, child) in self.0.drain(..).enumerate() {
             let Some(mut child) = child else { continue };
             child.close_input();
@@ -404,7 +405,8 @@ impl FleetBuilder<'_> {
     fn settings(&self, node: &Node, idle: u64, orders: &Orders) -> Result<Settings, LaunchError> {
         let root = inventory::is_local(&node.name).then(|| self.root(node)).transpose()?;
         let listening = orders.listening.clone();
-        let (mptcp, max_life) = (orders.mptcp, orders.max_life);
+        let mptcp = orders.mptcp;
+        let max_life = orders.max_life;
         Ok(Settings { idle, mptcp, root, listening, max_life })
     }
 }

@@ -239,7 +239,8 @@ impl Standing {
     /// Returns the record of another agent of the cluster, as members know it.
     pub fn of_cluster(agent: ClusterAgent) -> Self {
         let ClusterAgent { name, addresses, port, key, rack, member: _ } = agent;
-        let (schema, settings) = (SCHEMA.to_owned(), Settings::default());
+        let schema = SCHEMA.to_owned();
+        let settings = Settings::default();
         Self {
             schema,
             name,

@@ -24,7 +24,8 @@ pub(crate) fn cabling(topology: &Topology) -> Option<String> {
 /// Finds NICs named `all` or `default`: below `net.ipv4.conf` these names stand for all devices.
 fn devices(topology: &Topology) -> Option<String> {
     let nic = topology.nics.iter().find(|nic| nic.name == "all" || nic.name == "default")?;
-    let (name, node) = (&nic.name, &topology.nodes[nic.node].name);
+    let name = &nic.name;
+    let node = &topology.nodes[nic.node].name;
     Some(format!(
         "NIC {name} of {node}: this name is reserved by the kernel; rename the NIC, for instance to eth0"
     ))

@@ -45,7 +45,8 @@ impl Lab {
         folders: Vec<PathBuf>,
     ) -> Result<(Lab, Warden), LabError> {
         Lab::raise(state, spec, |name, keeper| {
-            let (name, keeper) = (name.to_owned(), keeper.clone());
+            let name = name.to_owned();
+            let keeper = keeper.clone();
             Warden::start(&Charge { state: state.0.clone(), name, keeper, folders })
         })
     }

@@ -62,14 +62,15 @@ fn slow_some(
 /// # Errors
 /// When there is no such node, or tc refuses.
 pub fn slow_to(lab: &Lab, from: &str, to: &str, rate: Rate) -> Result<(), LabError> {
-    let (id, address) = (lab.id(from)?, lab.address(to)?);
+    let id = lab.id(from)?;
+    let address = lab.address(to)?;
     let topology = &lab.spec().topology;
     let shaping = shaping::Shaping::of(topology);
     let lines = topology.nics_of(id).map(|(_, nic)| {
         let exact = shaping.exact(nic.medium);
         let full = topology.media[nic.medium].rate.unwrap_or(rate).bits_per_second();
-        let (full, slow) =
-            (shaping::qdisc(full, exact), shaping::qdisc(rate.bits_per_second(), exact));
+        let full = shaping::qdisc(full, exact);
+        let slow = shaping::qdisc(rate.bits_per_second(), exact);
         let device = &nic.name;
         [
             format!("qdisc replace dev {device} root handle 1: htb default 1\n"),

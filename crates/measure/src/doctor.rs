@@ -20,13 +20,15 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
     let (nodes, path) = place(&inventory, &doctor.target)?;
-    let (launch, talk) = (&doctor.launch, Talk::OverWires);
+    let launch = &doctor.launch;
+    let talk = Talk::OverWires;
     let gathered = gather("doctor", &nodes, &inventory, launch, context.json, talk, phases)?;
     let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
     let examined =
         examine(fleet.agents, &path, Some(&interrupts)).or_nothing("examining the nodes")?;
     phases.end("examine");
-    let (mut agents, mut checks) = (Vec::new(), Vec::new());
+    let mut agents = Vec::new();
+    let mut checks = Vec::new();
     for (node, examined) in nodes.iter().zip(examined) {
         let (agent, examined) = examined.map_or_else(
             |reason| (None, Err(reason)),

@@ -259,7 +259,8 @@ fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>, mount: &Weak<Mo
 /// KiB.
 fn read_in_large_steps(device: Option<u64>) {
     let Some(device) = device else { return };
-    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let major = rustix::fs::major(device);
+    let minor = rustix::fs::minor(device);
     let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
     // Fails unless this user is root.
     let _ = std::fs::write(path, "1024");

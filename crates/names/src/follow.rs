@@ -54,7 +54,8 @@ impl Fetching {
         let _ = keepers::register(access, entry, &encoded, &serving, interrupts);
         let before = Keepers::open(access, interrupts)?.fetch(entry, &own)?;
         let (renewing, ended) = channel();
-        let (access, interrupts) = (Arc::clone(access), Arc::clone(interrupts));
+        let access = Arc::clone(access);
+        let interrupts = Arc::clone(interrupts);
         let entry = entry.clone();
         let renew = move || {
             let patience = access.patience().for_background();
@@ -79,7 +80,8 @@ impl Fetching {
 
 /// Returns where the content is going to lie.
 fn place(path: &[u8], manifest: &NameManifest) -> PathBuf {
-    let (given, base) = (Path::new(OsStr::from_bytes(path)), OsStr::from_bytes(&manifest.base));
+    let given = Path::new(OsStr::from_bytes(path));
+    let base = OsStr::from_bytes(&manifest.base);
     let is_folder = manifest.is_tree || path.ends_with(b"/") || given.is_dir();
     let place = if is_folder { given.join(base) } else { given.to_owned() };
     let folder = place.parent().and_then(|folder| folder.canonicalize().ok());
@@ -91,7 +93,8 @@ fn place(path: &[u8], manifest: &NameManifest) -> PathBuf {
 
 /// Returns the part of `path`, which lies below `/`, that lies below `root`; `None` if it is elsewhere.
 pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
-    let (root, path) = (Path::new(OsStr::from_bytes(root)), Path::new(OsStr::from_bytes(path)));
+    let root = Path::new(OsStr::from_bytes(root));
+    let path = Path::new(OsStr::from_bytes(path));
     let below = Path::new("/").join(path);
     Some(below.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec())
 }
@@ -147,7 +150,8 @@ fn seen(mut holders: Vec<Holder>) -> Vec<Holder> {
         });
     }
     drop(tell);
-    let (until_ns, mut present) = (clock::after(TOLD), vec![false; holders.len()]);
+    let until_ns = clock::after(TOLD);
+    let mut present = vec![false; holders.len()];
     while let Ok((at, has)) = told.recv_timeout(clock::until(until_ns)) {
         present[at] = has;
     }
@@ -187,7 +191,8 @@ mod tests {
 
     #[test]
     fn only_the_first_node_of_a_rack_follows_one_of_another() {
-        let (near, far) = (true, false);
+        let near = true;
+        let far = false;
         assert_eq!(followed(&[far, far], &[]), Some(1));
         assert_eq!(followed(&[far, near, far], &[far]), Some(1));
         assert_eq!(followed(&[far, far], &[near]), None, "its rack has the content");

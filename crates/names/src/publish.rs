@@ -176,7 +176,9 @@ fn nodes(context: &Context, path: &OsStr) -> Result<Option<place::Target>, Failu
 /// another one are no holders.
 fn on_nodes(nodes: &[Node], base: &[u8], read: Vec<Answer>) -> Result<Content, Failure> {
     let mut manifest: Option<NameManifest> = None;
-    let (mut holders, mut ends, mut differing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut holders = Vec::new();
+    let mut ends = Vec::new();
+    let mut differing = Vec::new();
     for (node, answer) in nodes.iter().zip(read) {
         let own = answer.and_then(|it| Ok((NameManifest::parse(&it.manifest)?, it.path)));
         let reason = own.and_then(|(own, path)| {
@@ -207,7 +209,8 @@ fn on_nodes(nodes: &[Node], base: &[u8], read: Vec<Answer>) -> Result<Content, F
 
 /// Reads the content on this machine.
 fn here(places: &Places, path: &Path, interrupts: &Arc<Interrupts>) -> Result<Content, Failure> {
-    let (records, stop) = (places.records(), AtomicBool::new(false));
+    let records = places.records();
+    let stop = AtomicBool::new(false);
     let reader = ManifestReader {
         root: &Root::Free,
         records: &records,

@@ -158,7 +158,8 @@ pub fn processor_limits(copy: &CopyTry<'_>) -> Vec<ProcessorLimit> {
     // The seconds for which each machine is busy per byte of the copy.
     let mut busy: BTreeMap<Option<usize>, f64> = BTreeMap::new();
     for lane in &copy.plan.lanes {
-        let (nodes, share) = (lane.route.nodes(), lane.blocks.len() as f64 / all);
+        let nodes = lane.route.nodes();
+        let share = lane.blocks.len() as f64 / all;
         for used in processors.costs_of(&copy.lane_work(lane), &copy.costs.payload) {
             let node = used.node.map(|at| nodes[at].index());
             *busy.entry(node).or_default() += share * used.cost / used.count;

@@ -229,7 +229,8 @@ impl<'a> Play<'a> {
     /// Starts the next stage of the slot with the index `place`.
     fn go_on(&mut self, place: usize) {
         let slot = &mut self.slots[place];
-        let (job, now) = (&self.farm.jobs[slot.ran.job], self.fluid.now);
+        let job = &self.farm.jobs[slot.ran.job];
+        let now = self.fluid.now;
         let machine = &self.farm.machines[slot.machine];
         match slot.stage {
             Stage::In => {
@@ -267,7 +268,8 @@ mod tests {
 
     fn machine(wire: usize) -> Machine {
         let uses = vec![(wire, 1.0)];
-        let (stage_in, stage_out) = (uses.clone(), uses);
+        let stage_in = uses.clone();
+        let stage_out = uses;
         let files = Files::Staged;
         Machine { speed: 1.0, slots: 1, stage_in, stage_out, files, joins: 0.0, dies: None }
     }

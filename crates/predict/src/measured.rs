@@ -65,15 +65,18 @@ impl Measured {
         let of_hop = |&(from, to): &(NodeId, NodeId)| {
             let on =
                 if self.rails.len() > 1 { format!(" on rail {number}") } else { String::new() };
-            let (near, far) = (&self.names[from], &self.names[to]);
-            let (group, other) = (rail.groups[from], rail.groups[to]);
+            let near = &self.names[from];
+            let far = &self.names[to];
+            let group = rail.groups[from];
+            let other = rail.groups[to];
             let first = |group: usize| &self.names[group];
             let mut limits = vec![
                 (format!("{near} out{on}"), rail.sends[from]),
                 (format!("{far} in{on}"), rail.receives[to]),
             ];
             if group != other && from != to {
-                let (out, into) = (rail.trunks[group].0, rail.trunks[other].1);
+                let out = rail.trunks[group].0;
+                let into = rail.trunks[other].1;
                 limits.push((format!("trunk from the group of {}{on}", first(group)), out));
                 limits.push((format!("trunk to the group of {}{on}", first(other)), into));
             }
@@ -110,10 +113,12 @@ impl Rail {
         let is_known = |node: usize| sends[node].is_finite() || receives[node].is_finite();
         let mut groups: Vec<usize> = all.clone().collect();
         for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
-            let (one, other) = (groups[from], groups[to]);
+            let one = groups[from];
+            let other = groups[to];
             let near = known(from, to).is_some() && is_near(from, to) && is_near(to, from);
             if one != other && near {
-                let (low, high) = (one.min(other), one.max(other));
+                let low = one.min(other);
+                let high = one.max(other);
                 groups.iter_mut().filter(|group| **group == high).for_each(|group| *group = low);
             }
         }
@@ -125,7 +130,8 @@ impl Rail {
         let mut trunks = vec![(0.0_f64, 0.0_f64); count];
         for (from, to) in all.clone().flat_map(|from| all.clone().map(move |to| (from, to))) {
             if let Some(rate) = known(from, to).filter(|_| groups[from] != groups[to]) {
-                let (out, into) = (groups[from], groups[to]);
+                let out = groups[from];
+                let into = groups[to];
                 trunks[out].0 = trunks[out].0.max(rate);
                 trunks[into].1 = trunks[into].1.max(rate);
             }

@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn nodes_of_one_machine_share_its_processors_and_others_have_their_own() {
         let node = |name: &str, reads, feeds| {
-            let (name, is_shaped) = (name.to_owned(), reads);
+            let name = name.to_owned();
+            let is_shaped = reads;
             Work { name, reads, feeds, limit: None, is_shaped }
         };
         let mut lane = vec![node("head", true, 1), node("n1", false, 1), node("n2", false, 0)];

@@ -161,7 +161,8 @@ impl Broadcast<'_> {
         let is_searched =
             matches!(self.order, OrderChoice::Any(_)) && stream * BETTER > self.floor();
         let mut fastest = begun.first().map_or(f64::INFINITY, |(merit, ..)| merit.0);
-        let (mut plans, mut seen) = (Vec::new(), Vec::new());
+        let mut plans = Vec::new();
+        let mut seen = Vec::new();
         for (merit, order, shape) in begun {
             if seen.contains(&shape) {
                 continue;
@@ -190,7 +191,9 @@ impl Broadcast<'_> {
         if !matches!(self.route, RouteShapes::Any | RouteShapes::Only(RouteShape::Chain)) {
             return None;
         }
-        let (order, lanes, block_size) = (self.listed(), self.lanes[0], self.block_size);
+        let order = self.listed();
+        let lanes = self.lanes[0];
+        let block_size = self.block_size;
         let run = self.run(&order, (RouteShape::Chain, lanes), block_size).ok()?;
         let search = HOP * (COPIES * order.len()) as f64;
         let takes = run.seconds - run.set_up;
@@ -202,7 +205,8 @@ impl Broadcast<'_> {
     /// Returns all shapes with the orders that a search begins with, the fastest first.
     fn begun(&self) -> Result<Vec<(Merit, Vec<usize>, Shape)>, NoWay> {
         let orders = self.beginnings();
-        let (mut begun, mut lost) = (Vec::new(), None);
+        let mut begun = Vec::new();
+        let mut lost = None;
         for route in self.routes() {
             for shape in self.lanes.iter().map(|&lanes| (route, lanes)) {
                 for order in &orders {
@@ -292,7 +296,8 @@ impl Broadcast<'_> {
     fn nearest(&self) -> Option<Vec<usize>> {
         let mut network = Network::new();
         let mut left = self.listed();
-        let (mut at, mut order) = (self.places[0], Vec::new());
+        let mut at = self.places[0];
+        let mut order = Vec::new();
         while !left.is_empty() {
             let hops: Vec<_> = left.iter().map(|&next| (at, self.places[next + 1])).collect();
             let uses = self.wires.uses(&mut network, &hops, None).ok()?;
@@ -382,7 +387,8 @@ impl Broadcast<'_> {
         let stays = usual.is_some_and(|seconds| seconds * BETTER_BLOCK <= fastest);
         fastest = usual.filter(|_| stays).unwrap_or(fastest);
         let effort = |plan: &Suggestion| {
-            let (others, block) = (plan.lanes != self.lanes[0], plan.block_size != self.block_size);
+            let others = plan.lanes != self.lanes[0];
+            let block = plan.block_size != self.block_size;
             let leaps = plan.order.windows(2).filter(|ends| ends[1] < ends[0]).count();
             (
                 plan.route != RouteShape::Chain,
@@ -426,8 +432,10 @@ fn all_orders(count: usize) -> Vec<Vec<usize>> {
 /// exchanged.
 fn changed(order: &[usize], random: &mut SplitMix) -> Vec<usize> {
     let mut order = order.to_vec();
-    let (one, other) = (random.below(order.len()), random.below(order.len()));
-    let (low, high) = (one.min(other), one.max(other));
+    let one = random.below(order.len());
+    let other = random.below(order.len());
+    let low = one.min(other);
+    let high = one.max(other);
     match random.below(3) {
         0 => order[low..=high].reverse(),
         1 => {

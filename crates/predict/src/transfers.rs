@@ -34,7 +34,8 @@ mod tests {
     #[test]
     fn who_is_done_leaves_room_to_the_others() {
         let mut network = Network::new();
-        let (wire, disk) = (network.add("wire", 10.0), network.add("disk", 4.0));
+        let wire = network.add("wire", 10.0);
+        let disk = network.add("disk", 4.0);
         let of = |bytes: f64, uses: &[Use]| Transfer { bytes, uses: uses.to_vec() };
         let all = [
             of(20.0, &[(wire, 1.0)]),

@@ -166,7 +166,8 @@ fn suggest(wires: Wires<'_>, nodes: usize) -> Suggestion {
 fn a_copy_does_not_wait_for_a_search_that_takes_longer_than_it_saves() {
     let rate = "1gbit".parse().expect("a rate");
     let plain = switch(&Basis::numbered("try", 21).at(rate), None);
-    let (crossed, places) = (trunk(21), (0..=20).collect::<Vec<_>>());
+    let crossed = trunk(21);
+    let places = (0..=20).collect::<Vec<_>>();
     let is_searched = |topology: &Topology, length| {
         broadcast(Wires::Drawn(topology), &places, length).unsearched().is_none()
     };

@@ -9,7 +9,8 @@ pub(super) fn within<T: PartialOrd + Display>(
     value: T,
     bounds: RangeInclusive<T>,
 ) -> Result<(), String> {
-    let (least, most) = (bounds.start(), bounds.end());
+    let least = bounds.start();
+    let most = bounds.end();
     ensure(bounds.contains(&value), || format!("{value} {what}: must be {least} to {most}"))
 }
 

@@ -53,7 +53,9 @@ fn a_link_that_breaks_goes_over_the_next_rail() {
     assert_eq!(only_ports(&head, 1), [101, 201]);
     for (try_number, port) in [(1, 200), (2, 201), (3, 200)] {
         let (_, epoch) = ports(&head, 1)[1];
-        let (lane, side, reason) = (1, LinkSide::Down, "no route to host".to_owned());
+        let lane = 1;
+        let side = LinkSide::Down;
+        let reason = "no route to host".to_owned();
         let lost = FromAgent::LinkLost { copy: COPY, lane, epoch, side, reason };
         let now = try_number * SECOND;
         head.handle(now, Event::From(NodeId(1), lost));

@@ -194,7 +194,8 @@ fn id(node: usize) -> NodeId {
 
 #[test]
 fn one_of_the_sets_can_be_read_after_any_death() {
-    let (mut ends, mut known) = ([0; 3], BTreeMap::new());
+    let mut ends = [0; 3];
+    let mut known = BTreeMap::new();
     for seed in 0..60 {
         for victim in 0..=SERVERS {
             for moment in 0..40 {

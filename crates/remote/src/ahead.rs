@@ -146,7 +146,8 @@ impl Ahead {
         waiting: &Waiting<'_>,
     ) -> Result<(), Trouble> {
         while !bytes.is_empty() {
-            let (number, within) = (offset / PART, (offset % PART) as usize);
+            let number = offset / PART;
+            let within = (offset % PART) as usize;
             let length = bytes.len().min(PART as usize - within);
             let (now, rest) = bytes.split_at_mut(length);
             let number = self.0.parts.first[object] + number;
@@ -232,7 +233,8 @@ impl Shared {
                     window.bytes -= oldest.length as u64;
                 }
                 let bytes = Bytes { here: Vec::new(), given: 0, trouble: None };
-                let (state, came) = (Mutex::new(bytes), Condvar::new());
+                let state = Mutex::new(bytes);
+                let came = Condvar::new();
                 let part = Arc::new(FetchedPart { length: length as usize, state, came });
                 window.parts.insert(number, Arc::clone(&part));
                 window.bytes += length;

@@ -33,7 +33,8 @@ impl Content for Object {
         index: u64,
         stale: &dyn Fn() -> bool,
     ) -> Result<u32, FeedError> {
-        let (offset, length) = (layout.offset(index), layout.block_length(index));
+        let offset = layout.offset(index);
+        let length = layout.block_length(index);
         let waited = self.wait(offset..offset + u64::from(length), stale);
         waited.map_err(|trouble| self.unfed(&trouble))?;
         Ok(length)

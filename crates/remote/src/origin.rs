@@ -137,7 +137,8 @@ impl Origin {
     /// there is none) and the length. This is necessary because servers may ignore the conditions
     /// of a request.
     fn is_same(&self, result: &GetResult) -> bool {
-        let (was, is) = (&self.pinned, &result.meta);
+        let was = &self.pinned;
+        let is = &result.meta;
         let is_same = match &was.e_tag {
             Some(tag) => is.e_tag.as_ref() == Some(tag),
             // Listings have fractions of a second, and replies have not.

@@ -75,7 +75,8 @@ mod tests {
         std::fs::write(folder.join(".aws/credentials"), keys).expect("a file");
         let home = folder.to_str().expect("text").to_owned();
         let with = |profile: Option<&str>| {
-            let (home, profile) = (home.clone(), profile.map(str::to_owned));
+            let home = home.clone();
+            let profile = profile.map(str::to_owned);
             read(&move |name: &str| match name {
                 "HOME" => Some(home.clone()),
                 "AWS_PROFILE" => profile.clone(),

@@ -65,7 +65,8 @@ impl Waiting<'_> {
         is: impl Fn(&T) -> bool,
         progress: impl Fn(&T) -> u64,
     ) -> Result<MutexGuard<'g, T>, Trouble> {
-        let (mut quiet, mut last) = (0, progress(&guard));
+        let mut quiet = 0;
+        let mut last = progress(&guard);
         while !is(&guard) {
             self.check()?;
             let is_late = changed.wait_for(&mut guard, TICK);

@@ -51,7 +51,10 @@ impl<'a> Chrome<'a> {
     fn flow(&mut self, process: &Process, row: &Row, begin_ns: u64, flow: Flow) -> io::Result<()> {
         // The end of a flow binds to its enclosing slice, as the start always does.
         let kind = if flow.arrives { r#""ph":"f","bp":"e""# } else { r#""ph":"s""# };
-        let (id, pid, tid, ts) = (flow.id, process.pid, row.tid(), Micros(begin_ns));
+        let id = flow.id;
+        let pid = process.pid;
+        let tid = row.tid();
+        let ts = Micros(begin_ns);
         self.event(format_args!(
             r#"{kind},"id":"{id:#x}","pid":{pid},"tid":{tid},"ts":{ts},"name":"block","cat":"hop""#
         ))
@@ -102,8 +105,10 @@ impl Format for Chrome<'_> {
     fn slice(&mut self, process: &Process, row: &Row, slice: &Slice<'_>) -> io::Result<()> {
         let stage = slice.span.stage;
         let category = if stage.is_wait() { "wait" } else { "work" };
-        let (pid, tid) = (process.pid, row.tid());
-        let (ts, dur) = (Micros(slice.begin_ns), Micros(slice.end_ns - slice.begin_ns));
+        let pid = process.pid;
+        let tid = row.tid();
+        let ts = Micros(slice.begin_ns);
+        let dur = Micros(slice.end_ns - slice.begin_ns);
         let args = arguments(&details::of_slice(slice))?;
         self.event(format_args!(
             r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{stage}","cat":"{category}","args":{{{args}}}"#
@@ -112,8 +117,11 @@ impl Format for Chrome<'_> {
     }
 
     fn step(&mut self, process: &Process, row: &Row, step: &Step) -> io::Result<()> {
-        let (pid, tid, cause) = (process.pid, row.tid(), step.cause);
-        let (ts, dur) = (Micros(step.begin_ns), Micros(step.end_ns.saturating_sub(step.begin_ns)));
+        let pid = process.pid;
+        let tid = row.tid();
+        let cause = step.cause;
+        let ts = Micros(step.begin_ns);
+        let dur = Micros(step.end_ns.saturating_sub(step.begin_ns));
         let args = arguments(&details::of_step(step))?;
         self.event(format_args!(
             r#""ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{cause}","cat":"cause","args":{{{args}}}"#
@@ -127,7 +135,9 @@ impl Format for Chrome<'_> {
         peer: Option<&str>,
         at_ns: u64,
     ) -> io::Result<()> {
-        let (pid, ts, stage) = (process.pid, Micros(at_ns), lost.stage);
+        let pid = process.pid;
+        let ts = Micros(at_ns);
+        let stage = lost.stage;
         let args = arguments(&details::of_lost(lost, peer))?;
         self.event(format_args!(
             r#""ph":"i","s":"p","pid":{pid},"tid":0,"ts":{ts},"name":"{stage}","cat":"lost","args":{{{args}}}"#
@@ -141,7 +151,9 @@ impl Format for Chrome<'_> {
         at_ns: u64,
         value: u64,
     ) -> io::Result<()> {
-        let (pid, ts, name) = (process.pid, Micros(at_ns), json(&counter.name)?);
+        let pid = process.pid;
+        let ts = Micros(at_ns);
+        let name = json(&counter.name)?;
         let unit = if counter.unit == Unit::Count { "count" } else { counter.unit.name() };
         self.event(format_args!(
             r#""ph":"C","pid":{pid},"tid":0,"ts":{ts},"name":{name},"args":{{"{unit}":{value}}}"#

@@ -44,8 +44,10 @@ impl Format for Csv<'_> {
     fn slice(&mut self, process: &Process, _: &Row, slice: &Slice<'_>) -> io::Result<()> {
         let Slice { begin_ns, end_ns, span, .. } = *slice;
         let Span { stage, thread, busy_ns, bytes, count, .. } = *span;
-        let (name, peer) = (quoted(&process.name), quoted(slice.peer.unwrap_or_default()));
-        let (lane, operation) = (unless(NONE, span.lane), unless(0, span.operation));
+        let name = quoted(&process.name);
+        let peer = quoted(slice.peer.unwrap_or_default());
+        let lane = unless(NONE, span.lane);
+        let operation = unless(0, span.operation);
         let block = if stage == Stage::Control { NO_BLOCK } else { span.block };
         let block = unless(NO_BLOCK, block);
         let error_ns = slice.error_ns.map_or_else(String::new, |error| error.to_string());
@@ -71,7 +73,8 @@ impl Format for Csv<'_> {
         at_ns: u64,
     ) -> io::Result<()> {
         let Lost { stage, busy_ns, bytes, count, .. } = *lost;
-        let (name, peer) = (quoted(&process.name), quoted(peer.unwrap_or_default()));
+        let name = quoted(&process.name);
+        let peer = quoted(peer.unwrap_or_default());
         let lane = unless(NONE, lost.lane);
         writeln!(
             self.output,
@@ -86,7 +89,8 @@ impl Format for Csv<'_> {
         at_ns: u64,
         value: u64,
     ) -> io::Result<()> {
-        let (name, what) = (quoted(&process.name), quoted(&counter.name));
+        let name = quoted(&process.name);
+        let what = quoted(&counter.name);
         let unit = counter.unit.name();
         writeln!(self.output, "{name},sample,{what},,,,{at_ns},{at_ns},,,,,,,,{value},{unit}")
     }
@@ -129,7 +133,8 @@ mod tests {
 
     /// Splits a line at its commas, but not within quotes.
     fn fields(line: &str) -> Vec<String> {
-        let (mut fields, mut quoted) = (vec![String::new()], false);
+        let mut fields = vec![String::new()];
+        let mut quoted = false;
         let mut marks = line.chars().peekable();
         while let Some(mark) = marks.next() {
             let field = fields.last_mut().unwrap();

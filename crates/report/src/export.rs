@@ -122,7 +122,8 @@ impl<'a> Export<'a> {
                 _ => None,
             })
             .map(|span| {
-                let (begin, end) = (on_head(span.begin_ns), on_head(span.end_ns));
+                let begin = on_head(span.begin_ns);
+                let end = on_head(span.end_ns);
                 let end_ns = end.at_ns.max(begin.at_ns);
                 let error_ns = begin.error_ns.zip(end.error_ns).map(|(one, other)| one.max(other));
                 (Stretch { begin_ns: begin.at_ns, end_ns }, error_ns, span)
@@ -140,7 +141,8 @@ impl<'a> Export<'a> {
             let Stretch { begin_ns, end_ns } = *stretch;
             let flow = self.flows.of(place, span);
             let peer = name(&self.names, span.peer);
-            let (error_ns, peer) = (*error_ns, peer.as_deref());
+            let error_ns = *error_ns;
+            let peer = peer.as_deref();
             let slice = Slice { begin_ns, end_ns, error_ns, span, peer, flow };
             self.format.slice(process, &rows.rows[*row], &slice)?;
             self.totals.add(span);

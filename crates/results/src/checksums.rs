@@ -51,7 +51,8 @@ mod tests {
     #[test]
     fn names_are_escaped_like_those_of_sha256sum() {
         let line = |path: &[u8]| {
-            let (checksum, digest) = (Checksum::B3, [0xab; 32]);
+            let checksum = Checksum::B3;
+            let digest = [0xab; 32];
             let summed = Summed { checksum, digest, path: path.to_vec() };
             ChecksumResult::new(&summed).line()
         };

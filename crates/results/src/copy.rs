@@ -474,7 +474,8 @@ impl CopyResult {
             return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
         }
         for (already, names) in groups.iter().rev().take(SHOWN) {
-            let (names, already) = (nodelist::fold(names), bytes::format(*already));
+            let names = nodelist::fold(names);
+            let already = bytes::format(*already);
             match self.shared {
                 true => writeln!(f, "read    {names}: {already} from the shared file system")?,
                 false => writeln!(f, "already {names}: {already}")?,

@@ -91,7 +91,10 @@ impl ListedRun {
 /// Prints all that is known of the run.
 impl fmt::Display for ListedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (run, words, age, took) = (&self.run, self.words(), self.age(), self.took());
+        let run = &self.run;
+        let words = self.words();
+        let age = self.age();
+        let took = self.took();
         write!(f, "run     {run}\ncommand {words}\nage     {age}\ntook    {took}\n")?;
         self.bytes.map_or(Ok(()), |size| writeln!(f, "size    {}", bytes::format(size)))?;
         let nodes = self.nodes.iter();

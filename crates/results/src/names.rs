@@ -128,7 +128,8 @@ impl ReplacedContent {
     #[must_use]
     pub fn of(record: &NameRecord) -> Option<Self> {
         let NamedContent { root, length, files } = record.content()?;
-        let (root, published_ns) = (hexadecimal(&root), record.number());
+        let root = hexadecimal(&root);
+        let published_ns = record.number();
         Some(Self { root, bytes: length, files, published_ns })
     }
 }

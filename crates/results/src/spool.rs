@@ -65,7 +65,8 @@ impl SpoolState {
 
 impl fmt::Display for SpoolState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (directory, destination) = (self.directory.escaped(), self.destination.escaped());
+        let directory = self.directory.escaped();
+        let destination = self.destination.escaped();
         let count = self.waiting.len() + self.more;
         writeln!(f, "spool   {directory} to {destination}: {count} waiting")?;
         self.waiting.iter().try_for_each(|entry| entry.fmt(f))?;

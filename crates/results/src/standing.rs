@@ -61,7 +61,8 @@ impl NodeState {
     }
 
     fn new(node: &Node, verdict: NodeVerdict, reason: Option<String>) -> Self {
-        let (end, word) = (NodeEnd { verdict, reason }, verdict.as_str());
+        let end = NodeEnd { verdict, reason };
+        let word = verdict.as_str();
         let name = node.name.clone();
         Self { name, end, log: None, links: None, ends_in_s: None, unreachable: Vec::new(), word }
     }
@@ -144,7 +145,8 @@ impl StandingResult {
     /// running or dead.
     pub fn status(&self) -> Exit {
         let count = |verdict| self.nodes.iter().filter(|node| node.is(verdict)).count();
-        let (up, none) = (count(NodeVerdict::Ok), count(NodeVerdict::Skipped));
+        let up = count(NodeVerdict::Ok);
+        let none = count(NodeVerdict::Skipped);
         Exit::of_work(up > 0 && up == self.nodes.len(), none < self.nodes.len(), false)
     }
 

@@ -95,7 +95,8 @@ impl TreeResult {
     pub fn gathered(tallies: &[Option<Tally>], copies: &[Copied]) -> Option<Self> {
         let mut all = Tally::default();
         let mut left_out = Vec::new();
-        let (mut missed, mut skipped) = (0, 0);
+        let mut missed = 0;
+        let mut skipped = 0;
         let trees = tallies
             .iter()
             .zip(copies)

@@ -234,7 +234,9 @@ impl Bars {
             }
             self.screen.clear();
             let seconds = call.silent_ns / 1_000_000_000;
-            let (name, operation, path) = (&node.name, call.operation, &call.path);
+            let name = &node.name;
+            let operation = call.operation;
+            let path = &call.path;
             garland_terminal::errln!(
                 "stuck   {name}: {operation} {path}: no progress for {seconds} s"
             );

@@ -90,7 +90,8 @@ impl Link {
     /// end since `waits_since`; `None` if it does not wait.
     pub(crate) fn report(&self, now: u64, waits_since: Option<u64>) -> HopReport {
         let (before, last) = self.sent;
-        let (all, gone) = (self.free.saturating_sub(self.began), now.saturating_sub(self.began));
+        let all = self.free.saturating_sub(self.began);
+        let gone = now.saturating_sub(self.began);
         let part = u128::from(last) * u128::from(gone.min(all)) / u128::from(all.max(1));
         let sent = before + u64::try_from(part).unwrap_or(last);
         let blocked_ns = self.blocked_ns + waits_since.map_or(0, |since| self.idle(since, now));

@@ -81,7 +81,9 @@ impl World {
     /// latency, slices of 64 KiB, 0.2 ms to connect, disks with 2 GiB/s, and unlimited CPUs.
     #[must_use]
     pub fn uniform(receivers: usize, link_rate: u64) -> Self {
-        let (disk_rate, cpu_rate, wire_rate) = (2 << 30, u64::MAX, link_rate);
+        let disk_rate = 2 << 30;
+        let cpu_rate = u64::MAX;
+        let wire_rate = link_rate;
         let node = NodeWorld { disk_rate, cpu_rate, wire_rate, ..NodeWorld::default() };
         Self {
             link_rate,

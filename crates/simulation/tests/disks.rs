@@ -37,7 +37,8 @@ fn one_slow_disk_does_not_slow_the_others_down() {
     let undisturbed = others(&copy(&[]), &[]);
     for place in [1, 5, 10] {
         let run = copy(&[place]);
-        let (others, slow) = (others(&run, &[place]), &run.nodes[place - 1]);
+        let others = others(&run, &[place]);
+        let slow = &run.nodes[place - 1];
         let alone = slow.committed_ns.expect("it has the file") as f64 / 1e9;
         println!(
             "slow disk at {place}: the others {others:.2} s, it {alone:.2} s, undisturbed {undisturbed:.2} s; {} blocks twice",

@@ -53,7 +53,8 @@ fn a_death_costs_less_than_two_seconds() {
             }
             // Silence is no proof of death for five seconds: the others go on after two, unless most
             // are silent.
-            let (is_silent, is_most) = (what(1) != What::Crash(1), victims.len() > 3);
+            let is_silent = what(1) != What::Crash(1);
+            let is_most = victims.len() > 3;
             let others = if is_silent && is_most { 7 } else { 2 };
             let all = if is_silent { 7 } else { 2 };
             let had = run.nodes.iter().filter_map(|node| node.committed_ns).max();

@@ -43,7 +43,8 @@ fn five_hundred_and_twelve_nodes_take_hardly_longer_than_two() {
 /// another: `ceil(log2 (n + 1)) (m/B + h)`; see `plan/shape.rs` for its origin.
 #[test]
 fn a_small_file_to_many_nodes_takes_a_tree() {
-    let (length, receivers) = (1_000_000, 512);
+    let length = 1_000_000;
+    let receivers = 512;
     let world = World::uniform(receivers, GIGABIT);
     let hop = Duration::from_nanos(world.latency_ns);
     let pace = Pace { rate: GIGABIT as f64, hop };
@@ -57,8 +58,8 @@ fn a_small_file_to_many_nodes_takes_a_tree() {
         assert!(run.nodes.iter().all(NodeRun::is_ok), "every node has the file");
         seconds(&run)
     };
-    let (by_chain, by_tree) =
-        (took(&chain), took(&chain.clone().shaped(tree.route).expect("a plan")));
+    let by_chain = took(&chain);
+    let by_tree = took(&chain.clone().shaped(tree.route).expect("a plan"));
     let rounds = f64::from(usize::BITS - receivers.leading_zeros());
     let bound = rounds * (length as f64 / GIGABIT as f64 + hop.as_secs_f64());
     println!("1 MB to 512: tree {by_tree:.4} s, chain {by_chain:.4} s, binomial {bound:.4} s");

@@ -80,7 +80,8 @@ pub fn unless_held(path: &Path, work: impl FnOnce()) {
 /// When the system has no descriptor or thread left.
 pub fn released(path: &Path) -> io::Result<Arc<Wake>> {
     let wake = Arc::new(Wake::new()?);
-    let (raised, path) = (Arc::clone(&wake), path.to_owned());
+    let raised = Arc::clone(&wake);
+    let path = path.to_owned();
     threads::spawn("lock", move || {
         let locked = open(&path, false).map(|file| uninterrupted(|| file.lock()));
         if matches!(locked, Ok(Err(_))) {
@@ -134,7 +135,8 @@ fn name_own(file: &mut File) -> io::Result<()> {
 fn named(path: &Path) -> Option<Identity> {
     let text = fs::read_to_string(path).ok()?;
     let mut words = text.split_whitespace();
-    let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let pid = words.next()?.parse().ok()?;
+    let start = words.next()?.parse().ok()?;
     Some(Identity { pid, start, boot: words.next()?.to_owned() })
 }
 

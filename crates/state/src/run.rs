@@ -151,7 +151,8 @@ impl Run {
         let folder = if is_path(asked) { PathBuf::from(asked) } else { runs.join(asked) };
         if !folder.is_dir() {
             let kept = |failure: Failure| {
-                let (count, days) = (retention::KEPT, retention::AGE.as_secs() / 86400);
+                let count = retention::KEPT;
+                let days = retention::AGE.as_secs() / 86400;
                 kept(failure).hint(format!(
                     "only the last {count} runs of each command are kept, for {days} days"
                 ))

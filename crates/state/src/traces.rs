@@ -87,7 +87,8 @@ impl Traced {
             let whose = node.map_or_else(String::new, |node| format!(" of {node}"));
             return Err(Failure::usage(format!("{} has no trace{whose}", run.name())));
         };
-        let (of_node, peers) = (planned.get(1).cloned(), Vec::new());
+        let of_node = planned.get(1).cloned();
+        let peers = Vec::new();
         Ok(Self { run, of_node, planned, rails, peers, folder })
     }
 

@@ -120,7 +120,8 @@ fn write_back(file: &File, part: Range<u64>, flags: libc::c_uint) -> io::Result<
     if length == 0 {
         return Ok(());
     }
-    let (start, length) = (number(part.start)?, number(length)?);
+    let start = number(part.start)?;
+    let length = number(length)?;
     // SAFETY: the call takes an open descriptor and numbers only.
     let result = unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, flags) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -143,7 +144,8 @@ fn by_mincore(file: &File, length: u64) -> io::Result<u64> {
     // SAFETY: a new shared mapping at an address that the kernel chooses. No code reads through it,
     // so a file that changes or shrinks does no harm; `states` has one byte for each page of it.
     unsafe {
-        let (shared, read) = (libc::MAP_SHARED, libc::PROT_READ);
+        let shared = libc::MAP_SHARED;
+        let read = libc::PROT_READ;
         let start = libc::mmap(std::ptr::null_mut(), length, read, shared, file.as_raw_fd(), 0);
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());

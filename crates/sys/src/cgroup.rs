@@ -68,7 +68,8 @@ fn find(
         let mut front = front.split(' ').skip(3);
         let (Some(root), Some(at)) = (front.next(), front.next()) else { continue };
         let mut back = back.split(' ');
-        let (kind, options) = (back.next(), back.nth(1).unwrap_or_default());
+        let kind = back.next();
+        let options = back.nth(1).unwrap_or_default();
         let v1 = match kind {
             Some("cgroup") if options.split(',').any(|option| option == controller) => true,
             Some("cgroup2") if has(&controllers(Path::new(at)), controller) => false,

@@ -128,7 +128,8 @@ impl Root {
     }
 
     fn make_dirs(&self, path: &Path) -> io::Result<(OwnedFd, Vec<OwnedFd>)> {
-        let (mut so_far, mut parents) = (PathBuf::new(), Vec::new());
+        let mut so_far = PathBuf::new();
+        let mut parents = Vec::new();
         for component in path.components() {
             so_far.push(component);
             let Component::Normal(name) = component else { continue };

@@ -44,7 +44,8 @@ fn once(pipe: Option<u64>, blocks: usize) -> io::Result<f64> {
         (0..TOTAL / BUFSIZ as u64).try_for_each(|_| source.write_all(&block))
     };
     let tee = move || -> io::Result<u64> {
-        let (mut block, mut at) = (vec![0; BUFSIZ], 0);
+        let mut block = vec![0; BUFSIZ];
+        let mut at = 0;
         loop {
             let bytes = arrives.read(&mut block)?;
             if bytes == 0 {
@@ -92,8 +93,10 @@ mod tests {
 
     #[test]
     fn a_small_pipe_costs_more_of_the_processor() {
-        let (wide, small) = (bytes_per_second(None, 65536), bytes_per_second(Some(4096), 512));
-        let (wide, small) = (wide.unwrap(), small.unwrap());
+        let wide = bytes_per_second(None, 65536);
+        let small = bytes_per_second(Some(4096), 512);
+        let wide = wide.unwrap();
+        let small = small.unwrap();
         eprintln!("{:.0} and {:.0} MB/s", wide / 1e6, small / 1e6);
         assert!(wide > small * 1.2 && small > 1e6, "{wide:e} and {small:e}");
     }

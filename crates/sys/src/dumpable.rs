@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn a_hidden_process_is_shown_until_the_last_use_of_its_files() {
         hide().unwrap();
-        let (first, second) = (show(), show());
+        let first = show();
+        let second = show();
         drop(first);
         let shown = dumpable_behavior().unwrap();
         drop(second);

@@ -50,7 +50,8 @@ pub fn mount(dir: &Path) -> Result<OwnedFd, FuseError> {
     let device = openat(CWD, DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| FuseError::Device(error.into()))?;
     let mode = std::fs::metadata(dir).map_err(FuseError::Mount)?.mode();
-    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let user = rustix::process::getuid().as_raw();
+    let group = rustix::process::getgid().as_raw();
     let data = format!(
         "fd={},rootmode={:o},user_id={user},group_id={group}\0",
         device.as_raw_fd(),

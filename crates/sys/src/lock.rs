@@ -129,7 +129,8 @@ mod tests {
     fn a_lock_belongs_to_one() {
         let path = std::env::temp_dir().join(format!("garland-lock-{}", std::process::id()));
         let open = || File::create(&path).unwrap();
-        let (one, other) = (open(), open());
+        let one = open();
+        let other = open();
         assert_eq!(try_lock(&one).unwrap(), Lock::Held);
         assert_eq!(try_lock(&other).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         drop(one);

@@ -75,7 +75,8 @@ mod tests {
     fn a_thread_that_works_is_awake_and_one_that_sleeps_is_not() {
         const WHILE_NS: u64 = 100_000_000;
         let account = Account::of_this_thread();
-        let (start, before) = (clock::now_ns(), account.awake_ns());
+        let start = clock::now_ns();
+        let before = account.awake_ns();
         while clock::now_ns() < start + WHILE_NS {
             std::hint::spin_loop();
         }

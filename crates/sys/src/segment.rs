@@ -59,7 +59,8 @@ impl Segment {
     }
 
     fn map(fd: OwnedFd, bytes: usize) -> io::Result<Self> {
-        let (access, shared) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let shared = MapFlags::SHARED;
         // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, shared, &fd, 0)? };
         Ok(Self { fd, start: start.cast(), words: bytes / 8 })

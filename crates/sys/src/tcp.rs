@@ -199,8 +199,10 @@ pub fn pace(stream: &TcpStream, bytes_per_second: u64) -> io::Result<()> {
         return Ok(());
     }
     // Linux before 4.20 takes 32-bit values only, the largest of which means no limit.
-    let (narrow, wide) = (bytes_per_second as u32, bytes_per_second as libc::c_ulong);
-    let (narrow, wide) = (narrow.to_ne_bytes(), wide.to_ne_bytes());
+    let narrow = bytes_per_second as u32;
+    let wide = bytes_per_second as libc::c_ulong;
+    let narrow = narrow.to_ne_bytes();
+    let wide = wide.to_ne_bytes();
     let fits = bytes_per_second < u64::from(u32::MAX);
     let rate: &[u8] = if fits { &narrow } else { &wide };
     // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
@@ -326,7 +328,8 @@ mod tests {
         let listener = listen(0, Transport::Tcp).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
         let connect = || connect(address, Duration::from_secs(1), Transport::Tcp).unwrap();
-        let (silent, mut speaks) = (connect(), connect());
+        let silent = connect();
+        let mut speaks = connect();
         speaks.write_all(b"x").unwrap();
         let (_, first) = listener.accept().unwrap();
         assert_eq!(first.port(), speaks.local_addr().unwrap().port());

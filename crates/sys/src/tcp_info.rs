@@ -90,7 +90,8 @@ impl TcpInfo {
             u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let long = |at: usize| {
-            let (low, high) = (u64::from(word(at)), u64::from(word(at + 4)));
+            let low = u64::from(word(at));
+            let high = u64::from(word(at + 4));
             if cfg!(target_endian = "big") { low << 32 | high } else { high << 32 | low }
         };
         Self {

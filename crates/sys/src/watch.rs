@@ -75,7 +75,8 @@ impl Watch {
         self.take(&mut events, Duration::ZERO)?;
         let over = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::HUP;
         let ready = |event: &epoll::Event| {
-            let (number, flags) = (event.data.u64(), event.flags);
+            let number = event.data.u64();
+            let flags = event.flags;
             let read = flags.intersects(over | epoll::EventFlags::ERR);
             let write = flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR);
             (number, Ready { read, write })

@@ -71,7 +71,8 @@ impl<W: Write> Backend for Canvas<W> {
     where
         I: Iterator<Item = (u16, u16, &'a Cell)>,
     {
-        let (mut next, mut present) = (None, String::new());
+        let mut next = None;
+        let mut present = String::new();
         for (x, y, cell) in content {
             if next != Some((x, y)) {
                 let _ = write!(self.text, "\x1b[{};{}H", y + 1, x + 1);
@@ -157,7 +158,8 @@ mod tests {
         let mut loud = Cell::new("b");
         loud.modifier = Modifier::BOLD | Modifier::REVERSED;
         loud.fg = Color::Green;
-        let (plain, wide) = (Cell::new("a"), Cell::new("界"));
+        let plain = Cell::new("a");
+        let wide = Cell::new("界");
         let cells = [(0, 0, &plain), (1, 0, &loud), (4, 2, &wide), (6, 2, &plain)];
         canvas.draw(cells.into_iter()).unwrap();
         canvas.flush().unwrap();
@@ -168,7 +170,8 @@ mod tests {
     fn what_a_terminal_would_obey_is_not_drawn() {
         let mut said = Vec::new();
         let mut canvas = Canvas::new(&mut said, false);
-        let (escape, turn) = (Cell::new("\x1b"), Cell::new("\u{202e}"));
+        let escape = Cell::new("\x1b");
+        let turn = Cell::new("\u{202e}");
         canvas.draw([(0, 0, &escape), (1, 0, &turn)].into_iter()).unwrap();
         canvas.flush().unwrap();
         let said = String::from_utf8(said).unwrap();

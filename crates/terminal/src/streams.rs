@@ -182,7 +182,8 @@ pub struct Streams {
 impl Streams {
     /// Creates the outputs, none of which has begun. Large ones are kept in files in `folder`.
     pub fn new(arrangement: Arrangement, prefixes: Vec<String>, folder: &Path) -> Self {
-        let (folder, open) = (folder.to_owned(), BTreeMap::new());
+        let folder = folder.to_owned();
+        let open = BTreeMap::new();
         Self { arrangement, prefixes, folder, open, first: 0, is_wanted: true }
     }
 

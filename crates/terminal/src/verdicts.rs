@@ -12,7 +12,8 @@ use garland_core::printable;
 pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a str)>) -> String {
     let mut groups: BTreeMap<(bool, &str, String), (&str, Vec<&str>)> = BTreeMap::new();
     for (word, reason, name) in verdicts {
-        let (has_reason, reason) = (reason.is_some(), reason.unwrap_or_default());
+        let has_reason = reason.is_some();
+        let reason = reason.unwrap_or_default();
         let key = (has_reason, word, without_name(reason, name));
         groups.entry(key).or_insert((reason, Vec::new())).1.push(name);
     }
@@ -28,9 +29,11 @@ pub fn folded<'a>(verdicts: impl Iterator<Item = (&'a str, Option<&'a str>, &'a 
 /// Returns a reason in which the node's own name, as a whole word, is replaced by a NUL character.
 fn without_name(reason: &str, name: &str) -> String {
     let is_inner = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_');
-    let (mut text, mut rest) = (String::new(), reason);
+    let mut text = String::new();
+    let mut rest = reason;
     while let Some(at) = rest.find(name).filter(|_| !name.is_empty()) {
-        let (before, behind) = (&rest[..at], &rest[at + name.len()..]);
+        let before = &rest[..at];
+        let behind = &rest[at + name.len()..];
         text.push_str(before);
         let is_word = !text.ends_with(is_inner) && !behind.starts_with(is_inner);
         text.push_str(if is_word { "\0" } else { name });

@@ -43,7 +43,8 @@ fn wrapped_line(line: &str, columns: usize) -> String {
     let separator = if line[text..].contains(" · ") { " · " } else { " " };
     let stays = separator.trim_end();
     let count = |text: &str| text.chars().count();
-    let (mut all, mut width) = (line[..text].to_owned(), count(&line[..text]));
+    let mut all = line[..text].to_owned();
+    let mut width = count(&line[..text]);
     for (at, piece) in line[text..].split(separator).enumerate() {
         if at > 0 && width + count(separator) + count(piece.trim_end()) + count(stays) > columns {
             all.push_str(&format!("{stays}\n{:indent$}", ""));

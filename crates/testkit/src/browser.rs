@@ -212,7 +212,8 @@ fn of_base64(text: &str) -> Vec<u8> {
         b'/' => Some(63),
         _ => None,
     };
-    let (mut bits, mut known) = (0_u32, 0);
+    let mut bits = 0_u32;
+    let mut known = 0;
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     for six in text.bytes().filter_map(value) {
         bits = bits << 6 | u32::from(six);

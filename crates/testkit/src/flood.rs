@@ -26,8 +26,10 @@ impl Flood {
     #[must_use]
     pub fn start(addresses: &[Ipv4Addr], port: u16, held: usize, bytes: Vec<u8>) -> Self {
         let addresses = addresses.to_vec();
-        let (is_over, sent) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
-        let (its_end, its_count) = (Arc::clone(&is_over), Arc::clone(&sent));
+        let is_over = Arc::<AtomicBool>::default();
+        let sent = Arc::<AtomicU64>::default();
+        let its_end = Arc::clone(&is_over);
+        let its_count = Arc::clone(&sent);
         let thread = std::thread::spawn(move || {
             let mut open = VecDeque::new();
             for address in addresses.into_iter().cycle() {

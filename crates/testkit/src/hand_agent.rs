@@ -36,7 +36,8 @@ impl HandAgent {
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
         output.read_line(&mut ready).expect("the agent's output can be read");
         let log = Arc::new(Mutex::new(Vec::new()));
-        let (errors, lines) = (child.stderr.take().expect("it is piped"), Arc::clone(&log));
+        let errors = child.stderr.take().expect("it is piped");
+        let lines = Arc::clone(&log);
         std::thread::spawn(move || {
             for line in BufReader::new(errors).lines().map_while(Result::ok) {
                 lines.lock().push(line);

@@ -41,11 +41,13 @@ fn switches(nodes: u64, chance: &mut Chance) -> String {
         add("medium", format!("name = \"s{switch}\", kind = \"switch\", rate = \"{rate}mbit\""));
     }
     for switch in 1..switches {
-        let (to, rate) = (chance.below(switch), 10 + chance.below(100));
+        let to = chance.below(switch);
+        let rate = 10 + chance.below(100);
         add("uplink", format!("from = \"s{switch}\", to = \"s{to}\", rate = \"{rate}mbit\""));
     }
     for node in 0..=nodes {
-        let (at, last) = (chance.below(switches), node + 10);
+        let at = chance.below(switches);
+        let last = node + 10;
         let address = format!("10.88.0.{last}/24");
         add("nic", format!("nodes = \"n{node}\", medium = \"s{at}\", address = \"{address}\""));
     }

@@ -76,7 +76,9 @@ impl Site {
     pub fn start(file: Vec<u8>, manner: Manner) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
         let address = listener.local_addr().expect("it listens");
-        let (log, requests, over) = (Mutex::default(), AtomicUsize::new(0), AtomicBool::new(false));
+        let log = Mutex::default();
+        let requests = AtomicUsize::new(0);
+        let over = AtomicBool::new(false);
         let shared = Arc::new(Shared { file, manner, log, requests, over });
         let serving = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
@@ -147,7 +149,8 @@ impl Shared {
         asked: &mut ServedRequest,
     ) -> std::io::Result<bool> {
         let length = self.file.len() as u64;
-        let (mut status, mut more) = ("200 OK", String::new());
+        let mut status = "200 OK";
+        let mut more = String::new();
         let mut range: Range<u64> = 0..length;
         match &self.manner {
             Manner::Refuses(times, status, body) if number < *times => {

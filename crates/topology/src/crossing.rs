@@ -9,7 +9,8 @@ use super::{MediumId, MediumKind, NicId, Resource, Topology};
 ///
 /// There are several paths if there are several spines; a switch chooses among them by flow.
 pub(super) fn crossings(topology: &Topology, from: NicId, to: NicId) -> Vec<Vec<Resource>> {
-    let (first, last) = (topology.nics[from].medium, topology.nics[to].medium);
+    let first = topology.nics[from].medium;
+    let last = topology.nics[to].medium;
     let distances = distances(topology, last);
     if distances[first].is_none() {
         return Vec::new();

@@ -177,7 +177,8 @@ pub enum MediumKind {
 impl Node {
     /// Returns a node that forwards no packets, without limits and without a price.
     pub(crate) fn new(name: &str, address: Ipv4Addr) -> Self {
-        let (price, vintage) = (Price::default(), Vintage::default());
+        let price = Price::default();
+        let vintage = Vintage::default();
         let name = name.to_owned();
         Self { name, address, forwards: false, cpu: None, disk: None, vintage, price }
     }
@@ -340,7 +341,8 @@ fn first_connected(count: usize, pairs: impl Iterator<Item = (usize, usize)>) ->
         item
     };
     for (one, two) in pairs {
-        let (one, two) = (root(&first, one), root(&first, two));
+        let one = root(&first, one);
+        let two = root(&first, two);
         first[one.max(two)] = one.min(two);
     }
     (0..count).map(|item| root(&first, item)).collect()

@@ -74,7 +74,8 @@ impl Miswiring {
         }
         match self {
             Self::Swap(one, two) => {
-                let (one, two) = (self.find(topology, one)?, self.find(topology, two)?);
+                let one = self.find(topology, one)?;
+                let two = self.find(topology, two)?;
                 let medium = topology.nics[one].medium;
                 topology.nics[one].medium = topology.nics[two].medium;
                 topology.nics[two].medium = medium;
@@ -119,7 +120,8 @@ impl Miswiring {
         let node = topology.node(&name.node);
         let node = node.ok_or_else(|| MiswiringError::NoNic(self.to_string(), name.clone()))?;
         if name.find(topology).is_some() {
-            let (fault, node) = (self.to_string(), name.node.clone());
+            let fault = self.to_string();
+            let node = name.node.clone();
             return Err(MiswiringError::Planned(fault, name.clone(), node));
         }
         topology.nics.push(Nic {
@@ -188,7 +190,8 @@ fn read(text: &str) -> Result<Miswiring, Box<dyn Error>> {
     Ok(match kind {
         "swap" | "extra" => {
             let (one, two) = pair(',')?;
-            let (one, two) = (one.parse()?, two.parse()?);
+            let one = one.parse()?;
+            let two = two.parse()?;
             if kind == "swap" { Miswiring::Swap(one, two) } else { Miswiring::Extra(one, two) }
         }
         "missing" => Miswiring::Missing(rest.parse()?),

@@ -113,7 +113,8 @@ impl Walk<'_> {
     /// Returns the choices of paths from `at` to the destination. `seen`: the nodes passed before.
     fn ahead(&self, at: NodeId, seen: &mut Vec<NodeId>) -> Vec<Choice> {
         if at == self.to {
-            let (nodes, senders) = (vec![at], Vec::new());
+            let nodes = vec![at];
+            let senders = Vec::new();
             let path = Path { nodes, senders, resources: Vec::new(), mtu: u16::MAX };
             return vec![Choice { chance: 1.0, legs: vec![Leg { share: 1.0, path }] }];
         }

@@ -126,7 +126,8 @@ impl Connection {
     /// or the next call fails.
     pub fn receive(&mut self) -> Result<Vec<FromAgent>, ConnectionError> {
         let mut buffer = [0; 16 << 10];
-        let (mut end, mut is_heard) = (None, false);
+        let mut end = None;
+        let mut is_heard = false;
         // Bounded, so that one busy agent cannot starve the others.
         for _ in 0..16 {
             match self.stream.read(&mut buffer) {

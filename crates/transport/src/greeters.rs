@@ -63,7 +63,8 @@ impl Greeters {
     /// # Errors
     /// When the system has no file descriptors left.
     pub fn new() -> io::Result<Self> {
-        let (watch, wake) = (Watch::new()?, Arc::new(Wake::new()?));
+        let watch = Watch::new()?;
+        let wake = Arc::new(Wake::new()?);
         Ok(Self { watch, wake, parked: Mutex::default() })
     }
 

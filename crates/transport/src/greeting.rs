@@ -251,7 +251,8 @@ impl<T> Greeting<T> {
         let (mut shake, admission) = answer_to(&hello, &credentials, rate, ring)?;
         let mut answer = Preamble::ours(hello.purpose).to_bytes().to_vec();
         put_message(&mut answer, &shake.write(&[])?);
-        let (channel, claim) = (shake.into_channel()?, hello.claim);
+        let channel = shake.into_channel()?;
+        let claim = hello.claim;
         self.proving = Some(Proving { to, channel, claim, admission });
         self.received.clear();
         Ok(Step::Answer(answer))

@@ -81,7 +81,8 @@ impl Bug {
         };
         let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let seed = field("Seed")?.parse().context("the seed is not a number")?;
-        let (what, test) = (field("Bug")?.to_owned(), field("Test")?.to_owned());
+        let what = field("Bug")?.to_owned();
+        let test = field("Test")?.to_owned();
         Ok(Self { name, what, test, seed, patch })
     }
 

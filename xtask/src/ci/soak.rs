@@ -205,7 +205,8 @@ pub(crate) fn truth_suggest(root: &Path, args: &[String]) -> Result<()> {
     let [runs, given] = numbers(args, ["--runs", "--seed"])
         .context("usage: cargo xtask truth suggest [--runs N] [--seed S]")?;
     packages::install(packages::TESTS)?;
-    let (runs, given) = (runs.unwrap_or(SUGGESTIONS), given.unwrap_or(seed().into()).to_string());
+    let runs = runs.unwrap_or(SUGGESTIONS);
+    let given = given.unwrap_or(seed().into()).to_string();
     for (package, test, count) in [
         ("garland-predict", "suggest", "GARLAND_TRUTH_RUNS"),
         ("garland", "truth", "GARLAND_TRUTH_COPIES"),

@@ -41,7 +41,8 @@ impl Checkout {
         let list = said(&mut git)?;
         let list = String::from_utf8(list).context("a file's name is not UTF-8")?;
         for name in list.split_terminator('\0') {
-            let (from, to) = (self.root.join(name), folder.join(name));
+            let from = self.root.join(name);
+            let to = folder.join(name);
             // A file that was removed since the last commit.
             if !from.exists() {
                 continue;

@@ -45,7 +45,9 @@ fn of(elf: &Elf) -> Result<&'static str> {
         machine => bail!("it is for an unknown processor (ELF machine {machine})"),
     };
     let mut is_pie = false;
-    let (start, size, count) = (elf.number(32, 8)?, elf.number(54, 2)?, elf.number(56, 2)?);
+    let start = elf.number(32, 8)?;
+    let size = elf.number(54, 2)?;
+    let count = elf.number(56, 2)?;
     for header in 0..count {
         let at = start.saturating_add(header * size);
         match elf.number(at, 4)? {

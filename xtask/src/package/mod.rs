@@ -69,7 +69,8 @@ pub(crate) fn built(root: &Path) -> Result<PathBuf> {
 /// If the program cannot be built, is not static or has another version, or a tool is missing.
 pub(crate) fn pack(root: &Path, chore: &str, words: &[String]) -> Result<()> {
     let kind = KINDS.iter().find(|kind| kind.chore == chore).context("unknown kind of package")?;
-    let (mut binary, mut into) = (None, None);
+    let mut binary = None;
+    let mut into = None;
     for pair in words.chunks(2) {
         match pair {
             [option, file] if option == "--binary" => binary = Some(PathBuf::from(file)),

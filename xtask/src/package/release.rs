@@ -28,7 +28,8 @@ pub(super) fn built(checkout: &Checkout) -> Result<PathBuf> {
         bail!("`cargo build` failed: {status}");
     }
     let folder = checkout.target.join(fabric::host()?).join("release");
-    let (binary, node) = (folder.join("garland"), folder.join("garland-node"));
+    let binary = folder.join("garland");
+    let node = folder.join("garland-node");
     for program in [&binary, &node] {
         image::architecture(program)?;
         checkout.assert_neutral(program)?;

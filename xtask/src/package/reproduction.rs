@@ -24,7 +24,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let mut different = Vec::new();
     for (one, other) in ours.iter().zip(&theirs) {
         let name = one.file_name().unwrap_or_default().display();
-        let (first, second) = (sums::of(one)?, sums::of(other)?);
+        let first = sums::of(one)?;
+        let second = sums::of(other)?;
         println!("{first}  {name}\n{second}  {name}, again");
         if first != second {
             different.push(name.to_string());

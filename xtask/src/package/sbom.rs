@@ -99,7 +99,8 @@ impl Graph {
     }
 
     fn component(&self, package: &Value, kind: &str) -> Result<Value> {
-        let (name, version) = (text(&package["name"])?, text(&package["version"])?);
+        let name = text(&package["name"])?;
+        let version = text(&package["version"])?;
         let mut component = Map::new();
         component.insert("type".to_owned(), kind.into());
         component.insert("bom-ref".to_owned(), reference(package)?.into());

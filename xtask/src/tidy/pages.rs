@@ -144,7 +144,8 @@ mod tests {
         let contents = ("docs/SUMMARY.md", "- [A](a.md)\n");
         let text = "# A\n```\n# no title\n```\n## What a `b.c/1` is\n\
                     [1](#what-a-bc1-is) [2](../scenarios) [3](images/x.png) [4](a.md#a)\n";
-        let (page, toml) = (("docs/a.md", text), ("scenarios/x.toml", ""));
+        let page = ("docs/a.md", text);
+        let toml = ("scenarios/x.toml", "");
         assert_eq!(found(&[contents, page, toml]), [""; 0]);
         let page = ("docs/a.md", "[1](#no-title) [2](../scenario) [3](a.md#b)\n");
         let lost = found(&[contents, page, toml]);

@@ -90,7 +90,8 @@ fn declared(text: &str, code: &str, base: &str, found: &mut dyn FnMut(Vec<String
         } else if after.starts_with('{') {
             let open = code.len() - after.len();
             skip = closing(code, open);
-            let (text, code) = (&text[open + 1..skip], &code[open + 1..skip]);
+            let text = &text[open + 1..skip];
+            let code = &code[open + 1..skip];
             declared(text, code, &format!("{base}/{name}"), found);
         }
     }

@@ -29,7 +29,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             return vec![Finding::new(WORDS, 1, format!("not TOML: {}", error.message()))];
         }
     };
-    let (types, phrases) = (column(&table, "types"), column(&table, "phrases"));
+    let types = column(&table, "types");
+    let phrases = column(&table, "phrases");
     let mut findings = Vec::new();
     for file in tree.rust() {
         let code = &file.scanned.code;

@@ -106,7 +106,8 @@ impl BalanceFile {
             return Err(format!("cannot copy {length}: the test file has only {size}").into());
         }
         let name = format!("the test file in {}", self.path);
-        let (disk, usage) = (agent.disk.clone(), Arc::clone(&agent.usage));
+        let disk = agent.disk.clone();
+        let usage = Arc::clone(&agent.usage);
         let file = self.file.file().try_clone();
         file.and_then(|file| Source::of(file, name.clone().into(), length, disk, usage))
             .map_err(cannot(format!("open {name}")))

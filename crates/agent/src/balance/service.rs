@@ -34,7 +34,8 @@ impl BalanceService {
     pub fn obey(&mut self, order: BalanceOrder) {
         if self.orders.is_none() {
             let (orders, receiver) = channel();
-            let (controller, stop) = (self.controller.clone(), Arc::clone(&self.stop));
+            let controller = self.controller.clone();
+            let stop = Arc::clone(&self.stop);
             let keeper =
                 Keeper { controller, stop, stock: None, feedings: Vec::new(), since: None };
             let failed = |reason| FromAgent::Balance(BalanceEvent::Failed(reason));
@@ -97,7 +98,8 @@ impl Keeper {
                 self.tell(BalanceEvent::Prepared(cached));
             }
             BalanceOrder::Feed(begin) => {
-                let (copy, length) = (begin.copy, begin.layout.length);
+                let copy = begin.copy;
+                let length = begin.layout.length;
                 let begun = match &self.stock {
                     Some(stock) => stock
                         .source(agent, length)

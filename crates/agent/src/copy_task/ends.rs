@@ -44,7 +44,8 @@ impl Ends {
         let ends = match &begin.end {
             End::Source(origins) => {
                 let source = Some(open_source(controller, begin, origins)?);
-                let (store, sink) = (Box::new(NoStore), Sink::source(begin.layout));
+                let store = Box::new(NoStore);
+                let sink = Sink::source(begin.layout);
                 Self { store, source, sink, bringing: None }
             }
             End::Sink(destination) => Self::put(controller, begin, destination, tag, reuse)?,

@@ -52,7 +52,8 @@ impl Drive<'_> {
         let mut moved = Moved::default();
         let mut free: Vec<usize> = (0..depth).rev().collect();
         let mut begun = vec![0; depth];
-        let (mut next, begin) = (0, clock::now_ns());
+        let mut next = 0;
+        let begin = clock::now_ns();
         loop {
             while let Some(&slot) = free.last() {
                 let now = clock::now_ns();
@@ -179,7 +180,8 @@ mod tests {
     const BLOCK: u32 = 4096;
 
     fn job(direction: DiskDirection, depth: u16) -> DiskJob {
-        let (pattern, mode) = (DiskPattern::Random, DiskMode::Buffered);
+        let pattern = DiskPattern::Random;
+        let mode = DiskMode::Buffered;
         DiskJob { direction, pattern, mode, depth, block: BLOCK }
     }
 

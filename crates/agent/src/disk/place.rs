@@ -34,7 +34,8 @@ const SETTINGS: [&str; 10] = [
 /// Describes the file system and device of `test`. Unknown fields are empty.
 pub fn of(test: &TestFile) -> DiskPlace {
     let number = test.file().metadata().map_or(0, |metadata| metadata.dev());
-    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let major = rustix::fs::major(number);
+    let minor = rustix::fs::minor(number);
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let (system, mounted) = mount(&mounts, major, minor).unwrap_or_default();
     let device = device_folder(major, minor).or_else(|| {

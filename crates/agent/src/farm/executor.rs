@@ -187,7 +187,8 @@ impl State {
         let task = self.waiting.pop_front()?;
         // Without descriptors, the job stays where it is.
         let leave = self.metered.then(Wake::new).and_then(Result::ok);
-        let (since_ns, leader) = (clock::now_ns(), AtomicU32::new(0));
+        let since_ns = clock::now_ns();
+        let leader = AtomicU32::new(0);
         let job = Arc::new(RunningJob { task, since_ns, leave, leader });
         self.running.push(Arc::clone(&job));
         Some(job)

@@ -6,7 +6,8 @@ use garland_sys::{cgroup, process};
 /// Returns the resources of this node for jobs: the number of CPUs that this process may use, the
 /// share of them that its cgroup allows, memory within the cgroup's limits, and the CPU clock.
 pub fn facts() -> NodeFacts {
-    let (all_memory, free) = (process::total_memory(), process::available_memory());
+    let all_memory = process::total_memory();
+    let free = process::available_memory();
     let memory = cgroup::memory();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let cores = u32::try_from(cores).unwrap_or(u32::MAX);

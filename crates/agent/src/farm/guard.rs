@@ -141,7 +141,8 @@ mod tests {
     #[test]
     fn running_jobs_are_killed_and_their_files_removed() {
         let sleep = || Command::new("sleep").arg("30").process_group(0).spawn().unwrap();
-        let (mut one, mut other) = (sleep(), sleep());
+        let mut one = sleep();
+        let mut other = sleep();
         let word = |what: u8, child: &Child| [&[what], &child.id().to_ne_bytes()[..]].concat();
         let mark = Mark::new();
         let folder = std::env::temp_dir().join(format!("garland-guard-{}", std::process::id()));

@@ -19,7 +19,8 @@ pub fn measure(stop: &Wake, jobs: impl Fn() -> Vec<(u32, u32)>, tell: impl Fn(Fa
         if jobs.is_empty() {
             continue;
         }
-        let (at_ns, used) = (clock::now_ns(), process::group_cpu_ns());
+        let at_ns = clock::now_ns();
+        let used = process::group_cpu_ns();
         let of = |(job, leader): (u32, u32)| Some((job, *used.get(&leader)?));
         tell(FarmEvent::Used { at_ns, jobs: jobs.into_iter().filter_map(of).collect() });
     }

@@ -53,7 +53,8 @@ pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
 fn owner(changes: &Changes) -> Option<(Option<Uid>, Option<Gid>)> {
     // The kernel interprets the number with all bits set as `no change`.
     let real = |number: Option<u32>| number.filter(|&number| number != u32::MAX);
-    let (user, group) = (real(changes.user), real(changes.group));
+    let user = real(changes.user);
+    let group = real(changes.group);
     let some = user.is_some() || group.is_some();
     some.then(|| (user.map(Uid::from_raw), group.map(Gid::from_raw)))
 }

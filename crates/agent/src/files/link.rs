@@ -57,10 +57,12 @@ impl Link {
                 Some(Some(slot)) => Some(slot),
                 None => None,
             };
-            let (link, ended) = (Arc::clone(self), ended.clone());
+            let link = Arc::clone(self);
+            let ended = ended.clone();
             let begun = spawn("files", move || {
                 let _slot = slot;
-                let (mut body, mut frame) = (Vec::new(), Vec::new());
+                let mut body = Vec::new();
+                let mut frame = Vec::new();
                 while link.serve_one(&mut body, &mut frame).is_ok() {
                     for buffer in [&mut body, &mut frame] {
                         if number != BULK_LINK && buffer.capacity() > KEPT {

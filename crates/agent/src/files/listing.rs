@@ -27,7 +27,8 @@ impl Listing {
 
     /// Returns the next entries, and whether there are more.
     pub fn go_on(&mut self) -> Result<(Vec<Entry>, bool), Errno> {
-        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let mut entries = Vec::new();
+        let mut bytes = 0;
         while bytes < ENOUGH {
             let Some(entry) = self.0.read() else { return Ok((entries, false)) };
             let entry = entry?;

@@ -187,7 +187,8 @@ impl FileService {
             }
             Ask::Make(path, kind, mode) => make(&find(path)?, kind, *mode).map(Answer::Attr),
             Ask::Link(from, to) => {
-                let (from, to) = (find(from)?, find(to)?);
+                let from = find(from)?;
+                let to = find(to)?;
                 let _guard =
                     self.reach.guards_links().then(|| self.reach.job_folders.renames.lock());
                 self.reach.check_move(&from, &to)?;
@@ -197,7 +198,8 @@ impl FileService {
             Ask::Remove(path) => remove(&find(path)?, AtFlags::empty()),
             Ask::RemoveFolder(path) => remove(&find(path)?, AtFlags::REMOVEDIR),
             Ask::Rename(from, to, flags) => {
-                let (from, to) = (find(from)?, find(to)?);
+                let from = find(from)?;
+                let to = find(to)?;
                 let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
                 let flags = RenameFlags::from_bits_retain((*flags).into());
                 if !known.contains(flags) {
@@ -249,7 +251,8 @@ impl FileService {
         length: u32,
         frame: &mut Vec<u8>,
     ) -> Result<Answer, Errno> {
-        let (before, length) = (frame.len(), length as usize);
+        let before = frame.len();
+        let length = length as usize;
         frame.reserve_exact(length);
         let mut have = 0;
         while have < length {
@@ -391,7 +394,8 @@ fn mend_mode(fd: impl AsFd, attr: Attr, mode: u16) -> Result<Attr, Errno> {
 }
 
 fn make(place: &Place<'_>, kind: &NewKind, mode: u16) -> Result<Attr, Errno> {
-    let (folder, name) = (&place.folder, place.name);
+    let folder = &place.folder;
+    let name = place.name;
     let bits = Mode::from_raw_mode(mode.into());
     match kind {
         NewKind::Link(text) => {

@@ -77,12 +77,14 @@ pub fn read<'a>(
     read: impl Fn(&File, u64, u32, &mut Vec<u8>) -> Result<(), Errno>,
 ) -> Result<Answer, Errno> {
     let WantedPiece { block, arriving, .. } = *wanted;
-    let (before, until_ns) = (frame.len(), clock::after(ARRIVAL));
+    let before = frame.len();
+    let until_ns = clock::after(ARRIVAL);
     let mut has = |file: &File| -> Result<(), Errno> {
         frame.truncate(before);
         wanted.append(frame, |offset, length, bytes| read(file, offset, length, bytes))
     };
-    let (mut pause, mut partial) = (LOOK, Vec::new());
+    let mut pause = LOOK;
+    let mut partial = Vec::new();
     for look in 0.. {
         // Once a partial file is open, it stays what is looked at, also when it gets its name.
         if look % LOOKS == 0 {

@@ -28,7 +28,8 @@ fn the_first_free_port_of_a_range_is_taken_and_an_error_names_who_has_all() {
     assert!(range.numbers().contains(&second.number) && second.number != first.number);
     let one = ports(&first.number.to_string());
     let error = open(&[LOOPBACK], one).map(|open| open.number).expect_err("it is taken");
-    let (number, pid) = (first.number, std::process::id());
+    let number = first.number;
+    let pid = std::process::id();
     assert!(error.contains(&format!("port {number} is taken: {number} by ")), "{error}");
     assert!(error.contains(&format!("(process {pid})")), "{error}");
     assert!(error.contains("--port LOW-HIGH"), "{error}");

@@ -106,7 +106,8 @@ pub fn send(
     stream.set_nonblocking(true)?;
     tcp::reset_on_close(stream)?;
     let mut heard_ns = clock::now_ns();
-    let (mut sent, mut poll_ns) = (0, 0);
+    let mut sent = 0;
+    let mut poll_ns = 0;
     loop {
         let now = clock::now_ns();
         if now >= poll_ns {

@@ -45,7 +45,8 @@ fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
     if probe.most <= LEAST || !passes(LEAST)? {
         return Ok(None);
     }
-    let (mut good, mut bad) = (LEAST, probe.most);
+    let mut good = LEAST;
+    let mut bad = probe.most;
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
         if passes(middle)? { good = middle } else { bad = middle }

@@ -35,7 +35,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// [`MOST_MILLIS`]; the first quarter is TCP's warm-up.
 fn task(millis: u32) -> StreamTask {
     let millis = millis.clamp(4, MOST_MILLIS);
-    let (warm_up_ms, least_ms) = (millis / 4, millis - millis / 4);
+    let warm_up_ms = millis / 4;
+    let least_ms = millis - millis / 4;
     let most_ms = UNSETTLED * least_ms;
     StreamTask { forward: 1, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms }
 }

@@ -24,7 +24,9 @@ fn nics(dev: &str) -> Vec<NicCounts> {
         // The first number may directly follow the colon.
         let (name, counts) = line.split_once(':')?;
         let counts: Vec<u64> = counts.split_whitespace().map_while(|it| it.parse().ok()).collect();
-        let (name, received, sent) = (name.trim(), *counts.first()?, *counts.get(8)?);
+        let name = name.trim();
+        let received = *counts.first()?;
+        let sent = *counts.get(8)?;
         (name != "lo").then(|| NicCounts { name: name.to_owned(), received, sent })
     });
     nics.collect()
@@ -46,7 +48,9 @@ fn disks(diskstats: &str) -> Vec<DiskCounts> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |at: usize| words.get(at)?.parse::<u64>().ok();
         let name = *words.get(2)?;
-        let (read, written, busy_ms) = (number(5)?, number(9)?, number(12)?);
+        let read = number(5)?;
+        let written = number(9)?;
+        let busy_ms = number(12)?;
         is_whole(name).then(|| DiskCounts {
             name: name.to_owned(),
             read: read.saturating_mul(SECTOR),
@@ -71,7 +75,8 @@ fn is_whole(name: &str) -> bool {
 /// Returns the number of retransmitted TCP segments, from the text of `/proc/net/snmp`.
 fn resent(snmp: &str) -> u64 {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
-    let (names, counts) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let names = lines.next().unwrap_or_default();
+    let counts = lines.next().unwrap_or_default();
     let at = names.split_whitespace().position(|name| name == "RetransSegs");
     let count = at.and_then(|at| counts.split_whitespace().nth(at));
     count.and_then(|count| count.parse().ok()).unwrap_or(0)

@@ -19,9 +19,11 @@ use garland_sys::error::reason;
 
 /// Collects the node's activity in a separate thread, and sends it to the head.
 pub fn start(activity: &Arc<Activity>, session: &Arc<Session>) {
-    let (activity, session) = (Arc::clone(activity), Arc::clone(session));
+    let activity = Arc::clone(activity);
+    let session = Arc::clone(session);
     let begun = threads::spawn("view", move || {
-        let (at_ns, kernel) = (clock::now_ns(), kernel::counts());
+        let at_ns = clock::now_ns();
+        let kernel = kernel::counts();
         let mut account = activity.account();
         let silent = siblings::add_all(activity.prefix(), activity.socket(), &mut account);
         let mut view = NodeView { at_ns, kernel, account, silent };

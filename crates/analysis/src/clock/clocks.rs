@@ -72,16 +72,19 @@ impl Clocks {
             _ => offsets,
         };
         let own = |node: usize, at: i64| self.offsets[node].as_ref().and_then(|o| o.offsets(at));
-        let (sender, receiver) = (between(own(from, sent), from), between(own(to, received), to));
+        let sender = between(own(from, sent), from);
+        let receiver = between(own(to, received), to);
         let there = received - sent;
         let mut agrees = true;
         if let (Some((_, high)), Some(offset)) = (sender, &mut self.offsets[to]) {
-            let (order, at) = (received, received);
+            let order = received;
+            let at = received;
             let bound = Bound { order, at, offset: there + high, side: Side::Below };
             agrees &= offset.tighten(&bound);
         }
         if let (Some((low, _)), Some(offset)) = (receiver, &mut self.offsets[from]) {
-            let (order, at) = (sent, sent);
+            let order = sent;
+            let at = sent;
             let bound = Bound { order, at, offset: low - there, side: Side::Above };
             agrees &= offset.tighten(&bound);
         }

@@ -46,7 +46,8 @@ fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
     let at_b = ac.middle + ab_low + (ab_high - ab_low) / 2;
     let (bc_low, bc_high) = bc.offset.offsets(at_b)?;
     let (ac_low, ac_high) = ac.offset.offsets(ac.middle)?;
-    let (low, high) = (ab_low + bc_low - ac_high, ab_high + bc_high - ac_low);
+    let low = ab_low + bc_low - ac_high;
+    let high = ab_high + bc_high - ac_low;
     let least = if low > 0 { low } else { high.min(0) };
     (least != 0).then_some(least.unsigned_abs())
 }
@@ -56,7 +57,8 @@ fn miss(ab: &Pair, bc: &Pair, ac: &Pair) -> Option<u64> {
 fn pairs(exchanges: &[Exchange]) -> BTreeMap<(usize, usize), Pair> {
     let mut trips: BTreeMap<(usize, usize), Vec<Trip>> = BTreeMap::new();
     for exchange in exchanges {
-        let (from, to) = (exchange.from, exchange.to);
+        let from = exchange.from;
+        let to = exchange.to;
         trips.entry((from.min(to), from.max(to))).or_default().push(trip(exchange, false));
     }
     let pair = |(ends, mut of_pair): ((usize, usize), Vec<Trip>)| {

@@ -63,7 +63,8 @@ pub(super) fn pieces(trips: &[Trip]) -> Vec<Piece> {
 
 impl Piece {
     fn begin(bound: &Bound) -> Self {
-        let (at, base) = (bound.at, bound.offset);
+        let at = bound.at;
+        let base = bound.offset;
         Self { from: at, until: at, base, origin: at, region: Region::whole() }
     }
 

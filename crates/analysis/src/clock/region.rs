@@ -28,7 +28,8 @@ pub(super) struct Region {
 impl Region {
     /// Returns the region of all lines that a clock can follow.
     pub fn whole() -> Self {
-        let (a, b) = (OFFSET_MAX, RATE_MAX);
+        let a = OFFSET_MAX;
+        let b = RATE_MAX;
         Self { corners: vec![(-a, -b), (a, -b), (a, b), (-a, b)] }
     }
 
@@ -49,7 +50,8 @@ impl Region {
         let mut corners = Vec::with_capacity(self.corners.len() + 1);
         let before = self.corners.iter().cycle().skip(self.corners.len() - 1);
         for (last, corner) in before.zip(&self.corners) {
-            let (from, to) = (depth(last), depth(corner));
+            let from = depth(last);
+            let to = depth(corner);
             if (from < 0.0) != (to < 0.0) {
                 let share = from / (from - to);
                 let between = |a: f64, b: f64| a + share * (b - a);

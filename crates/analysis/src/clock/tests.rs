@@ -75,7 +75,8 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let crystal = Crystal { ahead, ppm, step: None };
-        let (mut out, mut home) = (Delays { state: seed, least: there }, Delays { state: !seed, least: back });
+        let mut out = Delays { state: seed, least: there };
+        let mut home = Delays { state: !seed, least: back };
         let probes = exchanges(&crystal, 1, 40, 250_000_000, &mut out, &mut home);
         let clocks = Clocks::of(2, &probes, &[]);
         prop_assert!(clocks.steps(1).is_empty());
@@ -92,7 +93,8 @@ proptest! {
     #[test]
     fn few_probes_tell_wide_intervals_and_true_ones(ahead in -1_000_000_i64..1_000_000, ppm in -100.0..100.0_f64, times in 1..4_usize, seed in any::<u64>()) {
         let crystal = Crystal { ahead, ppm, step: None };
-        let (mut out, mut home) = (Delays { state: seed, least: 50_000 }, Delays { state: !seed, least: 50_000 });
+        let mut out = Delays { state: seed, least: 50_000 };
+        let mut home = Delays { state: !seed, least: 50_000 };
         let probes = exchanges(&crystal, 1, times, 5_000_000_000, &mut out, &mut home);
         let clocks = Clocks::of(2, &probes, &[]);
         for at in [1_000_000_000, 4_000_000_000] {
@@ -105,7 +107,8 @@ proptest! {
     fn a_step_is_found_where_it_is(by in 2_000_000..60_000_000_000_i64, back in any::<bool>(), after in 3..9_i64, seed in any::<u64>()) {
         let by = if back { -by } else { by };
         let crystal = Crystal { ahead: 100_000_000_000, ppm: 20.0, step: Some((after * 1_000_000_000 + 60_000_000, by)) };
-        let (mut out, mut home) = (Delays { state: seed, least: 40_000 }, Delays { state: !seed, least: 40_000 });
+        let mut out = Delays { state: seed, least: 40_000 };
+        let mut home = Delays { state: !seed, least: 40_000 };
         let probes = exchanges(&crystal, 1, 44, 250_000_000, &mut out, &mut home);
         let clocks = Clocks::of(2, &probes, &[]);
         let steps = clocks.steps(1);
@@ -124,14 +127,16 @@ proptest! {
     fn messages_make_the_error_smaller_and_never_wrong(ahead in -1_000_000_i64..1_000_000, seed in any::<u64>()) {
         // Slow probes, and fast data from the head to node 1.
         let crystal = Crystal { ahead, ppm: 30.0, step: None };
-        let (mut out, mut home) = (Delays { state: seed, least: 900_000 }, Delays { state: !seed, least: 900_000 });
+        let mut out = Delays { state: seed, least: 900_000 };
+        let mut home = Delays { state: !seed, least: 900_000 };
         let probes = exchanges(&crystal, 1, 20, 250_000_000, &mut out, &mut home);
         let block = |k: i64| {
             let sent = 1_000_000_000 + k * 10_000_000;
             Message { from: 0, to: 1, sent, received: crystal.shows(sent + 30_000) }
         };
         let messages: Vec<Message> = (0..400).map(block).collect();
-        let (alone, together) = (Clocks::of(2, &probes, &[]), Clocks::of(2, &probes, &messages));
+        let alone = Clocks::of(2, &probes, &[]);
+        let together = Clocks::of(2, &probes, &messages);
         let (off, error) = misjudged(&together, &crystal, 3_000_000_000);
         let (_, before) = misjudged(&alone, &crystal, 3_000_000_000);
         prop_assert!(off <= error + 2 && error < before * 7 / 10, "{off}, {error}, {before}");
@@ -147,8 +152,8 @@ fn probes_between_nodes_tighten_and_loops_close() {
     ];
     let mut probes = Vec::new();
     for (to, crystal) in (1..).zip(&crystals) {
-        let (mut out, mut home) =
-            (Delays { state: 1, least: 800_000 }, Delays { state: 2, least: 800_000 });
+        let mut out = Delays { state: 1, least: 800_000 };
+        let mut home = Delays { state: 2, least: 800_000 };
         probes.extend(exchanges(crystal, to, 20, 250_000_000, &mut out, &mut home));
     }
     let star = Clocks::of(3, &probes, &[]);
@@ -168,7 +173,8 @@ fn probes_between_nodes_tighten_and_loops_close() {
     let clocks = Clocks::of(3, &closed, &[]);
     assert!(clocks.open_loops().is_empty());
     let at = crystals[1].shows(3_000_000_000);
-    let (before, now) = (star.to_head(2, at).unwrap(), clocks.to_head(2, at).unwrap());
+    let before = star.to_head(2, at).unwrap();
+    let now = clocks.to_head(2, at).unwrap();
     assert!(
         now.error_ns <= before.error_ns
             && (now.ns - 3_000_000_000).unsigned_abs() <= now.error_ns + 2
@@ -184,8 +190,8 @@ fn probes_between_nodes_tighten_and_loops_close() {
 #[test]
 fn a_message_that_came_before_it_was_sent_is_counted() {
     let crystal = Crystal { ahead: 0, ppm: 0.0, step: None };
-    let (mut out, mut home) =
-        (Delays { state: 1, least: 10_000 }, Delays { state: 2, least: 10_000 });
+    let mut out = Delays { state: 1, least: 10_000 };
+    let mut home = Delays { state: 2, least: 10_000 };
     let probes = exchanges(&crystal, 1, 20, 250_000_000, &mut out, &mut home);
     let early = Message { from: 0, to: 1, sent: 2_000_000_000, received: 1_990_000_000 };
     assert_eq!(Clocks::of(2, &probes, &[early]).contradictions(1), 1);

@@ -71,7 +71,8 @@ impl Losses {
 pub fn losses(tasks: &[Task], workers: &[Worker], whole: f64, files: Files) -> Option<Losses> {
     let works: Vec<f64> =
         tasks.iter().filter_map(|task| Some(task.work(workers.get(task.worker)?))).collect();
-    let (ideal, whole_jobs) = (fluid(&works, workers)?, rounds(&works, workers)?);
+    let ideal = fluid(&works, workers)?;
+    let whole_jobs = rounds(&works, workers)?;
     let power: f64 = workers.iter().map(Worker::power).sum();
     let mut all = Areas::default();
     for (at, worker) in workers.iter().enumerate() {
@@ -137,7 +138,8 @@ impl Areas {
         let mut areas = Self::default();
         let mut taken = 0.0;
         for pair in moments.windows(2) {
-            let (from, length) = (pair[0], pair[1] - pair[0]);
+            let from = pair[0];
+            let length = pair[1] - pair[0];
             let now = sorted.at(from, worker.slots as usize);
             taken += length * now.running as f64;
             areas.staging += length * now.staging as f64;
@@ -204,7 +206,8 @@ impl Sorted {
         // Each free slot waits for one of the next jobs.
         let next = self.starts[started..].iter().take(free);
         let staging = next.clone().filter(|start| start.1.is_some_and(|there| there > moment));
-        let (coming, staging) = (next.len(), staging.count());
+        let coming = next.len();
+        let staging = staging.count();
         let idle = free - coming;
         let leaving = until(&self.leave, moment).saturating_sub(until(&self.left, moment));
         let leaving = leaving.min(idle);

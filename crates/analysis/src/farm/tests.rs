@@ -208,7 +208,8 @@ proptest! {
     ) {
         let workers: Vec<Worker> =
             paces.iter().map(|&speed| Worker { slots: 1, share: 1.0, speed }).collect();
-        let (least, whole) = (fluid(&works, &workers).unwrap(), rounds(&works, &workers).unwrap());
+        let least = fluid(&works, &workers).unwrap();
+        let whole = rounds(&works, &workers).unwrap();
         let longest = works.iter().copied().fold(0.0, f64::max);
         let fastest = paces.iter().copied().fold(0.0, f64::max);
         prop_assert!(whole >= least - 1e-9 && whole >= longest / fastest - 1e-9);

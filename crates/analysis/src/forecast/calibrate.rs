@@ -109,11 +109,13 @@ impl Calibrated {
 
     /// Sets `bunched` to the value that fits best.
     fn with_bunched(self, work: &Work<'_>, points: &Points) -> Self {
-        let (queue, worst) =
-            (self.fitted(work, points), Self { bunched: 1.0, ..self }.fitted(work, points));
-        let (mut above, mut room) = (0.0, 0.0);
+        let queue = self.fitted(work, points);
+        let worst = Self { bunched: 1.0, ..self }.fitted(work, points);
+        let mut above = 0.0;
+        let mut room = 0.0;
         for ((point, queue), worst) in points.all.iter().zip(&queue).zip(&worst) {
-            let (left, more) = (point.seconds - queue, worst - queue);
+            let left = point.seconds - queue;
+            let more = worst - queue;
             above += left * more / point.seconds.powi(2);
             room += more * more / point.seconds.powi(2);
         }
@@ -167,11 +169,14 @@ fn search<T: Copy>(low: f64, high: f64, of: impl Fn(f64) -> (f64, T)) -> (f64, T
             best = (place, found);
         }
     }
-    let (mut from, mut to) = (at(best.0.saturating_sub(1)), at((best.0 + 1).min(GRID)));
+    let mut from = at(best.0.saturating_sub(1));
+    let mut to = at((best.0 + 1).min(GRID));
     let mut found = best.1;
     for _ in 0..STEPS {
-        let (one, other) = (to - GOLDEN * (to - from), from + GOLDEN * (to - from));
-        let (left, right) = (of(one), of(other));
+        let one = to - GOLDEN * (to - from);
+        let other = from + GOLDEN * (to - from);
+        let left = of(one);
+        let right = of(other);
         if left.0 <= right.0 {
             to = other;
         } else {

@@ -205,7 +205,8 @@ fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
             Work::Fixed { demands, .. } => {
                 let sound = |seconds: f64| (0.0..1e12).contains(&seconds);
                 if let Some(wrong) = demands.iter().find(|demand| !sound(demand.seconds)) {
-                    let (name, seconds) = (wrong.name.clone(), wrong.seconds);
+                    let name = wrong.name.clone();
+                    let seconds = wrong.seconds;
                     return Err(Refusal::NoDemand { name, seconds });
                 }
                 demands.iter().map(|demand| (demand.name.clone(), demand.seconds)).collect()

@@ -118,7 +118,8 @@ impl Fit {
             });
             Parameter { value, error }
         };
-        let (contention, coherency) = (ratio(1), ratio(2));
+        let contention = ratio(1);
+        let coherency = ratio(2);
         let peak = ((1.0 - contention.value) / coherency.value).sqrt();
         Some(Self {
             curve,
@@ -134,7 +135,8 @@ impl Fit {
     /// Returns the time of `work` on `nodes` nodes by the curve, in seconds.
     pub fn seconds(&self, work: &Work<'_>, nodes: u32) -> f64 {
         let n = f64::from(nodes);
-        let (alpha, beta) = (self.contention.value, self.coherency.value);
+        let alpha = self.contention.value;
+        let beta = self.coherency.value;
         let each = self.alone.value * (1.0 + alpha * (n - 1.0) + beta * n * (n - 1.0));
         match work {
             Work::Fixed { .. } => each / n,

@@ -57,7 +57,8 @@ pub(super) fn shared(
 ) -> Vec<f64> {
     let cut = f64::from(jobs.unwrap_or(1).max(1));
     let each: Vec<f64> = demands.iter().map(|demand| demand.seconds / cut).collect();
-    let (all, most) = (each.iter().sum::<f64>(), each.iter().copied().fold(0.0, f64::max));
+    let all = each.iter().sum::<f64>();
+    let most = each.iter().copied().fold(0.0, f64::max);
     let own = (alone / cut - all).max(0.0);
     // At most as many nodes as jobs are busy.
     let busy = |count: u32| jobs.map_or(count, |jobs| count.min(jobs.max(1)));
@@ -79,7 +80,8 @@ pub(super) fn shared(
         let Some(jobs) = jobs.filter(|jobs| *jobs > 0) else {
             return round(nodes) / f64::from(nodes.max(1));
         };
-        let (full, rest) = (jobs / nodes.max(1), jobs % nodes.max(1));
+        let full = jobs / nodes.max(1);
+        let rest = jobs % nodes.max(1);
         f64::from(full) * round(nodes) + if rest > 0 { round(rest) } else { 0.0 }
     };
     counts.iter().map(time).collect()
@@ -104,7 +106,9 @@ mod tests {
         let counts: Vec<u32> = (1..=40).collect();
         for jobs in [None, Some(24), Some(1000)] {
             let of = |law| shared(law, 90.0, jobs, &wire(6.0), &counts);
-            let (turns, queue, lockstep) = (of(Law::Turns), of(Law::Queue), of(Law::Lockstep));
+            let turns = of(Law::Turns);
+            let queue = of(Law::Queue);
+            let lockstep = of(Law::Lockstep);
             for place in 0..counts.len() {
                 let at = (counts[place], jobs);
                 assert!(turns[place] <= queue[place] + 1e-9, "{at:?}");

@@ -52,7 +52,8 @@ impl Points {
         all.sort_by(|a, b| a.nodes.cmp(&b.nodes).then(a.seconds.total_cmp(&b.seconds)));
         let groups = all.chunk_by(|a, b| a.nodes == b.nodes);
         let median = |group: &[Point]| {
-            let (low, high) = (group[(group.len() - 1) / 2], group[group.len() / 2]);
+            let low = group[(group.len() - 1) / 2];
+            let high = group[group.len() / 2];
             Point { nodes: low.nodes, seconds: f64::midpoint(low.seconds, high.seconds) }
         };
         let medians = groups.map(median).collect();
@@ -80,7 +81,8 @@ impl Points {
     /// Checks that the times at each node count differ by at most a factor of 2.
     fn agree(&self) -> Result<(), Refusal> {
         for group in self.all.chunk_by(|a, b| a.nodes == b.nodes) {
-            let (least, most) = (group[0].seconds, group[group.len() - 1].seconds);
+            let least = group[0].seconds;
+            let most = group[group.len() - 1].seconds;
             if most > least * ALIKE {
                 return Err(Refusal::Disagree { nodes: group[0].nodes, least, most });
             }

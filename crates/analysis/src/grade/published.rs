@@ -65,7 +65,8 @@ impl FromStr for Published {
     fn from_str(text: &str) -> Result<Self, NotAFigure> {
         let wrong = || NotAFigure(text.to_owned());
         let (first, last) = text.split_once(" - ").unwrap_or((text, text));
-        let (first, last) = (number(first).ok_or_else(wrong)?, number(last).ok_or_else(wrong)?);
+        let first = number(first).ok_or_else(wrong)?;
+        let last = number(last).ok_or_else(wrong)?;
         Ok(Self { text: text.to_owned(), least: first.min(last), most: first.max(last) })
     }
 }

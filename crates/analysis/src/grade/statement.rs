@@ -112,7 +112,8 @@ impl Interval {
 
     /// Checks that all quotients are below 1, or above 1 if not `smaller`.
     fn is_on_side(self, smaller: bool) -> Result<(), Why> {
-        let (this, other) = (self.most < 1.0, self.least > 1.0);
+        let this = self.most < 1.0;
+        let other = self.least > 1.0;
         match (this, other) {
             (false, false) => Err(Why::NoOrder),
             _ if this == smaller => Ok(()),

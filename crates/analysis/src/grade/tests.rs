@@ -166,7 +166,8 @@ fn a_condition_explains_only_with_a_source_and_what_is_not_so_without_it() {
     let statement = Statement::Figure(figure("20.0"));
     let bare = runs(&[8.0, 8.0, 8.1]);
     let sourced = |name: &str| Condition::new(name, Some("a manual".to_owned()));
-    let (pipes, copies) = (sourced("pipes of 4 KiB"), sourced("slow copies"));
+    let pipes = sourced("pipes of 4 KiB");
+    let copies = sourced("slow copies");
     let with = [(pipes, runs(&[12.0, 12.0, 12.0])), (copies, runs(&[20.0, 20.1, 19.9]))];
     let explained = statement.grade(&bare, &with, &error(0.01));
     assert_eq!(explained, Grade::Explained { by: "slow copies".to_owned() });

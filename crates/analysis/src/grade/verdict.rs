@@ -91,7 +91,8 @@ impl fmt::Display for Why {
             Self::Void { valid } => write!(f, "valid runs: {valid} of {RUNS}"),
             Self::NotShown => write!(f, "not in every run"),
             Self::Wide { half } => {
-                let (half, widest) = (half * 100.0, WIDEST * 100.0);
+                let half = half * 100.0;
+                let widest = WIDEST * 100.0;
                 write!(f, "half-width {half:.1} %, above {widest:.0} %")
             }
             Self::Outside => write!(f, "another figure"),

@@ -211,8 +211,10 @@ fn stragglers(run: &Run<'_>, world: &World, path: Vec<Segment>) -> Vec<Segment> 
             Some(node) => {
                 let begin = segment.begin.max(others);
                 named.extend((segment.begin < begin).then_some(Segment { end: begin, ..segment }));
-                let (cause, place) = (Cause::Straggler, Place::node(node));
-                let (within, within_at) = (Some(segment.cause), Some(segment.place));
+                let cause = Cause::Straggler;
+                let place = Place::node(node);
+                let within = Some(segment.cause);
+                let within_at = Some(segment.place);
                 named.push(Segment { begin, cause, place, within, within_at, ..segment });
             }
             None => named.push(segment),

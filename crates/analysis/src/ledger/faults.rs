@@ -249,7 +249,8 @@ fn is_of(fault: &Fault, cause: Cause, place: Place) -> bool {
 /// Returns whether a stage is the hop on the other side of a node of a slow hop: the same NIC may be
 /// slow in both directions.
 fn is_back(fault: &Fault, cause: Cause, place: Place) -> bool {
-    let (from, to) = (fault.place.node, fault.place.to);
+    let from = fault.place.node;
+    let to = fault.place.to;
     let is_wire = (fault.cause, cause) == (Cause::Wire, Cause::Wire) && to.is_some();
     is_wire && (place.to == from || place.node == to)
 }

@@ -47,7 +47,8 @@ fn in_slots(path: &[Segment], end: i64, slots: i64) -> Vec<Stretch> {
     for slot in 0..slots {
         // In 128 bits, since a file can contain any numbers.
         let edge = |slot: i64| (i128::from(end) * i128::from(slot) / i128::from(slots)) as i64;
-        let (begin, until) = (edge(slot), edge(slot + 1));
+        let begin = edge(slot);
+        let until = edge(slot + 1);
         let mut sums = Sums::new();
         for segment in rest.iter().take_while(|segment| segment.begin < until) {
             let inside = segment.end.min(until) - segment.begin.max(begin);
@@ -77,7 +78,8 @@ mod tests {
 
     #[test]
     fn a_path_of_many_changes_has_few_lines() {
-        let (wire, disk) = (Place::hop(0, 1), Place::node(1));
+        let wire = Place::hop(0, 1);
+        let disk = Place::node(1);
         let mut path = vec![Segment::new(0, 1000, Cause::SetUp, Place::default())];
         for at in (1000..9000).step_by(100) {
             path.push(Segment::new(at, at + 90, Cause::Wire, wire));

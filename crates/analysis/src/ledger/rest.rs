@@ -35,7 +35,8 @@ pub(super) struct Rest {
 impl Rest {
     pub fn of(run: &Run<'_>, scales: &Scales<'_>, path: &[Segment]) -> Self {
         let world = scales.world;
-        let (begin, end) = (run.end_of(&["set-up", "waiting"]), run.end_of(&["drain"]));
+        let begin = run.end_of(&["set-up", "waiting"]);
+        let end = run.end_of(&["drain"]);
         // Hops that share a slow trunk would all be faster with another one, or in another order.
         let hops = if run.has_slow_trunk { Vec::new() } else { held_up(world, begin, end) };
         let mut threads: Vec<Vec<Busy>> = hops.into_iter().map(|hop| vec![hop]).collect();
@@ -115,7 +116,8 @@ fn needed_ns(threads: &[&Thread], begin: i64, end: i64) -> f64 {
             (ran + running, ready.max(running + waiting))
         })
     };
-    let (mut ran, mut time) = (0.0, 0.0);
+    let mut ran = 0.0;
+    let mut time = 0.0;
     let mut at = begin;
     while let Some(until) = at.checked_add(window_ns(begin, end)).filter(|until| *until <= end) {
         let (running, ready) = demand(at, until);

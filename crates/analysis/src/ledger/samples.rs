@@ -32,7 +32,8 @@ impl<const N: usize> Samples<N> {
     /// Returns the increase of each counter between two moments, interpolated; `None` with fewer
     /// than two samples.
     pub fn between(&self, begin: i64, end: i64) -> Option<[f64; N]> {
-        let (from, to) = (self.at(begin)?, self.at(end)?);
+        let from = self.at(begin)?;
+        let to = self.at(end)?;
         Some(std::array::from_fn(|i| to[i] - from[i]))
     }
 

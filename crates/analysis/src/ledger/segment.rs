@@ -73,7 +73,8 @@ impl Segment {
     ) {
         let mut at = self.begin;
         for &(begin, end) in of {
-            let (begin, end) = (begin.max(at), end.min(self.end));
+            let begin = begin.max(at);
+            let end = end.min(self.end);
             if begin < end {
                 into.extend((at < begin).then_some(Self { begin: at, end: begin, ..self }));
                 into.push(Self::new(begin, end, cause, place));

@@ -95,7 +95,8 @@ impl<'a> Walk<'a> {
     /// Follows `thread` back to its first piece, through the threads that it waited for.
     pub fn follow(&mut self, thread: usize) {
         let mut next = Some(thread);
-        let (mut at, mut still) = (self.at, 0);
+        let mut at = self.at;
+        let mut still = 0;
         while let Some(thread) = next.filter(|_| self.at > self.begin) {
             next = self.step(thread);
             still = if self.at < at { 0 } else { still + 1 };
@@ -225,7 +226,8 @@ impl<'a> Walk<'a> {
         };
         let from = since.saturating_sub(self.at.saturating_sub(since).saturating_mul(SMALL));
         let waits = [Stage::WaitUpstream, Stage::WaitDownstream, Stage::WaitBuffer];
-        let (waited, worked) = (of.spent(&waits, from, self.at), of.spent(&WORK, from, self.at));
+        let waited = of.spent(&waits, from, self.at);
+        let worked = of.spent(&WORK, from, self.at);
         let small = waited.saturating_mul(SMALL / 2) <= self.at.saturating_sub(from);
         let busy = worked > since.saturating_sub(from) / 2;
         (small && busy && WORK.contains(&before.stage))
@@ -289,7 +291,8 @@ impl<'a> Walk<'a> {
     /// Handles a lane that received no bytes during `piece`; returns the thread to follow.
     fn upstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
-        let (node, from) = (world.threads[thread].node, usize::from(piece.peer));
+        let node = world.threads[thread].node;
+        let from = usize::from(piece.peer);
         let hop = Place::hop(from, node);
         let key = (piece.lane, from, node);
         let Some(sender) = world.sender(key, self.at) else {
@@ -358,7 +361,8 @@ impl<'a> Walk<'a> {
     /// attributed to the answer's transfer.
     fn permission(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
-        let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
+        let node = world.threads[thread].node;
+        let to = usize::from(piece.peer);
         let stores = world.stores.get(&to).and_then(|stores| stores.first());
         if let Some(&store) = stores.filter(|_| self.store_works(to)) {
             return self.wait_for(thread, piece.begin, store);
@@ -369,7 +373,8 @@ impl<'a> Walk<'a> {
         }
         // A node that feeds from what it holds waits for its own blocks; others for those of all.
         let of = (!world.is_source(node)).then_some(node);
-        let (hop, last) = (Place::hop(node, to), world.last_landing(of, self.at));
+        let hop = Place::hop(node, to);
+        let last = world.last_landing(of, self.at);
         match last.filter(|(_, landed)| *landed > piece.begin) {
             Some((other, landed)) => {
                 let nodes = (node, world.threads[other].node);
@@ -387,7 +392,8 @@ impl<'a> Walk<'a> {
     /// to the wire, and the rest to the downstream, as unknown.
     fn untraced(&mut self, thread: usize, piece: &Piece) {
         let world = self.world;
-        let (node, to) = (world.threads[thread].node, usize::from(piece.peer));
+        let node = world.threads[thread].node;
+        let to = usize::from(piece.peer);
         let flow = world.hops.get(&(piece.lane, node, to)).zip(world.lane_limit);
         let through = flow.map_or(piece.begin, |(flow, rate)| flow.through(self.at, rate));
         let through = through.max(piece.begin);

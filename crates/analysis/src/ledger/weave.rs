@@ -106,7 +106,8 @@ fn lay(strands: &[Strand], shortest: i64, pieces: &mut Vec<Piece>) {
     let of_block = |s: &Strand| (s.piece.end - s.piece.begin) / i64::from(s.count.max(1));
     let turn = strands.iter().map(of_block).filter(|&ns| ns > 0).min().unwrap_or(1) / TURNS;
     let turn = turn.max(shortest);
-    let (mut at, mut from) = (begin, 0);
+    let mut at = begin;
+    let mut from = 0;
     while at < end {
         let until = (at + turn).min(end);
         // Skip leading strands that have ended.
@@ -135,7 +136,8 @@ fn lay_turn(strands: &[Strand], begin: i64, end: i64, pieces: &mut Vec<Piece>) {
     let mut at = begin as f64;
     for (busy, bytes, piece) in shares {
         let next = at + busy * scale;
-        let (from, until) = (at.round() as i64, next.round() as i64);
+        let from = at.round() as i64;
+        let until = next.round() as i64;
         if until > from || bytes > 0.0 {
             pieces.push(Piece { begin: from, end: until, bytes, ..*piece });
         }
@@ -190,7 +192,8 @@ mod tests {
             let strands: Vec<Strand> = spans.iter().map(|&(begin, length, count)| {
                 strand(Stage::Write, begin, begin + length, (length as f64 * share) as i64, count)
             }).collect();
-            let (busy, bytes) = (strands.iter().map(|s| s.busy).sum::<i64>(), 1000.0 * spans.len() as f64);
+            let busy = strands.iter().map(|s| s.busy).sum::<i64>();
+            let bytes = 1000.0 * spans.len() as f64;
             let pieces = weave(strands);
             prop_assert!(pieces.windows(2).all(|two| two[0].end <= two[1].begin));
             let laid: i64 = pieces.iter().map(|p| p.end - p.begin).sum();

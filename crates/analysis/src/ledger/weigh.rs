@@ -148,7 +148,8 @@ impl<'a> Scales<'a> {
     /// Refines time in which a thread recorded nothing: the thread may have had no CPU.
     fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
         let thread = &self.world.threads[thread];
-        let (begin, end) = (segment.begin, segment.end);
+        let begin = segment.begin;
+        let end = segment.end;
         let waited = match segment.ns() < SHORT_NS {
             // The waiting between two samples happened in the unrecorded time between them.
             true => thread.scheduled.around(begin, end).map(|((t0, t1), [_, waited])| {
@@ -176,7 +177,8 @@ impl<'a> Scales<'a> {
             into.push(segment);
             return;
         };
-        let (begin, end) = (segment.begin, segment.end);
+        let begin = segment.begin;
+        let end = segment.end;
         let lanes: Vec<(usize, f64)> = self
             .world
             .lanes
@@ -214,7 +216,8 @@ impl<'a> Scales<'a> {
         to: usize,
         into: &mut Vec<Segment>,
     ) -> Segment {
-        let (begin, end) = (segment.begin, segment.end);
+        let begin = segment.begin;
+        let end = segment.end;
         let sockets = self.world.sockets.range((0, from, to)..=(NONE, from, to));
         let sockets = sockets.filter(|(key, _)| (key.1, key.2) == (from, to));
         // The time between two samples is unknown, so use the samples around the segment.
@@ -231,7 +234,8 @@ impl<'a> Scales<'a> {
         }
         let Some((window, buffer, false)) = worst else { return segment };
         let blamed = |share: f64| if share >= FULL { share.min(1.0) } else { 0.0 };
-        let (window, buffer) = (blamed(window), blamed(buffer));
+        let window = blamed(window);
+        let buffer = blamed(buffer);
         let rest = segment.shared(window, Cause::BlockedByPeer, Place::hop(from, to), into);
         let share = if window < 1.0 { buffer / (1.0 - window) } else { 0.0 };
         rest.shared(share, Cause::BlockedByBuffer, Place::hop(from, to), into)

@@ -68,7 +68,9 @@ impl World {
     /// bytes move in bursts.
     pub(super) fn needed_ns(&self, segment: &Segment) -> Option<f64> {
         let (cause, place) = segment.family();
-        let (from, to, rate) = (place.node?, place.to?, self.wire_rate?);
+        let from = place.node?;
+        let to = place.to?;
+        let rate = self.wire_rate?;
         let hops = self.hops.iter().filter(|((_, near, far), _)| (*near, *far) == (from, to));
         let known = hops.flat_map(|(_, hop)| [hop.sent.known(), hop.received.known()]).flatten();
         let (first, last) = known.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
@@ -93,7 +95,8 @@ pub(super) fn held_up(world: &World, begin: i64, end: i64) -> Vec<Busy> {
             .iter()
             .filter(|piece| piece.stage == Stage::WaitDownstream && usize::from(piece.peer) == to);
         let both = waits.map(|piece| {
-            let (begin, end) = (piece.begin.max(begin), piece.end.min(end));
+            let begin = piece.begin.max(begin);
+            let end = piece.end.min(end);
             if begin < end { receiver.spent(&[Stage::WaitUpstream], begin, end) } else { 0 }
         });
         Some((Cause::Wire, Place::hop(from, to), both.sum()))

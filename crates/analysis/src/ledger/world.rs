@@ -141,7 +141,9 @@ impl World {
                             self.pauses.entry(node).or_default().push((at.ns, end));
                         }
                         stage => {
-                            let (lane, peer, bytes) = (span.lane, span.peer, span.bytes as f64);
+                            let lane = span.lane;
+                            let peer = span.peer;
+                            let bytes = span.bytes as f64;
                             let piece = Piece { begin: at.ns, end, stage, lane, peer, bytes };
                             let strand =
                                 Strand { piece, busy: reading(span.busy_ns), count: span.count };
@@ -175,7 +177,8 @@ impl World {
 
     /// Adds a thread, and determines its role from its activities.
     fn add_thread(&mut self, thread: Thread) {
-        let (node, at) = (thread.node, self.threads.len());
+        let node = thread.node;
+        let at = self.threads.len();
         let has = |stages: &[Stage]| thread.pieces.iter().any(|p| stages.contains(&p.stage));
         let moves = thread.pieces.iter().filter(|piece| {
             piece.lane != NONE
@@ -211,7 +214,8 @@ impl World {
         }
         pieces.sort_by_key(|(_, piece)| piece.begin);
         for (at, piece) in pieces {
-            let (node, peer) = (self.threads[at].node, usize::from(piece.peer));
+            let node = self.threads[at].node;
+            let peer = usize::from(piece.peer);
             let down = (piece.lane, node, peer);
             match piece.stage {
                 Stage::Send | Stage::Relay => self.hops.entry(down).or_default().sent.push(piece),

@@ -100,7 +100,8 @@ fn is_with_all(
 ) -> bool {
     let least = (1.0 - tolerance.loss / 2.0).ln();
     let of_line = cells.iter().filter(|&&(from, to, _)| node == if sends { from } else { to });
-    let (mut low, mut all) = (0, 0);
+    let mut low = 0;
+    let mut all = 0;
     for &(from, to, value) in of_line {
         let own = if sends { fit.send[from] } else { fit.receive[to] };
         all += 1;

@@ -15,8 +15,8 @@ pub struct Expected<'m> {
 impl<'m> Expected<'m> {
     /// Finds the best values of all nodes.
     pub fn of(matrix: &'m Matrix) -> Self {
-        let (mut sent, mut received) =
-            (vec![0.0_f64; matrix.nodes()], vec![0.0_f64; matrix.nodes()]);
+        let mut sent = vec![0.0_f64; matrix.nodes()];
+        let mut received = vec![0.0_f64; matrix.nodes()];
         for (from, to, value) in matrix.measured() {
             sent[from] = sent[from].max(value);
             received[to] = received[to].max(value);
@@ -53,7 +53,8 @@ impl Division {
         for a in 0..matrix.nodes() {
             for b in a + 1..matrix.nodes() {
                 if number[a] != number[b] && joined(a, b) {
-                    let (kept, gone) = (number[a], number[b]);
+                    let kept = number[a];
+                    let gone = number[b];
                     number.iter_mut().filter(|it| **it == gone).for_each(|it| *it = kept);
                 }
             }
@@ -82,7 +83,8 @@ impl Division {
     /// Returns the accusation of what joins two groups.
     pub(super) fn accusation(&self, loss: f64) -> Option<Accusation> {
         let [one, other] = self.groups.as_slice() else { return None };
-        let (one, other) = (one.clone(), other.clone());
+        let one = one.clone();
+        let other = other.clone();
         let accusation = |part, share| Some(Accusation { part, share, bound: 1.0 - loss });
         match self.shares {
             [there, back] if there < 1.0 && back < 1.0 => {

@@ -44,7 +44,8 @@ fn components(pairs: &BTreeSet<(usize, usize)>) -> Vec<Vec<(usize, usize)>> {
     let mut left = pairs.clone();
     let mut components = Vec::new();
     while let Some(first) = left.pop_first() {
-        let (mut component, mut nodes) = (vec![first], BTreeSet::from([first.0, first.1]));
+        let mut component = vec![first];
+        let mut nodes = BTreeSet::from([first.0, first.1]);
         while let Some(&next) = left.iter().find(|(a, b)| nodes.contains(a) || nodes.contains(b)) {
             left.remove(&next);
             nodes.extend([next.0, next.1]);

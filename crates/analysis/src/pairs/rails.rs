@@ -41,7 +41,8 @@ pub fn over_rails(rails: &[Vec<Accusation>]) -> Vec<OnRails> {
 /// Returns the mean of one or more accusations of the same part.
 fn mean(same: &[Accusation]) -> Accusation {
     let mean = |of: fn(&Accusation) -> f64| same.iter().map(of).sum::<f64>() / same.len() as f64;
-    let (share, bound) = (mean(|one| one.share), mean(|one| one.bound));
+    let share = mean(|one| one.share);
+    let bound = mean(|one| one.bound);
     Accusation { part: same[0].part.clone(), share, bound }
 }
 

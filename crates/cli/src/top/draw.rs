@@ -174,7 +174,8 @@ fn node_row(node: &Node, width: usize, most: Option<f64>) -> Line<'static> {
     let text = lines::node(&name, width, figures);
     let Some(most) = most else { return Line::from(text) };
     let at = |column: usize| text.char_indices().nth(column).map_or(text.len(), |(at, _)| at);
-    let (one, two) = (at(width + 10), at(width + 20));
+    let one = at(width + 10);
+    let two = at(width + 20);
     Line::from(vec![
         Span::raw(text[..one].to_owned()),
         Span::styled(format!(" {}", bar(figures.received() / most)), Color::Cyan),
@@ -232,7 +233,8 @@ fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static>
     let id = format!("{}.{}", lane.copy, lane.number);
     let bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
     let left = lines::left(lane.left).unwrap_or_default();
-    let (received, sent) = (lines::mega(lane.received), lines::mega(lane.sent));
+    let received = lines::mega(lane.received);
+    let sent = lines::mega(lane.sent);
     let rates = format!("{has:>5} {left:>6} {received:>9.1} {sent:>9.1}  ");
     let part = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     let waits = format!("{:<20} ", format!("{}{part}", lane.limiter.word()));
@@ -291,7 +293,8 @@ fn draw_help(frame: &mut Frame<'_>, whole: Rect) {
     let width = HELP.iter().map(|line| line.len()).max().unwrap_or(0) + 4;
     let width = u16::try_from(width).unwrap_or(u16::MAX).min(whole.width);
     let height = u16::try_from(HELP.len() + 2).unwrap_or(u16::MAX).min(whole.height);
-    let (x, y) = ((whole.width - width) / 2, (whole.height - height) / 2);
+    let x = (whole.width - width) / 2;
+    let y = (whole.height - height) / 2;
     let area = Rect { x, y, width, height };
     let text: Vec<Line<'_>> = HELP.iter().map(|line| Line::from(format!(" {line}"))).collect();
     frame.render_widget(Clear, area);

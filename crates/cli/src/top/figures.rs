@@ -133,7 +133,8 @@ impl Figures {
         let mut figures = Self { resent: per(later.resent, earlier.resent), ..Self::default() };
         for now in &later.nics {
             let then = earlier.nics.iter().find(|nic| nic.name == now.name).unwrap_or(now);
-            let (received, sent) = (per(now.received, then.received), per(now.sent, then.sent));
+            let received = per(now.received, then.received);
+            let sent = per(now.sent, then.sent);
             figures.nics.push(Nic { name: shown(&now.name), received, sent });
         }
         figures.nics.sort_by(|one, other| one.name.cmp(&other.name));

@@ -51,7 +51,8 @@ fn text(board: &Board) -> String {
     for (name, help, value) in OF_NODES {
         begin(&mut text, &format!("node_{name}"), help);
         for (node, figures) in known() {
-            let (node, value) = (label("node", &node.name), value(figures));
+            let node = label("node", &node.name);
+            let value = value(figures);
             let _ = writeln!(text, "garland_node_{name}{{{node}}} {value}");
         }
     }
@@ -66,7 +67,8 @@ fn text(board: &Board) -> String {
     }
     begin(&mut text, "lane_waiting_ratio", "Share of the time in which the lane waited for this.");
     for (node, lane) in lanes() {
-        let (labels, waits_for) = (labels(node, lane), label("for", lane.limiter.word()));
+        let labels = labels(node, lane);
+        let waits_for = label("for", lane.limiter.word());
         let share = lane.share.unwrap_or(1.0);
         let _ = writeln!(text, "garland_lane_waiting_ratio{{{labels},{waits_for}}} {share}");
     }

@@ -182,7 +182,8 @@ impl Show {
             return Ok(());
         }
         self.drawn_ns = now;
-        let (board, panes) = (&self.board, &mut self.panes);
+        let board = &self.board;
+        let panes = &mut self.panes;
         stage.draw(|frame| draw::draw(frame, board, panes))
     }
 }

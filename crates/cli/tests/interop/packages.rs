@@ -21,7 +21,8 @@ fn run(command: &mut Command) -> String {
 
 /// Makes a package of the program without its symbols, which would take minutes to pack.
 fn packed(kind: &str, scratch: &Scratch) -> PathBuf {
-    let (program, folder) = (scratch.path("garland"), scratch.path("packages"));
+    let program = scratch.path("garland");
+    let folder = scratch.path("packages");
     run(Command::new("strip").arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_garland")));
     let words = [Path::new(kind), "--binary".as_ref(), &program, "--into".as_ref(), &folder];
     let package = chore(&words);

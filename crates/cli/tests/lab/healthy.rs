@@ -65,7 +65,8 @@ impl Healthy {
     /// Makes the copy, and returns its result.
     fn run(&self, scratch: &Scratch, lab: &TestLab<'_>) -> Value {
         let list = format!("lab:n[1-{}]", self.nodes);
-        let (nodes, to) = (list.as_str(), format!("{list}:/x"));
+        let nodes = list.as_str();
+        let to = format!("{list}:/x");
         let copy = |words: &[&str]| {
             let words = [&["cp", "--json", "--whole"], words, self.more].concat();
             lab.garland.run(&words).with_code(0).json()

@@ -23,7 +23,8 @@ fn nothing_is_up(garland: &Garland<'_>) {
 #[test]
 fn a_command_reaches_the_nodes_and_its_code_comes_back() {
     let scratch = Scratch::new("lab-run");
-    let (garland, star) = (garland(&scratch), star(&scratch));
+    let garland = garland(&scratch);
+    let star = star(&scratch);
     let own = env!("CARGO_BIN_EXE_garland");
     let reach =
         ["lab", "run", &star, "--", own, "exec", "--fold", "lab:a,lab:c-1", "--", "hostname"];
@@ -41,7 +42,8 @@ fn a_command_reaches_the_nodes_and_its_code_comes_back() {
 #[test]
 fn a_file_is_striped_over_a_wire_to_each_node_and_comes_back() {
     let scratch = Scratch::new("lab-stripe");
-    let (garland, star) = (garland(&scratch), star(&scratch));
+    let garland = garland(&scratch);
+    let star = star(&scratch);
     let from = scratch.folder().join("from");
     garland_testkit::random_file(&from, 3_000_001, 7);
     let own = env!("CARGO_BIN_EXE_garland");
@@ -60,7 +62,8 @@ fn a_file_is_striped_over_a_wire_to_each_node_and_comes_back() {
 #[test]
 fn a_request_to_end_takes_the_lab_down() {
     let scratch = Scratch::new("lab-run-ends");
-    let (garland, star) = (garland(&scratch), star(&scratch));
+    let garland = garland(&scratch);
+    let star = star(&scratch);
     let sign = scratch.folder().join("running").display().to_string();
     let script = format!("touch {sign}; exec sleep 60");
     let mut command = garland.command(&["lab", "run", &star, "--", "sh", "-c", &script]);
@@ -78,7 +81,8 @@ fn a_request_to_end_takes_the_lab_down() {
 #[test]
 fn a_request_to_end_ends_the_command_on_a_node() {
     let scratch = Scratch::new("lab-exec-ends");
-    let (garland, star) = (garland(&scratch), star(&scratch));
+    let garland = garland(&scratch);
+    let star = star(&scratch);
     let own = env!("CARGO_BIN_EXE_garland");
     let sign = scratch.folder().join("running").display().to_string();
     let on_node =
@@ -96,7 +100,8 @@ fn a_request_to_end_ends_the_command_on_a_node() {
 #[test]
 fn a_killed_run_takes_its_lab_and_its_command_along() {
     let scratch = Scratch::new("lab-run-killed");
-    let (garland, star) = (garland(&scratch), star(&scratch));
+    let garland = garland(&scratch);
+    let star = star(&scratch);
     let roots = scratch.folder().join("roots");
     std::fs::create_dir(&roots).unwrap();
     let sign = scratch.folder().join("running").display().to_string();
@@ -140,7 +145,8 @@ fn topologies_are_checked_before_anything_is_built() {
 #[test]
 fn the_steps_are_printed() {
     let scratch = Scratch::new("lab-steps");
-    let (garland, star) = (garland(&scratch), star(&scratch));
+    let garland = garland(&scratch);
+    let star = star(&scratch);
     let said = garland.run(&["lab", "up", &star, "--dry-run"]).with_code(0);
     assert!(said.out.contains("ip -n srv addr add 10.88.0.10 peer 10.88.0.13/32 dev eth2"));
     let scenario = garland.run(&["lab", "up", "dolly-2005", "--dry-run"]).with_code(0);

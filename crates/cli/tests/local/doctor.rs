@@ -38,7 +38,8 @@ fn healthy_nodes_are_told_with_what_they_have_and_stay_as_they_were() {
 #[test]
 fn a_destination_that_cannot_be_written_is_a_fault_of_its_node() {
     let scratch = Scratch::new("doctor-faults");
-    let (first, second) = (scratch.root("local1"), scratch.root("local2"));
+    let first = scratch.root("local1");
+    let second = scratch.root("local2");
     std::fs::create_dir_all(&first).unwrap();
     std::fs::create_dir_all(second.join("d")).unwrap();
     std::fs::create_dir_all(scratch.root("local3").join("d")).unwrap();

@@ -367,8 +367,8 @@ fn listening_relay(port: u16) -> (SocketAddr, Receiver<Vec<u8>>) {
         near.read_exact(&mut greeting).expect("it greets");
         far.write_all(&greeting).expect("the agent reads");
         tell.send(greeting).expect("the test waits");
-        let (mut back, mut forth) =
-            (far.try_clone().expect("it can"), near.try_clone().expect("it can"));
+        let mut back = far.try_clone().expect("it can");
+        let mut forth = near.try_clone().expect("it can");
         std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
         // It ends with the test's session.
         let _ = std::io::copy(&mut near, &mut far);
@@ -435,7 +435,9 @@ fn recorded_retirement(agent: &Agent) -> Vec<u8> {
     let recording = std::thread::spawn(move || {
         let (mut head, _) = listener.accept().expect("the head connects");
         let mut far = TcpStream::connect(("127.0.0.1", port)).expect("the agent listens");
-        let (mut hello, mut answer, mut proof) = ([0; CONTROL_GREETING], [0; 82], [0; 23]);
+        let mut hello = [0; CONTROL_GREETING];
+        let mut answer = [0; 82];
+        let mut proof = [0; 23];
         head.read_exact(&mut hello).expect("the head greets");
         far.write_all(&hello).expect("the agent reads");
         far.read_exact(&mut answer).expect("the agent answers");

@@ -184,8 +184,8 @@ fn read_one(mount: &Path, node: u32) -> io::Result<bool> {
 
 /// No read gives a wrong byte or takes too long, and none fails on a node that nothing befell.
 fn judge(scene: &mut Scene<'_>, passes: &[Pass]) {
-    let (ok, all) =
-        (passes.iter().filter(|pass| matches!(pass.read, Ok(true))).count(), passes.len());
+    let ok = passes.iter().filter(|pass| matches!(pass.read, Ok(true))).count();
+    let all = passes.len();
     scene.story.push(format!("{ok} of {all} passes read a whole file"));
     let head_died = scene.is_interrupted() || scene.blows.of_head(Kind::KillHead);
     for pass in passes {

@@ -208,7 +208,8 @@ impl Round {
             }
         }
         faults.sort_by_key(|fault| fault.at_ms);
-        let (over_old, whole) = (chance.below(2) == 0, chance.below(2) == 0);
+        let over_old = chance.below(2) == 0;
+        let whole = chance.below(2) == 0;
         Self { seed, number, operation, faults, over_old, whole }
     }
 

@@ -69,7 +69,8 @@ impl<'a> Scene<'a> {
         self.story.push(format!("garland {}", words.join(" ")));
         let mut running = self.stage.garland.start(words);
         let head = running.process();
-        let (began, limit) = (clock::now_ns(), self.limit());
+        let began = clock::now_ns();
+        let limit = self.limit();
         self.blows.start();
         let mut is_hung = false;
         while running.is_running() && !is_hung {
@@ -216,7 +217,8 @@ fn stacks(pid: u32) -> String {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let read = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap_or_default();
     let lines = threads.map(|thread| {
-        let (name, at) = (read(thread.path().join("comm")), read(thread.path().join("wchan")));
+        let name = read(thread.path().join("comm"));
+        let at = read(thread.path().join("wchan"));
         format!("{} {}", name.trim(), at.trim())
     });
     lines.collect::<Vec<_>>().join(", ")

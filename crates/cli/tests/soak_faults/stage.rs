@@ -42,7 +42,8 @@ impl<'a> Stage<'a> {
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let roots = scratch.path("nodes");
         mount_memory(&roots, 8000);
-        let (nodes, roots_word) = (NODES.to_string(), roots.to_string_lossy().into_owned());
+        let nodes = NODES.to_string();
+        let roots_word = roots.to_string_lossy().into_owned();
         let words = ["--nodes", &nodes, "--rate", RATE, "--roots", &roots_word];
         let base = TestLab::up(garland, scratch, &words);
         let stage = Self { base, sources: Sources::make(scratch), roots };

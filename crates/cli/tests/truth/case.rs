@@ -162,7 +162,8 @@ impl Case {
     pub fn words(&self) -> Vec<String> {
         let order: Vec<String> = match self.shape {
             Shape::Trunk => {
-                let (near, far) = (1..self.first_far(), self.first_far()..=self.nodes);
+                let near = 1..self.first_far();
+                let far = self.first_far()..=self.nodes;
                 let [near, far] = [near.collect::<Vec<_>>(), far.collect()];
                 let turns =
                     (0..near.len().max(far.len())).flat_map(|at| [far.get(at), near.get(at)]);

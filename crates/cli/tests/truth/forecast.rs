@@ -62,7 +62,8 @@ impl fmt::Display for Prediction {
         let Self { seconds, measured, idle, .. } = self;
         let (low, high) = self.interval.unwrap_or((f64::NAN, f64::NAN));
         let verdict = if self.holds() { "holds" } else { "MISSES" };
-        let (error, idle) = (self.error() * 100.0, idle * 100.0);
+        let error = self.error() * 100.0;
+        let idle = idle * 100.0;
         write!(
             f,
             "{verdict}: {seconds:.2} s ({low:.2} to {high:.2} s), measured {measured:.2} s: {error:+.1} %; {idle:.0} % idle"
@@ -72,7 +73,8 @@ impl fmt::Display for Prediction {
 
 impl Case {
     fn draw(chance: &mut Chance) -> Self {
-        let (shape, mbit) = (chance.pick(&["switch", "switch", "hub"]), 20 + chance.below(81));
+        let shape = chance.pick(&["switch", "switch", "hub"]);
+        let mbit = 20 + chance.below(81);
         let farm = Work::Farm {
             jobs: 12 + chance.below(19),
             bytes: 20_000 + chance.below(1_000_000),
@@ -129,7 +131,8 @@ impl Case {
         let _ = lab.garland.run(&["up", &all]).with_code(0);
         let runs = KNOWN.map(|nodes| self.run(&lab, nodes).0);
         let runs = runs.each_ref().map(|run| run["run"].as_str().expect("a run has a name"));
-        let (rate, ahead) = (format!("{}mbit", self.mbit), AHEAD.to_string());
+        let rate = format!("{}mbit", self.mbit);
+        let ahead = AHEAD.to_string();
         let over = ["--topology", self.shape, "--rate", &rate, "--nodes", &ahead, "--json"];
         let words = [&["forecast"], &runs[..], &over].concat();
         let told = lab.garland.run(&words).with_code(0).json();

@@ -65,7 +65,8 @@ impl Judged {
 
     /// Returns the verdict on the first answer.
     pub fn verdict(&self) -> Verdict {
-        let (wall_s, healthy_s) = (self.all.explanation.wall_s, self.healthy.explanation.wall_s);
+        let wall_s = self.all.explanation.wall_s;
+        let healthy_s = self.healthy.explanation.wall_s;
         let named = self.all.explanation.faults.first();
         if healthy_s > self.case.least_s() / QUIET + OVERHEAD_S {
             Verdict::Void
@@ -144,7 +145,8 @@ impl fmt::Display for Judged {
         let next = all.explanation.next.as_ref();
         let next = next.map_or("none".to_owned(), |(answer, gain)| format!("{answer}: {gain}"));
         let gains: Vec<String> = self.gains_s.iter().map(|gain| format!("{gain:.2}")).collect();
-        let (wall_s, healthy_s) = (all.explanation.wall_s, healthy.explanation.wall_s);
+        let wall_s = all.explanation.wall_s;
+        let healthy_s = healthy.explanation.wall_s;
         write!(f, "{case}\n  {:?}: {wall_s:.2} s, healthy {healthy_s:.2} s", self.verdict())?;
         write!(f, " (idle {:.0} %, {:.0} %)", all.idle * 100.0, healthy.idle * 100.0)?;
         write!(f, "\n  said {said}; next {next}; measured {} s", gains.join(", "))?;

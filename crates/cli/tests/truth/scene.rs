@@ -146,7 +146,8 @@ fn disk(case: &Case, fault: &Fault, lab: &TestLab<'_>) -> Option<HangingDisk> {
 
 /// Starts the other program of a fault.
 fn traffic(case: &Case, fault: &Fault, lab: &TestLab<'_>) -> Option<Companion> {
-    let (own, other) = (fault.node, case.nodes + 1);
+    let own = fault.node;
+    let other = case.nodes + 1;
     let (from, to) = match fault.kind {
         Kind::CompeteIn => (other, own),
         Kind::CompeteOut => (own, other),

@@ -78,7 +78,8 @@ impl Handled {
         let mut chance = Chance::new(bytes, 0);
         let mut text = String::new();
         while (text.len() as u64) < bytes {
-            let (node, ms) = (chance.below(1000), chance.below(1 << 40));
+            let node = chance.below(1000);
+            let ms = chance.below(1 << 40);
             let _ = writeln!(text, "node{node} has done its work and took {ms} ms");
         }
         fs::write(path, &text.as_bytes()[..bytes as usize]).expect("there is room");
@@ -165,7 +166,8 @@ fn compared(topology: &str, handled: Handled, order: impl FnOnce(&mut Vec<String
 fn suggested_plans_take_as_long_as_was_predicted() {
     let Some(copies) = env_number("GARLAND_TRUTH_COPIES") else { return one() };
     let seed = env_number("GARLAND_TRUTH_SEED").unwrap_or(SEED);
-    let (mut near, mut void) = (0, 0);
+    let mut near = 0;
+    let mut void = 0;
     let only = env_number("GARLAND_TRUTH_RUN");
     for copy in (1..=copies).filter(|copy| only.is_none_or(|only| only == *copy)) {
         let mut chance = Chance::new(seed, copy);

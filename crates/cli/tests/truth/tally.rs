@@ -53,8 +53,8 @@ impl Tally {
 
     /// Prints the table, with the aims.
     pub fn print(&self) {
-        let (hits, effective) =
-            (self.count(Verdict::Hit), self.count(Verdict::Hit) + self.count(Verdict::Miss));
+        let hits = self.count(Verdict::Hit);
+        let effective = self.count(Verdict::Hit) + self.count(Verdict::Miss);
         let percent = |part: u64, of: u64| part as f64 * 100.0 / of.max(1) as f64;
         println!("{:<36} {:>6}", "runs", self.runs);
         println!("{:<36} {:>6}", "  void: the machine was too busy", self.count(Verdict::Void));

@@ -177,7 +177,8 @@ impl CopyFloor {
         if nodes <= MOST {
             return floor(nodes);
         }
-        let (half, all) = (floor(MOST / 2), floor(MOST));
+        let half = floor(MOST / 2);
+        let all = floor(MOST);
         let each = (all.seconds - half.seconds) / f64::from(MOST - MOST / 2);
         Floor { seconds: all.seconds + each * f64::from(nodes - MOST), name: all.name }
     }

@@ -75,7 +75,8 @@ struct KeptRecord {
 impl KeptRecord {
     fn job(&self) -> Option<Job> {
         let seconds = self.ended? - self.started?;
-        let (bytes_in, bytes_out) = (self.bytes_in as f64, self.bytes_out as f64);
+        let bytes_in = self.bytes_in as f64;
+        let bytes_out = self.bytes_out as f64;
         (seconds >= 0.0).then_some(Job { bytes_in, seconds, bytes_out })
     }
 }
@@ -107,8 +108,10 @@ impl Measured {
     pub fn starts_each(&self) -> f64 {
         let count = self.starts.len().max(1) as f64;
         let mean = |of: fn(&(u32, f64)) -> f64| self.starts.iter().map(of).sum::<f64>() / count;
-        let (nodes, seconds) = (mean(|start| f64::from(start.0)), mean(|start| start.1));
-        let (mut both, mut square) = (0.0, 0.0);
+        let nodes = mean(|start| f64::from(start.0));
+        let seconds = mean(|start| start.1);
+        let mut both = 0.0;
+        let mut square = 0.0;
         for &(at, took) in &self.starts {
             let from = f64::from(at) - nodes;
             both += from * (took - seconds);

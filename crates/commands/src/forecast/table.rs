@@ -140,7 +140,8 @@ fn write_facts(f: &mut fmt::Formatter<'_>, forecast: &Forecast) -> fmt::Result {
         writeln!(f, "rival   {}: the points do not rule it out", rival.describe())?;
     }
     if let Some(test) = forecast.back_test {
-        let (predicted, measured) = (time(test.predicted), time(test.measured));
+        let predicted = time(test.predicted);
+        let measured = time(test.measured);
         writeln!(
             f,
             "test    {} nodes predicted from the others: {predicted}; measured {measured} ({:+.1} %)",
@@ -156,7 +157,8 @@ fn write_fit(f: &mut fmt::Formatter<'_>, fit: &Fit) -> fmt::Result {
         let error = parameter.error.map(|error| format!(" ± {:.2}", error * 100.0));
         format!("{:.2}{} %", parameter.value * 100.0, error.unwrap_or_default())
     };
-    let (one, miss) = (share(fit.contention), fit.miss * 100.0);
+    let one = share(fit.contention);
+    let miss = fit.miss * 100.0;
     match fit.curve {
         Curve::Amdahl => write!(f, "amdahl  {one} of the work is serial")?,
         Curve::Usl => {

@@ -92,7 +92,8 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
         sealed: !mount.no_encrypt,
         emulated: lab_found.is_some(),
     };
-    let (listed, sealed) = (job.names.clone(), job.sealed);
+    let listed = job.names.clone();
+    let sealed = job.sealed;
     // Mount before entering the lab: the mount must be visible to all processes, the lab's network only here.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     // Ctrl-C must not end this process between the mount and the loop that unmounts.
@@ -167,7 +168,8 @@ fn shown(name: &str) -> &str {
 /// since agents can start and end during the mount.
 fn reach(nodes: &[Node], places: &Places, lab: Option<&str>) -> Result<Reach, Failure> {
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let (places, lab) = (places.clone(), lab.map(str::to_owned));
+    let places = places.clone();
+    let lab = lab.map(str::to_owned);
     let keys = places.controller_keys()?;
     Ok(Arc::new(move |place| {
         let shelf = RecordDir::open(&places, lab.as_deref());

@@ -39,8 +39,10 @@ impl Record {
         let Identity { pid, start, boot } =
             Identity::own().or_nothing("reading the start time of this process")?;
         let file = places.folder("mounts")?.join(format!("{pid}.json"));
-        let (schema, since_ns) = (SCHEMA.to_owned(), clock::wall_ns());
-        let (dir, run) = (dir.to_owned(), run.to_owned());
+        let schema = SCHEMA.to_owned();
+        let since_ns = clock::wall_ns();
+        let dir = dir.to_owned();
+        let run = run.to_owned();
         let record = Self { schema, dir, pid, start, boot, nodes, since_ns, run, file };
         let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
         private_file::replace_unsynced(&record.file, &text)

@@ -63,7 +63,8 @@ impl fmt::Display for Bound {
         } else {
             format!("{} - {}", megabits(low), megabits(high))
         };
-        let (name, count) = (&self.load.name, self.each.len());
+        let name = &self.load.name;
+        let count = self.each.len();
         let bytes =
             if self.total.is_infinite() { "-".to_owned() } else { three_digits(self.total / 8e6) };
         write!(f, "{name:<37}{count:>5}{each:>17}{:>12}{bytes:>9}", megabits(self.total))?;

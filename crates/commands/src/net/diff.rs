@@ -14,7 +14,8 @@ pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Fa
     let changes = Change::all(root, format, files)?;
     for change in &changes {
         let path = change.path.display().to_string();
-        let (old, new) = (text(change.old.as_ref()), text(change.new.as_ref()));
+        let old = text(change.old.as_ref());
+        let new = text(change.new.as_ref());
         let name = |there: bool| if there { path.as_str() } else { "/dev/null" };
         let difference = TextDiff::from_lines(&old, &new);
         let mut shown = difference.unified_diff();

@@ -41,7 +41,8 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let inventory = Inventory::of(&topology);
-    let (price, bounds) = (inventory.price(), bounds(&topology));
+    let price = inventory.price();
+    let bounds = bounds(&topology);
     phases.end("compute");
     let head = Head::new("garland.net-show/2", None, phases);
     print_json(&ShowResult { head, inventory, price, bounds, topology })?;

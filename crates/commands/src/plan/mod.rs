@@ -74,7 +74,8 @@ fn suggest(context: &Context, asked: &PlanSuggest) -> Result<Exit, Failure> {
     let broadcast = wires.broadcast(length, lanes, block, handling(asked));
     let plans = broadcast.suggest().map_err(|way| unreachable(&way))?;
     let plans: Vec<Tried> = plans.into_iter().map(|plan| Tried::new(plan, &names)).collect();
-    let (options, why) = (options(&plans[0], asked), reasons(&plans, length, wires.source()));
+    let options = options(&plans[0], asked);
+    let why = reasons(&plans, length, wires.source());
     phases.end("simulate");
     let head = Head::new("garland.plan-suggest/2", None, phases);
     let nodes = names.len();
@@ -153,7 +154,8 @@ fn in_order(names: &[&str]) -> String {
         (name[..stem].to_owned(), name[stem..].parse::<u64>().ok())
     };
     let follows = |one: &&str, next: &&str| {
-        let (one, next) = (parts(one), parts(next));
+        let one = parts(one);
+        let next = parts(next);
         one.0 == next.0
             && one.1.is_some()
             && one.1.and_then(|number| number.checked_add(1)) == next.1
@@ -169,7 +171,9 @@ fn handling(asked: &PlanSuggest) -> Handling {
 
 /// Returns the options for `garland cp` that select a plan.
 fn options(plan: &Tried, asked: &PlanSuggest) -> String {
-    let (order, lanes, block) = (&plan.order, plan.lanes, plan.block_size >> 10);
+    let order = &plan.order;
+    let lanes = plan.lanes;
+    let block = plan.block_size >> 10;
     let shape = plan.route;
     let mut options =
         format!("--order '{order}' --shape {shape} --rails {lanes} --block-size {block}KiB");
@@ -187,7 +191,8 @@ fn options(plan: &Tried, asked: &PlanSuggest) -> String {
 fn reasons(plans: &[Tried], length: u64, source: &str) -> String {
     let best = &plans[0];
     let limit = best.limit.as_deref().unwrap_or("no resource with a known rate");
-    let (stream, seconds) = (best.stream, best.seconds);
+    let stream = best.stream;
+    let seconds = best.seconds;
     let mut why = format!("by {source}, {limit} is busy for {stream:.3} s of {seconds:.3} s");
     let same = |plan: &&Tried| plan.block_size == best.block_size;
     let listed =

@@ -96,13 +96,15 @@ fn write(
     });
     let runs = runs.collect();
     let head = Head::new("garland.report/2", None, Phases::begin());
-    let (file, forecast) = (file.to_owned(), forecast.is_some());
+    let file = file.to_owned();
+    let forecast = forecast.is_some();
     Ok(ReportResult { head, file, bytes, runs, forecast, warnings })
 }
 
 impl fmt::Display for ReportResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (file, size) = (self.file.display(), bytes::format(self.bytes));
+        let file = self.file.display();
+        let size = bytes::format(self.bytes);
         let names: Vec<&str> = self.runs.iter().map(|run| run.name.as_str()).collect();
         let timelines = self.runs.iter().filter(|run| run.timeline).count();
         let with = if self.forecast { "; with a forecast" } else { "" };

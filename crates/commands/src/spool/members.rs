@@ -70,7 +70,8 @@ impl Members {
         let (starts, ordered) = channel();
         let (done, started) = channel();
         let starter = Starter { starts: ordered, started: done, wake: Arc::clone(&wake) };
-        let (up, down) = (BTreeMap::new(), BTreeMap::new());
+        let up = BTreeMap::new();
+        let down = BTreeMap::new();
         let mut members = Self { nodes, up, down, starts, started, wake };
         for (node, agent) in agents.into_iter().enumerate() {
             members.take_back(node, agent);

@@ -40,7 +40,8 @@ impl Clocks {
     /// Creates the clocks of `nodes`, which are in the plan's order, from their `known` offsets
     /// from the head's clock. Unknown offsets are assumed.
     pub fn new<'a>(known: clock::Clocks, nodes: impl Iterator<Item = (&'a Origin, Stay)>) -> Self {
-        let (mut shifts, mut errors) = (BTreeMap::new(), BTreeMap::new());
+        let mut shifts = BTreeMap::new();
+        let mut errors = BTreeMap::new();
         let mut first_ns = None;
         for (origin, stay) in nodes {
             let place = origin.index;

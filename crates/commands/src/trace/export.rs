@@ -67,7 +67,8 @@ pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     phases.end("write");
     let head = Head::new("garland.trace-export/2", Some(&traced.run), phases);
     let file = export.output.clone().unwrap_or_default();
-    let (nodes, stages) = (survey.results(), stages(&totals));
+    let nodes = survey.results();
+    let stages = stages(&totals);
     let result = ExportResult { head, file, bytes, nodes, stages, viewer: viewer(export.format) };
     match (&export.output, context.json) {
         (Some(_), true) => print_json(&result)?,
@@ -83,7 +84,8 @@ pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
     let Traced { run, planned, peers, .. } = traced;
     let known_names = if planned.is_empty() { peers } else { planned };
     let mut names: BTreeMap<u16, String> = (0..).zip(known_names.iter().cloned()).collect();
-    let (mut known, mut missing) = (Vec::new(), Vec::new());
+    let mut known = Vec::new();
+    let mut missing = Vec::new();
     let mut evidence = Evidence::default();
     let files = traced.files()?;
     let length = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
@@ -91,7 +93,8 @@ pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
     for path in files {
         match traces::read(&path) {
             Ok((mut trace, cut)) => {
-                let (records, stay) = (trace.records.len(), Stay::of(&trace));
+                let records = trace.records.len();
+                let stay = Stay::of(&trace);
                 if !small {
                     trace.records.retain(|record| matches!(record, Record::Probe(_)));
                 }
@@ -102,7 +105,8 @@ pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
                 known.push(Known { path, origin: trace.origin, stay, records, cut });
             }
             Err(error) => {
-                let (name, reason) = (stem(&path), error.to_string());
+                let name = stem(&path);
+                let reason = error.to_string();
                 missing.push(NodeResult::without(name, NodeVerdict::Failed, reason));
             }
         }

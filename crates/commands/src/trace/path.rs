@@ -16,7 +16,8 @@ pub fn of(traced: &Traced, clocks: &Clocks) -> Vec<Step> {
     let name = |place: Option<usize>| place.and_then(|place| kept.nodes.get(place).cloned());
     let step = |segment: Segment| {
         let at = |ns: i64| u64::try_from(began.saturating_add(ns)).unwrap_or(0);
-        let (begin_ns, end_ns) = (at(segment.begin), at(segment.end));
+        let begin_ns = at(segment.begin);
+        let end_ns = at(segment.end);
         Step {
             begin_ns,
             end_ns: end_ns.max(begin_ns),

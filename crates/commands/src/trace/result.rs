@@ -111,7 +111,8 @@ impl fmt::Display for ExportResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum =
             |of: fn(&Total) -> u64| self.stages.iter().map(|stage| of(&stage.total)).sum::<u64>();
-        let (file, length) = (self.file.display(), bytes::format(self.bytes));
+        let file = self.file.display();
+        let length = bytes::format(self.bytes);
         writeln!(f, "{file}: {length}, {} spans", sum(|total| total.spans))?;
         writeln!(f, "clocks  {}", self.clocks())?;
         write!(f, "{}", folded(self.nodes.iter().map(NodeResult::verdict)))?;

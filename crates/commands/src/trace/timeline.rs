@@ -24,7 +24,8 @@ pub fn timeline(
         match traces::read(&known.path) {
             Ok((trace, _)) => {
                 let on_head = |at_ns| survey.clocks.on_head(place, at_ns);
-                let (error_ns, nics) = (survey.clocks.error_ns(place), nics(&trace.origin));
+                let error_ns = survey.clocks.error_ns(place);
+                let nics = nics(&trace.origin);
                 timeline.node(&trace, error_ns, &on_head, &nics);
             }
             Err(reason) => notes.push(format!("{}: {reason}", known.path.display())),

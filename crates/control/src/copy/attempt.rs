@@ -53,7 +53,8 @@ pub(super) struct Attempt {
 impl Attempt {
     /// Creates an attempt at a copy with `nodes` nodes, the head included.
     pub(super) fn new(job: &CopyJob<'_>, nodes: usize) -> std::io::Result<Self> {
-        let (copy, secret) = (CopyId(random::bytes()), Secret(random::bytes()));
+        let copy = CopyId(random::bytes());
+        let secret = Secret(random::bytes());
         let digest_key = DigestKey::Sign(Secret(random::bytes()));
         let wake = Arc::new(Wake::new()?);
         let (tell, notices) = channel();
@@ -138,8 +139,10 @@ impl Attempt {
     /// Commits the file on this machine in a thread, so that a slow disk does not delay the nodes'
     /// messages.
     pub(super) fn commit(&mut self, job: &CopyJob<'_>) {
-        let (context, wake) = (Arc::clone(&self.context), Arc::clone(&self.wake));
-        let (tell, wanted) = (self.stored.0.clone(), job.read_back);
+        let context = Arc::clone(&self.context);
+        let wake = Arc::clone(&self.wake);
+        let tell = self.stored.0.clone();
+        let wanted = job.read_back;
         let thread = threads::spawn("commit", move || {
             let stored = read_back(&context, wanted)
                 .and_then(|()| {
@@ -222,7 +225,8 @@ fn near_end(
             let store = store::open(destination, layout, None, Present::Nothing, &place);
             let store = store.map_err(std::io::Error::other)?;
             let sink = if store.is_ordered() {
-                let (lanes, buffers) = (job.plan.lanes.len(), job.pipeline.buffers);
+                let lanes = job.plan.lanes.len();
+                let buffers = job.pipeline.buffers;
                 Sink::in_order(layout, buffer_count(layout, lanes, buffers))
             } else {
                 Sink::new(layout, store.is_holder())

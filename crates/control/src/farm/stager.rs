@@ -184,11 +184,14 @@ impl<'a> StagerSession<'a> {
     /// bytes.
     fn ends_out(&self, files: &[StagedFile]) -> Result<(Ends, u64), String> {
         let disk = self.stager.disk.map(|rate| Arc::new(Pace::new(rate)));
-        let (mut sources, mut targets) = (Vec::new(), Vec::new());
+        let mut sources = Vec::new();
+        let mut targets = Vec::new();
         for file in files {
             let source = Source::open(&file.here).map_err(|error| error.to_string())?;
             let mode = source.mode().map_err(|error| reason(&error))?;
-            let (path, length, room) = (file.there.clone(), source.length(), source.room());
+            let path = file.there.clone();
+            let length = source.length();
+            let room = source.room();
             targets.push(FileTarget { path, length, mode, room });
             sources.push(source.on_disk(disk.as_ref()));
         }

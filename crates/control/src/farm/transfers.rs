@@ -48,7 +48,8 @@ impl TransferThreads {
         let (tell, done) = channel();
         let start = |node, cancellation: &Arc<Interrupts>| {
             let (order, orders) = channel();
-            let (tell, wake) = (tell.clone(), Arc::clone(wake));
+            let tell = tell.clone();
+            let wake = Arc::clone(wake);
             let session = StagerSession::new(stager, node, Arc::clone(cancellation));
             threads::spawn_in(scope, "stage", move || run(session, &orders, &tell, &wake))?;
             io::Result::Ok(order)

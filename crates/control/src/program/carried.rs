@@ -45,7 +45,9 @@ impl Carried {
         let Some(end) = file.metadata()?.len().checked_sub(TRAILER as u64) else { return Ok(None) };
         let mut trailer = [0; TRAILER];
         file.read_exact_at(&mut trailer, end)?;
-        let (mut length, mut digest, mut digest_compressed) = ([0; 8], [0; 32], [0; 32]);
+        let mut length = [0; 8];
+        let mut digest = [0; 32];
+        let mut digest_compressed = [0; 32];
         length.copy_from_slice(&trailer[16..24]);
         digest.copy_from_slice(&trailer[24..56]);
         digest_compressed.copy_from_slice(&trailer[56..]);

@@ -269,7 +269,9 @@ fn stripes(
     seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<GatherTask, Failure> {
-    let (mut found, mut places, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut places = Vec::new();
+    let mut failures = Vec::new();
     let mut agents: Vec<Option<Agent>> = Vec::new();
     for (place, (node, seen)) in nodes.iter().zip(seen).enumerate() {
         let (agent, replies) = match seen {
@@ -301,7 +303,9 @@ fn stripes(
         );
     }
     let Manifest { stripes, layout, mode, modified, servers, .. } = set.manifest;
-    let (mut names, mut origins, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut origins = Vec::new();
+    let mut chosen = Vec::new();
     for place in set.stripes {
         let (node, reply) = &places[place];
         let agent = agents[*node].take();
@@ -357,7 +361,8 @@ mod tests {
     use super::*;
 
     fn reply(tree: Option<TreeStat>) -> StatReply {
-        let (suffix, manifest) = (Vec::new(), Vec::new());
+        let suffix = Vec::new();
+        let manifest = Vec::new();
         StatReply { suffix, length: Some(1), modified: (0, 0), mode: 0o644, manifest, tree }
     }
 

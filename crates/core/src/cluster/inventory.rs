@@ -184,7 +184,8 @@ impl Node {
 
 impl Default for Ssh {
     fn default() -> Self {
-        let (options, sha256) = (Vec::new(), Vec::new());
+        let options = Vec::new();
+        let sha256 = Vec::new();
         Self { user: None, options, binary: None, sha256, fanout: DEFAULT_FANOUT }
     }
 }

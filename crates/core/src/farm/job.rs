@@ -58,8 +58,11 @@ pub struct Job {
 impl Job {
     /// Returns a job with a command, without files, for one CPU.
     pub fn new(number: u32, name: Text, command: Command) -> Self {
-        let (inputs, outputs) = (Vec::new(), Vec::new());
-        let (memory, timeout, checkpoint) = (None, None, None);
+        let inputs = Vec::new();
+        let outputs = Vec::new();
+        let memory = None;
+        let timeout = None;
+        let checkpoint = None;
         Self { number, name, command, inputs, outputs, cores: 1, memory, timeout, checkpoint }
     }
 
@@ -192,7 +195,8 @@ mod tests {
     use super::*;
 
     fn filled(text: &str) -> String {
-        let (inputs, outputs) = (["a b".into(), "c".into()], ["o".into()]);
+        let inputs = ["a b".into(), "c".into()];
+        let outputs = ["o".into()];
         fill(&text.into(), &inputs, &outputs, false).to_string()
     }
 

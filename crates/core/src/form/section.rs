@@ -168,7 +168,8 @@ impl<'t> Section<'t> {
         bounds: RangeInclusive<u32>,
     ) -> Result<Option<u32>, Fault> {
         let one = f64::from(parts);
-        let (least, most) = (f64::from(*bounds.start()) / one, f64::from(*bounds.end()) / one);
+        let least = f64::from(*bounds.start()) / one;
+        let most = f64::from(*bounds.end()) / one;
         let expected = format!("a number from {least} to {most}");
         let units = f64::from(*bounds.start())..=f64::from(*bounds.end());
         self.typed(key, &expected, |value| {

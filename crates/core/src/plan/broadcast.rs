@@ -225,7 +225,8 @@ impl Plan {
     fn of(layout: Layout, names: &[String], lanes: Vec<Lane>) -> Self {
         let node = |name: &str| PlannedNode { name: name.to_owned() };
         let nodes = std::iter::once(node("head")).chain(names.iter().map(|name| node(name)));
-        let (version, nodes) = (PLAN_VERSION, nodes.collect());
+        let version = PLAN_VERSION;
+        let nodes = nodes.collect();
         Self { version, layout, nodes, lanes, is_shared: false, reason: None }
     }
 

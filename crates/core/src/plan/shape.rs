@@ -79,8 +79,8 @@ impl Pace {
     /// Returns the fastest tree if it saves at least a quarter of the chain's time. Otherwise
     /// returns `None`: a chain loads the network less.
     pub fn better_tree(&self, layout: Layout, nodes: usize) -> Option<Shape> {
-        let (chain, tree) =
-            (self.shape(layout, nodes, RouteShape::Chain), self.tree(layout, nodes));
+        let chain = self.shape(layout, nodes, RouteShape::Chain);
+        let tree = self.tree(layout, nodes);
         Some(tree).filter(|tree| tree.takes < chain.takes * 3 / 4)
     }
 }
@@ -90,7 +90,9 @@ fn depth(nodes: usize, fanout: usize) -> usize {
     if fanout <= 1 {
         return nodes;
     }
-    let (mut depth, mut left, mut level) = (0, nodes, 1_usize);
+    let mut depth = 0;
+    let mut left = nodes;
+    let mut level = 1_usize;
     while left > 0 {
         level = level.saturating_mul(fanout);
         left = left.saturating_sub(level);
@@ -102,7 +104,9 @@ fn depth(nodes: usize, fanout: usize) -> usize {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let (hops, hop, takes) = (self.depth, ms(self.hop), ms(self.takes));
+        let hops = self.depth;
+        let hop = ms(self.hop);
+        let takes = ms(self.takes);
         write!(f, "{hops} hops of {hop:.2} ms, {takes:.1} ms in all")
     }
 }

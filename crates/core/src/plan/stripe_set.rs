@@ -107,7 +107,8 @@ impl StripeSet {
     /// If there is no set, parts of it are missing, or a node has a stripe of another set and none of
     /// this one: a set does not become the newest by the word of some of the nodes.
     pub fn assemble(found: &[FoundStripe]) -> Result<Self, StripeSetError> {
-        let (mut read, mut unreadable) = (Vec::new(), Vec::new());
+        let mut read = Vec::new();
+        let mut unreadable = Vec::new();
         for (place, stripe) in found.iter().enumerate() {
             match Manifest::parse(&stripe.text) {
                 Ok(manifest) => read.push((place, manifest)),
@@ -203,13 +204,15 @@ impl<'a> Candidate<'a> {
     }
 
     fn assemble(&self) -> Result<StripeSet, StripeSetError> {
-        let (found, read) = (self.found, &self.read);
+        let found = self.found;
+        let read = &self.read;
         let (first, newest) = &read[0];
         if let Some((place, _)) = read.iter().find(|(_, manifest)| !manifest.agrees(newest)) {
             let node = |place: usize| found[place].node.clone();
             return Err(StripeSetError::Differ(node(*first), node(*place)));
         }
-        let (mut stripes, mut lacking) = (Vec::new(), String::new());
+        let mut stripes = Vec::new();
+        let mut lacking = String::new();
         for number in 0..newest.stripes.servers {
             // Nodes that share a file system all see all stripes.
             let written_to = &newest.servers[usize::from(number)].name;

@@ -105,7 +105,8 @@ impl Stripes {
     /// `layout`.
     pub fn blocks(&self, layout: Layout, number: u16) -> LaneBlocks {
         let run = (self.unit / u64::from(layout.block_size)).max(1);
-        let (first, step) = (run * u64::from(number), run * u64::from(self.servers));
+        let first = run * u64::from(number);
+        let step = run * u64::from(self.servers);
         let blocks = layout.blocks();
         LaneBlocks { first: first.min(blocks), run, step, end: blocks }
     }
@@ -119,7 +120,8 @@ impl Stripes {
 impl Stripe {
     /// Returns the length in bytes of this stripe of a file of `length` bytes.
     pub fn length(&self, length: u64) -> u64 {
-        let (number, of) = (u64::from(self.number), u64::from(self.of));
+        let number = u64::from(self.number);
+        let of = u64::from(self.of);
         let whole = length / self.unit;
         let units = (whole + of - 1 - number) / of;
         let last = if whole % of == number { length % self.unit } else { 0 };

@@ -29,7 +29,9 @@ pub fn parcels(origin: &Origin, records: &[Record], most: usize) -> Vec<Vec<u8>>
     let opening = postcard::to_stdvec(origin).expect("an origin is plain");
     let room = most.saturating_sub(opening.len() + COUNT);
     let mut parcels = Vec::new();
-    let (mut body, mut count, mut last_ns) = (Vec::new(), 0_u32, 0);
+    let mut body = Vec::new();
+    let mut count = 0_u32;
+    let mut last_ns = 0;
     for record in records {
         let mut line = line(record, last_ns);
         if count > 0 && body.len() + line.len() > room {
@@ -77,7 +79,8 @@ fn relative(record: Record, last_ns: u64) -> Record {
 
 fn absolute(record: Record, last_ns: u64) -> Record {
     let Record::Span(span) = record else { return record };
-    let (begin_ns, took) = (span.begin_ns.wrapping_add(last_ns), span.end_ns);
+    let begin_ns = span.begin_ns.wrapping_add(last_ns);
+    let took = span.end_ns;
     Record::Span(Span {
         begin_ns,
         end_ns: begin_ns.wrapping_add(took),

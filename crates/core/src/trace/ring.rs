@@ -80,7 +80,8 @@ impl Ring {
             }
         }
         let surplus = self.spans.len() - enough;
-        let (spans, lost) = (&mut self.spans, &mut self.lost);
+        let spans = &mut self.spans;
+        let lost = &mut self.lost;
         spans.drain(..surplus).for_each(|span| lose(lost, &span));
     }
 }

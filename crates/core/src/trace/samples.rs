@@ -60,7 +60,9 @@ mod tests {
         for at_ns in 0..1000 {
             if samples.begin() {
                 for thread in 0..2 {
-                    let (what, running_ns, waiting_ns) = (Stage::Read, 0, 0);
+                    let what = Stage::Read;
+                    let running_ns = 0;
+                    let waiting_ns = 0;
                     let thread = Thread { thread, what, at_ns, running_ns, waiting_ns };
                     samples.push(Record::Thread(thread));
                 }

@@ -188,7 +188,8 @@ mod tests {
     }
 
     fn file(name: &str) -> Record {
-        let (name, meta) = (name.into(), Meta::default());
+        let name = name.into();
+        let meta = Meta::default();
         Record::File { name, meta, length: 0, sparse: false, linked: false }
     }
 

@@ -195,7 +195,8 @@ mod tests {
     use super::*;
 
     fn file(name: &[u8], length: u64) -> Record {
-        let (name, meta) = (name.to_vec(), Meta::default());
+        let name = name.to_vec();
+        let meta = Meta::default();
         Record::File { name, meta, length, sparse: false, linked: false }
     }
 
@@ -207,7 +208,8 @@ mod tests {
     /// are joined.
     fn steps(stream: &[u8], piece: usize) -> Result<Vec<String>, StreamError> {
         let mut parser = Parser::default();
-        let (mut said, mut gathered) = (Vec::new(), Vec::new());
+        let mut said = Vec::new();
+        let mut gathered = Vec::new();
         for mut bytes in stream.chunks(piece) {
             while let Some(step) = parser.step(&mut bytes)? {
                 if let Step::Bytes(part) = step {

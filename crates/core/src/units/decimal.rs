@@ -27,7 +27,8 @@ impl Decimal<'_> {
         const KEPT: usize = 18;
         let whole: u64 = self.whole.parse().ok()?;
         let kept = &self.fraction[..self.fraction.len().min(KEPT)];
-        let (mut numerator, mut denominator) = (0u128, 1u128);
+        let mut numerator = 0u128;
+        let mut denominator = 1u128;
         for digit in kept.bytes() {
             numerator = numerator * 10 + u128::from(digit - b'0');
             denominator *= 10;

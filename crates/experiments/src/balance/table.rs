@@ -159,13 +159,16 @@ impl Table {
 
 /// Returns the text that identifies a row: topology, wire, size, number of remote copies.
 fn place(row: &Row) -> String {
-    let (topology, wire, remote) = (&row.topology, row.wire.name(), row.remote);
+    let topology = &row.topology;
+    let wire = row.wire.name();
+    let remote = row.remote;
     format!("{topology}, {wire} wire, {}, {remote} remote", bytes::format(row.size))
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (disk, share) = (&self.experiment.job.disk, self.common.scale * 100.0);
+        let disk = &self.experiment.job.disk;
+        let share = self.common.scale * 100.0;
         writeln!(f, "emulated: {share:.3} % of the published files, disks of {disk}")?;
         let same_size = |one: &&Row, two: &&Row| one.size == two.size;
         let mut rows: Vec<&Row> = self.rows.iter().collect();

@@ -81,7 +81,8 @@ impl Balance {
         for faster in [Faster::Disks, Faster::Wires] {
             let topology = faster.of(&self.with_disks(topology)?);
             garland_terminal::errln!("{} with {} twice as fast ...", topology.name, faster.name());
-            let (room, mut phases) = (room(&topology, sizes), Phases::since_now());
+            let room = room(&topology, sizes);
+            let mut phases = Phases::since_now();
             let found = stage.in_lab(&topology, room, &mut phases, |lab, _| {
                 // Test only the first group that fits.
                 let test = self.tests(lab, &topology)?.into_iter().next();
@@ -93,7 +94,8 @@ impl Balance {
                         && (row.size, row.remote) == (new.size, new.remote)
                 });
                 let Some(before) = before else { continue };
-                let (remote, rate) = (new.remote, new.rate);
+                let remote = new.remote;
+                let rate = new.rate;
                 tried.push(Tried { faster, remote, forecast: faster.forecast(before), rate });
             }
         }

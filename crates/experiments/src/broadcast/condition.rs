@@ -75,7 +75,8 @@ pub struct Setting {
 impl Setting {
     /// Puts `conditions` together. Their source is known if that of each is.
     pub fn of(conditions: &[TimeCondition]) -> Result<Self, Failure> {
-        let (mut vintage, mut disk) = (Vintage::default(), None);
+        let mut vintage = Vintage::default();
+        let mut disk = None;
         for one in conditions {
             vintage = vintage.or(one.vintage()?);
             disk = disk.or(one.disk()?);

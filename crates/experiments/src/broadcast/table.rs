@@ -203,7 +203,8 @@ impl Table {
             else {
                 continue;
             };
-            let (to, left) = (row.receivers, then.seconds.less(transfer));
+            let to = row.receivers;
+            let left = then.seconds.less(transfer);
             writeln!(
                 f,
                 "\ndolly to {to}, not counted by it: {left} s then, {:.2} s in the lab as it is",
@@ -239,7 +240,8 @@ impl Table {
     /// Describes the first copy that differs from its source; `None` if there is none.
     pub fn broken(&self) -> Option<String> {
         self.rows.iter().find(|row| !row.equal).map(|row| {
-            let (tool, receivers) = (row.tool.name(), row.receivers);
+            let tool = row.tool.name();
+            let receivers = row.receivers;
             format!("{tool} to {receivers}: a file differs from its source")
         })
     }

@@ -92,7 +92,8 @@ fn the_time_that_dolly_does_not_count_is_explained_by_disks_that_sync_at_the_end
     let own: Broadcast = toml::from_str(own).unwrap();
     let disk =
         own.settings().unwrap().into_iter().find(|one| Tool::with(one) == Tool::Dolly).unwrap();
-    let (name, source) = (disk.condition().name().to_owned(), disk.condition().source());
+    let name = disk.condition().name().to_owned();
+    let source = disk.condition().source();
     assert!(source.is_some(), "a condition without a source explains nothing");
     let graded = |bare_s: f64, with_s: f64| {
         let mut table = ideal(&own, &own);

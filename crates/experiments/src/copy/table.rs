@@ -118,7 +118,8 @@ impl Row {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Size { scale, bytes: length } = self.common;
-        let (size, share) = (bytes::format(length), scale * 100.0);
+        let size = bytes::format(length);
+        let share = scale * 100.0;
         let to = &self.experiment.job.to;
         writeln!(f, "emulated: {size} ({share:.3} % of the published file) to {to}\n")?;
         writeln!(

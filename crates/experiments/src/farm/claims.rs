@@ -46,7 +46,8 @@ impl Table {
     /// told their time.
     fn more_nodes(&self) -> Vec<Claim> {
         let Some((growth, grown)) = self.grown() else { return Vec::new() };
-        let (curve, of) = (grown.curve(growth), format!("{}, {}", growth.load, growth.topology));
+        let curve = grown.curve(growth);
+        let of = format!("{}, {}", growth.load, growth.topology);
         let (one, _) = self.experiment.power();
         let figures = grown.rows.iter().filter_map(|row| {
             let then = self.least_of(growth, row.nodes)?;

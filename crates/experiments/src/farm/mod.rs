@@ -37,7 +37,8 @@ impl Farm {
         let course = FarmTrial { experiment: self, stage, length };
         let ones = course.alone(&stage.topologies[0], phases)?;
         let scaling = self.scaling(scale, &ones)?;
-        let (mut rows, mut copies) = (ones.clone(), Vec::new());
+        let mut rows = ones.clone();
+        let mut copies = Vec::new();
         for topology in stage.topologies {
             rows.extend(course.together(topology, &scaling, &ones, phases)?);
             copies.push(course.copied(topology, &scaling, phases)?);

@@ -30,7 +30,8 @@ impl FarmTrial<'_> {
             .collect();
         let alone = one.seconds / wanted.jobs as f64;
         let [start, seconds] = one.mounted_s.unwrap_or([0.0, alone]);
-        let (bytes_in, bytes_out) = (self.length as f64, one.made);
+        let bytes_in = self.length as f64;
+        let bytes_out = one.made;
         let job = Job { bytes_in, seconds, bytes_out };
         let jobs = vec![job; wanted.jobs];
         Ok(start + farm(&Farm { jobs: &jobs, machines: &machines, network: &network }).seconds)

@@ -50,7 +50,8 @@ impl Table {
             Prediction::seconds(what, copy.predicted_s, copy.seconds).voided(copy.busy.lags())
         });
         let grown = self.grown().into_iter().flat_map(|(growth, grown)| {
-            let (load, topology) = (&growth.load, &growth.topology);
+            let load = &growth.load;
+            let topology = &growth.topology;
             let what = format!("{} {}, {load}, {topology},", jobs.jobs, jobs.called);
             grown.curve(growth).predictions(&what)
         });
@@ -120,7 +121,8 @@ impl Table {
         )?;
         writeln!(f, "{:<22}|{columns} |{:>9}{:>8} |{columns}", "", "time", "%")?;
         for row in rows {
-            let (published, predicted) = (self.published(row), self.predicted(row));
+            let published = self.published(row);
+            let predicted = self.predicted(row);
             writeln!(f, "{:<22}|{published} |{predicted} |{}", row.name(), self.emulated(row))?;
             for FaultRow { fault, row } in self.with_faults(row) {
                 let none = format!("{:>17}", "");
@@ -133,7 +135,8 @@ impl Table {
 
     /// Returns what `row` became with faults.
     pub(super) fn with_faults(&self, row: &Row) -> impl Iterator<Item = &FaultRow> {
-        let (topology, load) = (row.topology.clone(), row.load.clone());
+        let topology = row.topology.clone();
+        let load = row.load.clone();
         let is_same = move |row: &Row| row.topology == topology && row.load == load;
         self.common.faults.iter().filter(move |one| is_same(&one.row))
     }
@@ -245,7 +248,8 @@ impl Table {
             let rate = self.rate_then(copy);
             let predicted =
                 size / (copy.bytes as f64 / copy.predicted_s / self.common.scaling.wires);
-            let (seconds, of_wires) = (size / rate, copy.bound_s / copy.seconds * 100.0);
+            let seconds = size / rate;
+            let of_wires = copy.bound_s / copy.seconds * 100.0;
             writeln!(
                 f,
                 "{:<22}|{then} |{predicted:>10.1} |{seconds:>9.1}{:>9.2}{of_wires:>8.1} %",
@@ -259,7 +263,8 @@ impl Table {
     fn riddle(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let riddle = &self.experiment.job.riddle;
         let rate = |name: &str| self.experiment.published(name, None)?.rate.as_ref();
-        let (slow, fast) = (rate(&riddle.slow), rate(&riddle.fast));
+        let slow = rate(&riddle.slow);
+        let fast = rate(&riddle.fast);
         writeln!(
             f,
             "\nthe riddle: {} copied slower than {}; tested at the rates and with the TCP of 2004",
@@ -273,7 +278,9 @@ impl Table {
             let name = row.suspect.as_ref().map_or("no fault", Condition::name);
             let text = |rate: Option<f64>| or_dash(rate.map(|rate| format!("{:.2}", rate / MIB)));
             let by = row.slow.zip(row.fast).map(|(slow, fast)| format!("{:.2}", slow / fast));
-            let (slow, fast, by) = (text(row.slow), text(row.fast), or_dash(by));
+            let slow = text(row.slow);
+            let fast = text(row.fast);
+            let by = or_dash(by);
             writeln!(f, "{name:<40}{slow:>12}{fast:>12}{by:>10}")?;
         }
         Ok(())

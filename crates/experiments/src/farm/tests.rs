@@ -143,10 +143,8 @@ fn a_switch_with_a_fault_stands_beside_the_published_switch() {
 #[test]
 fn a_fourth_pc_is_judged_by_what_was_tried_beside_its_forecast() {
     let farm = own();
-    let (power, told) = (
-        "light, p2p-star, power of 4 PCs",
-        "light, p2p-star: time on 4 nodes is within its forecast's interval",
-    );
+    let power = "light, p2p-star, power of 4 PCs";
+    let told = "light, p2p-star: time on 4 nodes is within its forecast's interval";
     let of = |power_of_four: f64| {
         let mut table = ideal(&farm, &farm);
         let grown = table.common.growth.as_mut().unwrap();

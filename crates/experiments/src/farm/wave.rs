@@ -56,7 +56,8 @@ pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
 fn header(bytes: u32) -> Vec<u8> {
     let riff_bytes = bytes.saturating_add(HEADER as u32 - 8);
     // PCM with two channels.
-    let (format, channels) = (1_u16, 2_u16);
+    let format = 1_u16;
+    let channels = 2_u16;
     [
         &b"RIFF"[..],
         &riff_bytes.to_le_bytes(),

@@ -122,7 +122,8 @@ impl fmt::Display for Table {
             "jobs of the slow node", "time", "moves", "CPU they had used"
         )?;
         for Row { treatment, seconds, moves, moved_cpu_s, .. } in &self.rows {
-            let (time, used) = (took(*seconds), took(*moved_cpu_s));
+            let time = took(*seconds);
+            let used = took(*moved_cpu_s);
             writeln!(f, "{:<26}{time:>10}{moves:>10}{used:>24}", treatment.words())?;
         }
         if let Some(stay) = self.rows.iter().find(|row| row.treatment == Treatment::Stay) {

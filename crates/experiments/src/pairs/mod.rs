@@ -26,15 +26,16 @@ impl Pairs {
     /// Runs the experiment: copies over every topology with every group of pairs that fits it.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let size = stage.scaled(&self.job.bytes, 1.0)?;
-        let (mut rows, mut overtaking) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut overtaking = Vec::new();
         for topology in stage.topologies {
             stage.in_lab(topology, size.bytes, phases, |lab, phases| {
                 let file = |name, length| {
                     let made = lab.random_file(name, length)?;
                     Ok::<_, Failure>(made.to_string_lossy().into_owned())
                 };
-                let (source, nothing) =
-                    (file("source", size.bytes)?, file("nothing", NEXT_TO_NOTHING)?);
+                let source = file("source", size.bytes)?;
+                let nothing = file("nothing", NEXT_TO_NOTHING)?;
                 let copies =
                     Copies { experiment: self, lab, topology, source, nothing, length: size.bytes };
                 phases.end("set-up");

@@ -113,7 +113,8 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Size { scale, bytes: length } = self.common.size;
-        let (size, share) = (bytes::format(length), scale * 100.0);
+        let size = bytes::format(length);
+        let share = scale * 100.0;
         writeln!(f, "emulated: {size} ({share:.3} % of the published files) from node to node\n")?;
         let counts = self.experiment.job.counts.iter().map(|count| format!("{count:>7}"));
         write_line(f, &format!("{:<26}wire", "MB/s of all pairs"), "", counts)?;

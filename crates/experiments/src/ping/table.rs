@@ -258,7 +258,8 @@ mod tests {
             claims.filter(|claim| claim.sample.void).map(|claim| claim.what).collect::<Vec<_>>()
         };
         assert_eq!(void(0.04), Vec::<String>::new());
-        let (deep, alone) = ("8 bytes, 32 in flight", "8 bytes, 1 in flight");
+        let deep = "8 bytes, 32 in flight";
+        let alone = "8 bytes, 1 in flight";
         let order = format!("time of {deep} over {alone}");
         assert_eq!(void(0.06), [deep.to_owned(), format!("{deep}, rate"), order]);
     }

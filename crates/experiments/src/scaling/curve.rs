@@ -121,14 +121,17 @@ impl<'a> Curve<'a> {
                     let interval = at.interval;
                     let interval =
                         interval.map(|(low, high)| format!("{} .. {}", time(low), time(high)));
-                    let (law, told) = (time(at.seconds), time(self.predicted(at)));
+                    let law = time(at.seconds);
+                    let told = time(self.predicted(at));
                     format!("{law:>10}{told:>11}{:>24}", or_dash(interval))
                 },
             );
             let off = or_dash(off.map(|off| format!("{off:+.1} %")));
             let power = self.power(row).unwrap_or(0.0) * one;
             let power = if one > 1.0 { format!("{power:.0}") } else { format!("{power:.1}") };
-            let (nodes, then, now) = (row.nodes, published(row.nodes), time(row.seconds));
+            let nodes = row.nodes;
+            let then = published(row.nodes);
+            let now = time(row.seconds);
             writeln!(f, "{nodes:>5} |{then:>10} |{told} |{now:>10}{off:>15}{power:>7}")?;
         }
         Ok(())

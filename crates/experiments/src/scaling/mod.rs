@@ -60,7 +60,8 @@ impl Scaling {
         let size = |text: &str| -> Result<u64, Failure> {
             Ok(((bytes::parse(text).map_err(Failure::usage)? as f64 * scale) as u64).max(1))
         };
-        let (read, made) = (size(&self.job.bytes_in)?, size(&self.job.bytes_out)?);
+        let read = size(&self.job.bytes_in)?;
+        let made = size(&self.job.bytes_out)?;
         let mut text = String::new();
         let lengths = self.job.lengths.iter().cycle();
         for (job, seconds) in lengths.take(self.job.jobs).enumerate() {

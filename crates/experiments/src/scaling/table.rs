@@ -77,7 +77,8 @@ impl Table {
     }
 
     fn curve(&self) -> Curve<'_> {
-        let (rows, prediction) = (&self.rows, self.common.prediction.as_ref());
+        let rows = &self.rows;
+        let prediction = self.common.prediction.as_ref();
         Curve { rows, prediction, tried: &self.experiment.job.forecast }
     }
 

@@ -56,7 +56,8 @@ impl ScenarioLab<'_> {
     pub fn farm_done(&self, words: &[&str]) -> Result<FarmResult, Failure> {
         let report = self.farm(words)?;
         let Some(failed) = report.summary.jobs.failures.first() else { return Ok(report) };
-        let (job, node) = (failed.job, failed.node.as_deref().unwrap_or("no node"));
+        let job = failed.job;
+        let node = failed.node.as_deref().unwrap_or("no node");
         Err(Failure::nothing(format!("job {job} on {node} failed: {}", failed.reason)))
     }
 

@@ -148,7 +148,8 @@ impl<'a> ScenarioLab<'a> {
 
     /// Moves runs of commands in the lab to the runs of the user, so that they outlive the lab.
     pub fn keep_runs(&self, places: &Places, names: &[String]) -> Result<(), Failure> {
-        let (from, to) = (self.places()?.folder("runs")?, places.folder("runs")?);
+        let from = self.places()?.folder("runs")?;
+        let to = places.folder("runs")?;
         for name in names {
             let moved = std::fs::rename(from.join(name), to.join(name));
             moved.or_nothing(format!("failed to keep the run {name}"))?;
@@ -167,7 +168,8 @@ fn are_equal(one: &Path, other: &Path) -> io::Result<bool> {
     let [mut one, mut other] =
         [File::open(one)?, File::open(other)?].map(|file| BufReader::with_capacity(1 << 20, file));
     loop {
-        let (here, there) = (one.fill_buf()?, other.fill_buf()?);
+        let here = one.fill_buf()?;
+        let there = other.fill_buf()?;
         let length = here.len().min(there.len());
         if length == 0 || here[..length] != there[..length] {
             return Ok(here.is_empty() && there.is_empty());
@@ -205,7 +207,8 @@ fn files_directory(run: &Run, room: u64) -> Result<PathBuf, Failure> {
     let files = base.join(format!("garland-{}", run.name()));
     std::fs::create_dir_all(&files).or_nothing(format!("failed to create {}", files.display()))?;
     if process::free_space(&files).is_some_and(|free| free < room) {
-        let (files, room) = (files.display(), garland_core::units::bytes::format(room));
+        let files = files.display();
+        let room = garland_core::units::bytes::format(room);
         return Err(Failure::nothing(format!("not enough free space in {files} for {room}"))
             .hint("use fewer nodes or a smaller file, or set GARLAND_STATE to a directory on a larger disk"));
     }

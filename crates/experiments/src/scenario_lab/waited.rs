@@ -67,7 +67,8 @@ impl ScenarioLab<'_> {
     ) -> Result<(T, Waited), Failure> {
         self.go_on()?;
         let count = || total(&std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default());
-        let (before, began) = (count(), clock::now_ns());
+        let before = count();
+        let began = clock::now_ns();
         let done = work()?;
         Ok((done, Waited::between(before, count(), clock::now_ns() - began)))
     }

@@ -143,7 +143,8 @@ fn usual(times: impl Iterator<Item = i64>) -> i64 {
 impl Finding {
     fn new(cause: Cause, found_ns: i64, right: bool, report: &Report) -> Self {
         let fault = report.faults.first().map(TimeOf::words);
-        let (cause, undecided) = (cause.name(), report.undecided.clone());
+        let cause = cause.name();
+        let undecided = report.undecided.clone();
         Self { cause, found_ns, fault, right, undecided }
     }
 

@@ -24,7 +24,8 @@ impl Table {
     /// Returns the budget of the published copy, by its rates and the middle of its pauses.
     fn budget_then(&self, then: &PublishedCopy) -> Budget {
         let ms = |rate: &Published| self.common.sizes.operation as f64 * 8.0 / 1e6 / rate.middle();
-        let (whole, bytes) = (ms(&then.copy), ms(&then.transfer));
+        let whole = ms(&then.copy);
+        let bytes = ms(&then.transfer);
         let pauses = then.between_ms.middle() + then.end_ms.middle();
         Budget { whole, bytes, rest: whole - bytes - pauses }
     }
@@ -33,7 +34,8 @@ impl Table {
     /// and by the pauses that were injected.
     fn budget_now(&self, free: &Row, paused: &Row) -> Budget {
         let each = |seconds: f64| seconds * 1e3 / self.times(self.common.sizes.operation);
-        let (whole, bytes) = (each(paused.whole_s), each(free.stream_s));
+        let whole = each(paused.whole_s);
+        let bytes = each(free.stream_s);
         let suspects = self.experiment.job.suspects.iter();
         let pauses: f64 = suspects.filter_map(|one| one.seconds().ok()).sum::<f64>() * 1e3;
         Budget { whole, bytes, rest: whole - bytes - pauses }
@@ -56,7 +58,8 @@ impl Table {
         else {
             return Ok(());
         };
-        let (old, now) = (self.budget_then(then), self.budget_now(free, paused));
+        let old = self.budget_then(then);
+        let now = self.budget_now(free, paused);
         let start =
             (paused.whole_s - paused.stream_s) * 1e3 / self.times(self.common.sizes.operation);
         writeln!(
@@ -99,8 +102,10 @@ impl Table {
             "", "predicted", "emulated", "predicted", "emulated"
         )?;
         let mut line = |words: String, predicted_s: f64, whole_s: f64| {
-            let (predicted, emulated) = (self.gbit(predicted_s), self.gbit(whole_s));
-            let (before, after) = (told(predicted_s), seen(whole_s));
+            let predicted = self.gbit(predicted_s);
+            let emulated = self.gbit(whole_s);
+            let before = told(predicted_s);
+            let after = seen(whole_s);
             writeln!(f, "{words:<75}{predicted:>10.2}{emulated:>11.2} |{before:>10.1}{after:>13.1}")
         };
         line("as published".to_owned(), paused.predicted_s, paused.whole_s)?;

@@ -64,7 +64,8 @@ impl Stripes {
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
         reached(only(topologies, "a copy in stripes")?, &self.job.to)?;
         let bytes = |text: &String| bytes::parse(text).map_err(Failure::usage);
-        let (buffer, operation) = (bytes(&self.job.buffer)?, bytes(&self.job.operation)?);
+        let buffer = bytes(&self.job.buffer)?;
+        let operation = bytes(&self.job.operation)?;
         let length = bytes(&self.job.bytes)?;
         plan::Stripes::new(length, buffer, 1).map_err(Failure::usage)?;
         if operation == 0 || !operation.is_multiple_of(buffer) {

@@ -76,7 +76,8 @@ impl Pause {
     /// Returns the pause as an argument of `--inject`.
     pub fn fault(&self, sizes: Sizes, server: &str) -> String {
         let Sizes { buffer, operation, .. } = sizes;
-        let (pause, last) = (&self.pause, operation - buffer);
+        let pause = &self.pause;
+        let last = operation - buffer;
         match self.maker {
             Maker::SourceDisk => format!("source-disk:{pause}/{operation}@0"),
             Maker::SinkDisk => format!("sink-disk:{server}:{pause}/{operation}@{last}"),

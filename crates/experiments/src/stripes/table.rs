@@ -111,7 +111,8 @@ impl Table {
     /// Returns the claims about an injected pause: with the traces of both ends it has its length and its
     /// maker; without the server's its maker is named if it is the client, and left undecided otherwise.
     fn finding(&self, answer: &Answer) -> Vec<Claim> {
-        let (pause, maker) = (&answer.pause, answer.maker.words());
+        let pause = &answer.pause;
+        let maker = answer.maker.words();
         let of = if answer.together { "the published gaps: " } else { "" };
         let what = format!("{of}{pause} by {maker}");
         let published = self.experiment.published.first().filter(|_| answer.together);
@@ -189,7 +190,8 @@ impl Row {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, share) = (bytes::format(self.common.size.bytes), self.common.size.scale * 100.0);
+        let size = bytes::format(self.common.size.bytes);
+        let share = self.common.size.scale * 100.0;
         let operation = bytes::format(self.common.sizes.operation);
         let buffer = bytes::format(self.common.sizes.buffer);
         let wire = self.gbit(self.common.wire_s);
@@ -255,7 +257,8 @@ impl Table {
             let of = |finding: &Finding| {
                 let wrong = if finding.right { "" } else { " WRONG" };
                 let off = finding.off(answer.put_in_ns) * 100.0;
-                let (cause, found) = (finding.cause, ms(finding.found_ns as f64));
+                let cause = finding.cause;
+                let found = ms(finding.found_ns as f64);
                 format!("{cause:<19}{found:>10}{off:>+5.1} %{wrong}")
             };
             let both = if answer.together { " (both at once)" } else { "" };

@@ -18,10 +18,13 @@ pub fn ideal(shape: &Stripes, own: &Stripes) -> Table {
     let length = bytes::parse(&shape.job.bytes).unwrap();
     let row = |held: bool, paused: bool, gbit: f64| {
         let whole_s = length as f64 * 8.0 / 1e9 / gbit;
-        let (predicted_s, stream_s, busy) = (whole_s, whole_s, Busy::default());
+        let predicted_s = whole_s;
+        let stream_s = whole_s;
+        let busy = Busy::default();
         Row { held, paused, predicted_s, whole_s, stream_s, busy, equal: true }
     };
-    let (transfer, copy) = (then.transfer.middle(), then.copy.middle());
+    let transfer = then.transfer.middle();
+    let copy = then.copy.middle();
     let rows = [(true, false), (false, false), (true, true), (false, true)];
     let rows =
         rows.map(|(held, paused)| row(held, paused, if held && paused { copy } else { transfer }));

@@ -141,8 +141,10 @@ impl Trial<'_> {
             "{mode}{} ...",
             faults.iter().map(|fault| format!(", {fault}")).collect::<String>()
         );
-        let (stripe, buffer) = (format!("--stripe={buffer}"), buffer.to_string());
-        let (source, operation) = (source.to_string_lossy(), operation.to_string());
+        let stripe = format!("--stripe={buffer}");
+        let buffer = buffer.to_string();
+        let source = source.to_string_lossy();
+        let operation = operation.to_string();
         let overlap = overlap.to_string();
         let target = format!("{}:/{NAME}", self.server());
         let mut words = vec![&*stripe, "--buffer-size", &buffer, "--no-fsync"];

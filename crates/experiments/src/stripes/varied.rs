@@ -64,8 +64,8 @@ impl Variation {
             Some(own) => bytes::parse(own).map_err(Failure::usage),
             None => Ok(usual),
         };
-        let (operation, buffer) =
-            (or(&self.operation, sizes.operation)?, or(&self.buffer, sizes.buffer)?);
+        let operation = or(&self.operation, sizes.operation)?;
+        let buffer = or(&self.buffer, sizes.buffer)?;
         if operation == 0 || buffer == 0 || !operation.is_multiple_of(buffer) {
             return Err(Failure::usage("a varied `operation` must be a multiple of its `buffer`"));
         }
@@ -85,7 +85,8 @@ impl Variation {
 impl fmt::Display for Varied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Sizes { operation, buffer, overlap, .. } = self.sizes;
-        let (operation, buffer) = (bytes::format(operation), bytes::format(buffer));
+        let operation = bytes::format(operation);
+        let buffer = bytes::format(buffer);
         let longer = if self.grows { ", pauses by their bytes" } else { "" };
         write!(f, "operations of {operation}, buffers of {buffer}, {overlap} more{longer}")
     }

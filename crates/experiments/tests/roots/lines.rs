@@ -92,7 +92,9 @@ fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
                 for one in &run {
                     let median =
                         one.runs.median().map_or_else(String::new, |it| format!("{it:.3}"));
-                    let (what, unit, then) = (&one.what, &one.unit, one.published());
+                    let what = &one.what;
+                    let unit = &one.unit;
+                    let then = one.published();
                     writeln!(page, "| {what} | {unit} | {then} | {median} | {} |", one.verdict())?;
                 }
             }

@@ -113,19 +113,24 @@ fn draw(picture: &Picture, all: &[Judged]) -> String {
         let _ = writeln!(svg, "<text x=\"16\" y=\"{middle:.0}\">{label}</text>");
         for Bar { what, least, most: end, class } in bars {
             let length = |value: f64| value.max(0.0) / most * LONGEST;
-            let (least, end, high) = (length(least), length(end), BAR - 3.0);
+            let least = length(least);
+            let end = length(end);
+            let high = BAR - 3.0;
             let _ = writeln!(
                 svg,
                 "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{y:.0}\" width=\"{least:.1}\" height=\"{high}\"/>"
             );
             if end > least {
-                let (at, more) = (LEFT + least, end - least);
+                let at = LEFT + least;
+                let more = end - least;
                 let _ = writeln!(
                     svg,
                     "<rect class=\"{class} range\" x=\"{at:.1}\" y=\"{y:.0}\" width=\"{more:.1}\" height=\"{high}\"/>"
                 );
             }
-            let (x, line, what) = (LEFT + end + 6.0, y + BAR - 5.0, escaped(&what));
+            let x = LEFT + end + 6.0;
+            let line = y + BAR - 5.0;
+            let what = escaped(&what);
             let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{line:.0}\">{what}</text>");
             y += BAR;
         }

@@ -72,7 +72,8 @@ impl<'l> Port<'l> {
         let info = self.offers.best();
         // SAFETY: the best offer and its parts live as long as the offers.
         let (most, sends, receives, inject) = unsafe {
-            let (tx, rx) = ((*info).tx_attr, (*info).rx_attr);
+            let tx = (*info).tx_attr;
+            let rx = (*info).rx_attr;
             ((*(*info).ep_attr).max_msg_size, (*tx).size, (*rx).size, (*tx).inject_size)
         };
         self.inject = inject;
@@ -135,7 +136,8 @@ impl<'l> Port<'l> {
     }
 
     fn open_endpoint(&mut self) -> Result<(), FabricError> {
-        let (domain, info) = (self.domain, self.offers.best());
+        let domain = self.domain;
+        let info = self.offers.best();
         // SAFETY: the domain is open, and of this offer.
         let answer =
             unsafe { ((*(*domain).ops).endpoint)(domain, info, &raw mut self.ep, ptr::null_mut()) };
@@ -162,7 +164,8 @@ impl<'l> Port<'l> {
     fn register(&mut self) -> Result<(), FabricError> {
         let access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
         let domain = self.domain;
-        let (start, length) = (self.memory.start(), self.memory.length());
+        let start = self.memory.start();
+        let length = self.memory.length();
         // SAFETY: the memory stays where it is until after the region is closed.
         let answer = unsafe {
             let reg = (*(*domain).mr).reg;

@@ -58,12 +58,14 @@ impl Port<'_> {
         let offset = self.place(near, slot, size)?;
         let there = base.wrapping_add(self.place(far, slot, size)? as u64);
         let context = self.context(slot)?;
-        let (start, length) = (self.memory.at(offset), size as usize);
+        let start = self.memory.at(offset);
+        let length = size as usize;
         let ep = self.ep;
         // SAFETY: the endpoint is enabled. The bytes are inside its registered memory, which stays
         // until it is closed, as does the context, which no other operation in flight uses.
         let answer = unsafe {
-            let (table, local) = ((*ep).rma, (*self.mr).mem_desc);
+            let table = (*ep).rma;
+            let local = (*self.mr).mem_desc;
             match kind {
                 Kind::Get => {
                     ((*table).read)(ep, start, length, local, address, there, key, context)
@@ -112,7 +114,8 @@ impl Port<'_> {
         }
         // SAFETY: as in `reach`.
         let answer = unsafe {
-            let (table, local) = ((*ep).msg, (*self.mr).mem_desc);
+            let table = (*ep).msg;
+            let local = (*self.mr).mem_desc;
             ((*table).send)(ep, start, piece.size, local, address, context)
         };
         let begun = self.begun("sending a message", answer)?;
@@ -139,7 +142,8 @@ impl Port<'_> {
         let ep = self.ep;
         // SAFETY: as in `reach`.
         let answer = unsafe {
-            let (table, local) = ((*ep).msg, (*self.mr).mem_desc);
+            let table = (*ep).msg;
+            let local = (*self.mr).mem_desc;
             ((*table).recv)(ep, start, piece.size, local, address, context)
         };
         self.begun("posting a receive", answer)

@@ -15,7 +15,8 @@ use super::ahead::Ahead;
 pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<(), FabricError> {
     let mut ahead = Ahead::new(round);
     let mut owed = VecDeque::new();
-    let (mut answered, mut under_way) = (0, 0_u64);
+    let mut answered = 0;
+    let mut under_way = 0_u64;
     let mut now = clock::now_ns();
     loop {
         let mut until = Until::Done;

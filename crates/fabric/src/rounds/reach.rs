@@ -14,7 +14,8 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricErro
     let mut samples = Vec::with_capacity(usize::try_from(round.count).unwrap_or(0));
     let mut free: Vec<usize> = (0..depth).rev().collect();
     let mut begins = vec![0; depth];
-    let (mut begun, mut posting_ns) = (0, 0);
+    let mut begun = 0;
+    let mut posting_ns = 0;
     let start = clock::now_ns();
     let mut now = start;
     while (samples.len() as u64) < round.count {

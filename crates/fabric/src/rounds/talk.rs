@@ -18,7 +18,8 @@ pub fn run(engine: &mut Engine<'_, '_>, round: &Round) -> Result<Ran, FabricErro
     let mut begins = vec![0; round.depth as usize];
     // Sends that still read their slot.
     let mut sending = vec![false; round.depth as usize];
-    let (mut begun, mut posting_ns) = (0, 0);
+    let mut begun = 0;
+    let mut posting_ns = 0;
     while !ahead.arm(engine.port)? {
         let now = clock::now_ns();
         engine.wait(now, Until::Room, false)?;

@@ -70,7 +70,8 @@ fn same_jobs(runs: &[FarmResult]) -> Result<(), Failure> {
     let all = first.summary.jobs.all;
     let other = runs.iter().find(|run| run.summary.jobs.all != all);
     if let Some(other) = other {
-        let (name, many) = (other.run(), other.summary.jobs.all);
+        let name = other.run();
+        let many = other.summary.jobs.all;
         return Err(Failure::usage(format!(
             "{} has {all} jobs, and {name} has {many}",
             first.run()
@@ -79,7 +80,8 @@ fn same_jobs(runs: &[FarmResult]) -> Result<(), Failure> {
     }
     match runs.iter().find(|run| run.summary.jobs.done != all) {
         Some(run) => {
-            let (name, jobs) = (run.run(), &run.summary.jobs);
+            let name = run.run();
+            let jobs = &run.summary.jobs;
             Err(Failure::usage(format!(
                 "{name} is incomplete: {} of {all} jobs are done",
                 jobs.done

@@ -13,7 +13,8 @@ impl fmt::Display for CompareResult {
         writeln!(f, "{} jobs; 100 % is {}\n", self.jobs, self.base)?;
         for row in &self.runs {
             let of_base = format!("{:.2} %", row.of_base * 100.0);
-            let (label, time) = (&row.label, took(row.seconds));
+            let label = &row.label;
+            let time = took(row.seconds);
             writeln!(f, "{label:<width$} {time:>9}{of_base:>10}  {}", bar(row.of_base))?;
         }
         self.figures(f, width)?;

@@ -68,7 +68,8 @@ impl FarmResult {
 
 impl Farmed {
     fn summary(&self, powers: &Powers) -> Summary {
-        let (workers, tasks) = (self.workers(), self.tasks(Record::worked));
+        let workers = self.workers();
+        let tasks = self.tasks(Record::worked);
         let parts = [self.tasks(|record| record.cpu), self.parts()].concat();
         let RunConditions { engine, placement, data, at_once, network, price, .. } =
             self.how.clone();
@@ -213,7 +214,8 @@ impl Farmed {
                 nics: member.nics.clone(),
             })
             .collect();
-        let (tasks, parts) = (self.tasks(|record| record.cpu), self.parts());
+        let tasks = self.tasks(|record| record.cpu);
+        let parts = self.parts();
         tasks.iter().for_each(|task| nodes[task.worker].done += 1);
         for task in tasks.iter().chain(&parts) {
             nodes[task.worker].cpu += task.cpu.unwrap_or(0.0);

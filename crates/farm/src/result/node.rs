@@ -25,7 +25,8 @@ pub struct NodeAccount {
 impl NodeAccount {
     /// Creates a node with `slots` whole cores, of which nothing else is known.
     pub fn new(name: &str, slots: u32) -> Self {
-        let (name, end) = (name.to_owned(), NodeEnd::new(NodeVerdict::Ok, None));
+        let name = name.to_owned();
+        let end = NodeEnd::new(NodeVerdict::Ok, None);
         Self { name, slots, share: 1.0, mhz: None, memory: None, end, nics: Vec::new() }
     }
 

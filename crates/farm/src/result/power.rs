@@ -33,7 +33,8 @@ impl FromStr for Unit {
             return Ok(Self::Cores);
         }
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-        let (number, name) = (text[..end].parse::<f64>(), text[end..].trim());
+        let number = text[..end].parse::<f64>();
+        let name = text[end..].trim();
         let plain = name.chars().all(|c| c.is_alphanumeric() || c == ' ' || c == '/');
         match number {
             Ok(number) if number > 0.0 && number.is_finite() && plain && !name.is_empty() => {

@@ -29,7 +29,8 @@ const NAME: usize = 18;
 impl fmt::Display for FarmResult {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Summary { jobs, total, spread, losses, .. } = &self.summary;
-        let (done, all) = (jobs.done, jobs.all);
+        let done = jobs.done;
+        let all = jobs.all;
         let nodes = self.nodes.len();
         let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
         writeln!(
@@ -104,8 +105,11 @@ impl FarmResult {
         let moves = records.flat_map(|record| record.moves.iter().map(move |one| (record, one)));
         let moves: Vec<(&Record, &Move)> = moves.collect();
         for (record, Move { from, to, at, kind, cpu, .. }) in moves.iter().take(SHOWN) {
-            let (to, kind) = (to.as_deref().unwrap_or("no node"), kind.to_string());
-            let (at, cpu, job) = (took(*at), took(*cpu), record.job);
+            let to = to.as_deref().unwrap_or("no node");
+            let kind = kind.to_string();
+            let at = took(*at);
+            let cpu = took(*cpu);
+            let job = record.job;
             writeln!(f, "{kind:<9} job {job}, from {from} to {to} at {at}, after {cpu} of CPU")?;
         }
         match moves.len() {

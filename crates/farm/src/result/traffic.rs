@@ -91,7 +91,8 @@ fn read(text: &str) -> Vec<NicTraffic> {
         let counters: Vec<u64> =
             counters.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
         let nic = name.trim().to_owned();
-        let (received, sent) = (*counters.first()?, *counters.get(8)?);
+        let received = *counters.first()?;
+        let sent = *counters.get(8)?;
         (nic != "lo").then_some(NicTraffic { nic, medium: None, sent, received })
     };
     text.lines().filter_map(line).collect()

@@ -62,7 +62,8 @@ impl FarmResult {
     pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
         let run = Run::find(places, asked, "records.jsonl", "the records of farm jobs")?;
         let kept = KeptResult::of(&run)?;
-        let (name, schema) = (run.name().to_owned(), kept.schema());
+        let name = run.name().to_owned();
+        let schema = kept.schema();
         if schema != SCHEMA {
             let message = format!("{name} is not a farm run: its result is a {schema}");
             return Err(Failure::usage(message));

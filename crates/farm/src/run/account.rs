@@ -66,7 +66,8 @@ impl Account {
         records: Vec<Record>,
     ) -> Result<FarmResult, Failure> {
         let after = Traffic::now(self.lab.as_ref(), &self.own);
-        let (interrupted, mut members) = (ending.interrupted, members(ending.nodes, &records));
+        let interrupted = ending.interrupted;
+        let mut members = members(ending.nodes, &records);
         for member in &mut members {
             member.nics = after.since(&self.before, &member.name);
         }

@@ -271,7 +271,9 @@ fn progress(line: &str) {
 /// Reads a journal. Returns its records, and the length of its complete lines in bytes.
 fn read(file: &File) -> io::Result<(Journal, u64)> {
     let mut reader = BufReader::new(file);
-    let (mut journal, mut whole, mut line) = (Journal::default(), 0, Vec::new());
+    let mut journal = Journal::default();
+    let mut whole = 0;
+    let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         if !line.ends_with(b"\n") {
             break;

@@ -125,7 +125,8 @@ impl Settings {
         let text = run.read(SETTINGS).or_nothing(reading())?;
         let settings: Self = serde_json::from_slice(&text).or_nothing(reading())?;
         if settings.version != VERSION {
-            let (name, version) = (run.name(), settings.version);
+            let name = run.name();
+            let version = settings.version;
             return Err(Failure::usage(format!(
                 "{name} has farm files of version {version}; this garland supports version {VERSION}"
             ))

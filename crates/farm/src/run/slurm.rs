@@ -227,7 +227,8 @@ impl Array {
     /// the user interrupted the run.
     fn follow(&self, work: &Work<'_>, rounds: &mut EngineRun<'_, '_>) -> Result<bool, Failure> {
         let mut read = vec![0; self.parts];
-        let (mut asked_ns, mut gone) = (clock::now_ns(), false);
+        let mut asked_ns = clock::now_ns();
+        let mut gone = false;
         loop {
             for (part, read) in read.iter_mut().enumerate() {
                 self.read_ends(part, read, rounds);

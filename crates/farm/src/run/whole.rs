@@ -63,7 +63,8 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     phases.end("reading");
     let ending = if left.is_empty() {
         if !asked.quiet && !context.json {
-            let (count, name) = (jobs.len(), run.name());
+            let count = jobs.len();
+            let name = run.name();
             errln!("nothing is left to do: all {count} jobs of {name} are done");
         }
         super::driver::Ending::default()

@@ -46,8 +46,10 @@ impl Binary {
     /// When the running program's file cannot be read.
     pub fn running() -> io::Result<Self> {
         let Some(carried) = Carried::running()? else { return Self::whole() };
-        let (length, digest) = (carried.length(), hexadecimal(carried.digest()));
-        let (carried, machine) = (Some(carried), process::machine());
+        let length = carried.length();
+        let digest = hexadecimal(carried.digest());
+        let carried = Some(carried);
+        let machine = process::machine();
         Ok(Self { bytes: OnceLock::new(), carried, length, digest, machine, stamp: None })
     }
 

@@ -83,7 +83,8 @@ impl Starting {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         signal::release_in(&mut command);
         let mut child = command.spawn()?;
-        let (pipe, output) = (child.stdin.take(), child.stdout.take());
+        let pipe = child.stdin.take();
+        let output = child.stdout.take();
         let mut child =
             LaunchedChild { child, input: None, reader: None, is_killed: false, is_left: false };
         child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;

@@ -48,7 +48,8 @@ impl<'a> Launchers<'a> {
             }),
         };
         let spread = Spread::new(&logs.join("binary.log"));
-        let (slurm_step, logins) = (OnceLock::new(), OnceLock::new());
+        let slurm_step = OnceLock::new();
+        let logins = OnceLock::new();
         Self { nodes, cluster, launcher, slurm_step, logins, spread }
     }
 

@@ -338,7 +338,8 @@ mod tests {
     fn the_lines_of_an_only_task_have_no_label() {
         let nodes = [Node::named("n1")];
         let arguments = |nodes: &[Node]| {
-            let (listening, reached) = (Listening::default(), Vec::new());
+            let listening = Listening::default();
+            let reached = Vec::new();
             let doors = Doors { listening, reached, is_chosen: false };
             let command = command(nodes, &binary(), &Orders::default(), &doors);
             command.get_args().any(|argument| argument == "--label")

@@ -33,7 +33,8 @@ impl fmt::Display for Report {
             writeln!(out, "    {others} more media were measured only between pairs of nodes")?;
         }
         let off: Vec<_> = self.pairs.iter().filter(|pair| !pair.holds()).collect();
-        let (measured, all) = (self.pairs.len(), self.all_pairs);
+        let measured = self.pairs.len();
+        let all = self.all_pairs;
         let worst = self.pairs.iter().filter_map(Measured::ratio);
         let worst = worst.map(|ratio| (ratio - 1.0).abs()).fold(0.0, f64::max);
         writeln!(

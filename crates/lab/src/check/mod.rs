@@ -33,7 +33,8 @@ impl Lab {
     /// are measured.
     pub fn check(&self) -> Result<Report, LabError> {
         let topology = &self.spec().topology;
-        let (ways, shaping) = (Ways::of(topology), Shaping::of(topology));
+        let ways = Ways::of(topology);
+        let shaping = Shaping::of(topology);
         self.report(|report| {
             let singles = singles::plan(topology, &ways, &shaping);
             for group in singles::side_by_side(singles, &shaping) {
@@ -55,7 +56,8 @@ impl Lab {
         &self,
         check: impl FnOnce(&mut Report) -> Result<(), LabError>,
     ) -> Result<Report, LabError> {
-        let (nodes, media) = (self.spec().topology.nodes.len(), self.spec().topology.media.len());
+        let nodes = self.spec().topology.nodes.len();
+        let media = self.spec().topology.media.len();
         let mut report =
             Report { all_media: media, all_pairs: nodes * (nodes - 1), ..Report::default() };
         let started = Processors::now();

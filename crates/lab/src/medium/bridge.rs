@@ -41,7 +41,8 @@ pub(super) fn make(topology: &Topology, medium: MediumId) -> Vec<Step> {
 pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     let nic = &topology.nics[id];
     let port = device::port(id);
-    let (name, node) = (&nic.name, &topology.nodes[nic.node].name);
+    let name = &nic.name;
+    let node = &topology.nodes[nic.node].name;
     let ethernet = sends_from(topology, id);
     let mtu = mtu(nic.mtu);
     vec![

@@ -80,7 +80,8 @@ fn used(lab: &Lab, node: &str) -> f64 {
         let texts = files.filter_map(|file| fs::read_to_string(file).ok());
         texts.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum()
     };
-    let (before, started) = (spent(), now_ns());
+    let before = spent();
+    let started = now_ns();
     std::thread::sleep(Duration::from_secs(1));
     (spent() - before) as f64 / (now_ns() - started) as f64
 }

@@ -31,7 +31,8 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     let inventory = Inventory::open(context)?;
     let (nodes, path) = crate::disk::place(&inventory, &balance.target)?;
     let request = BalanceRequest::read(balance, path, nodes.len())?;
-    let (launch, beside) = (&balance.launch, Talk::BesideWires);
+    let launch = &balance.launch;
+    let beside = Talk::BesideWires;
     let gathered = gather("balance", &nodes, &inventory, launch, context.json, beside, phases)?;
     let Gathered { mut phases, interrupts, lab, run, fleet } = gathered;
     let mptcp = launch.speaks_mptcp(lab.as_ref(), 1);

@@ -151,7 +151,9 @@ fn apart(result: &BalanceResult, request: &BalanceRequest) -> Option<String> {
         rates().fold(0.0, f64::max) / rates().fold(f64::INFINITY, f64::min) - 1.0
     };
     let worst = result.points.iter().max_by(|one, two| spread(one).total_cmp(&spread(two)))?;
-    let (text, remote, apart) = (&worst.text, worst.remote, spread(worst));
+    let text = &worst.text;
+    let remote = worst.remote;
+    let apart = spread(worst);
     (apart > APART).then(|| {
         let more = if request.rounds < 10 { "; use more --rounds" } else { "" };
         format!(

@@ -19,7 +19,8 @@ impl fmt::Display for BalanceResult {
                 1 => "1 pair".to_owned(),
                 many => format!("{many} pairs"),
             };
-            let (path, cache) = (&self.path, self.cache);
+            let path = &self.path;
+            let cache = self.cache;
             let both = self.points.iter().any(|point| point.rounds.len() > 1);
             let ways = if both { "alternating directions" } else { "one direction" };
             writeln!(f, "{path} on {pairs}, {cache} caches, {ways}\n")?;

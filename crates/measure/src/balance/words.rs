@@ -109,7 +109,8 @@ fn upgrades(points: &[PointResult]) -> Vec<String> {
         Some(gains) => format!("{what} twice as fast would give {gains}"),
         None => format!("{what} twice as fast would gain nothing"),
     };
-    let (disks, wires) = (gains(|point| point.disk_twice), gains(|point| point.network_twice));
+    let disks = gains(|point| point.disk_twice);
+    let wires = gains(|point| point.network_twice);
     vec![line("disks", disks), line("wires", wires)]
 }
 

@@ -34,7 +34,8 @@ fn proof(node: &NodeDisk) -> Option<String> {
         return Some("cold cache not proven: the kernel does not report what is cached".to_owned());
     };
     let way = if before.by_cachestat { "cachestat" } else { "mincore" };
-    let (pages, cached) = (before.pages, before.cached);
+    let pages = before.pages;
+    let cached = before.cached;
     Some(match cached {
         0 => format!("cold cache proven: 0 of {pages} pages in memory before the read ({way})"),
         _ => format!(
@@ -70,7 +71,8 @@ fn place_notes(place: &DiskPlace, size: u64) -> Vec<String> {
         ));
     }
     if !place.no_direct.is_empty() {
-        let (system, reason) = (&place.system, &place.no_direct);
+        let system = &place.system;
+        let reason = &place.no_direct;
         notes.push(format!("no direct I/O on {system} ({reason}): only cached figures"));
     }
     if !place.no_uring.is_empty() {

@@ -20,7 +20,8 @@ impl fmt::Display for DiskResult {
             self.nodes.iter().filter(|node| !node.measurements.is_empty()).collect();
         if !measured.is_empty() {
             let turns = if self.one_by_one { "one by one" } else { "all at once" };
-            let (path, size) = (&self.path, bytes::format(self.size));
+            let path = &self.path;
+            let size = bytes::format(self.size);
             let nodes = match measured.len() {
                 1 => "1 node".to_owned(),
                 many => format!("{many} nodes"),

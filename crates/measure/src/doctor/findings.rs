@@ -69,7 +69,8 @@ mod tests {
     use super::*;
 
     fn healthy() -> Examination {
-        let (path, file_system) = (b"/scratch".to_vec(), "ext4".to_owned());
+        let path = b"/scratch".to_vec();
+        let file_system = "ext4".to_owned();
         Examination {
             kernel: "6.1.0".to_owned(),
             cores: 2,
@@ -81,7 +82,8 @@ mod tests {
     }
 
     fn place(free: u64, system: &str) -> Examination {
-        let (path, file_system) = (b"/scratch".to_vec(), system.to_owned());
+        let path = b"/scratch".to_vec();
+        let file_system = system.to_owned();
         Examination { place: Ok(PlaceFacts { path, free, file_system }), ..healthy() }
     }
 

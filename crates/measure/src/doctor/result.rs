@@ -74,7 +74,8 @@ impl NodeCheck {
         let end = NodeEnd::new(NodeVerdict::Failed, reason);
         let warnings = examination.as_ref().map(warnings).unwrap_or_default();
         let fault = examination.as_ref().and_then(|it| it.place.as_ref().err().cloned());
-        let (name, faults) = (name.to_owned(), fault.into_iter().collect());
+        let name = name.to_owned();
+        let faults = fault.into_iter().collect();
         Self { name, end, faults, warnings, facts: examination.map(Facts::new), links: 0 }
     }
 
@@ -163,6 +164,7 @@ fn range<T: Ord + Copy>(
     text: impl Fn(T) -> String,
 ) -> Option<String> {
     let all: BTreeSet<T> = values.collect();
-    let (least, most) = (text(*all.first()?), text(*all.last()?));
+    let least = text(*all.first()?);
+    let most = text(*all.last()?);
     Some(if least == most { least } else { format!("{least} to {most}") })
 }

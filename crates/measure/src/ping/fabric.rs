@@ -87,7 +87,8 @@ impl fmt::Display for FabricResult {
             [] => Ok(()),
             [first, last] if first.one_sided != last.one_sided => {
                 let size = |a_try: Try| bytes::format(u64::from(a_try.size));
-                let (one, other) = (say(first.one_sided), say(last.one_sided));
+                let one = say(first.one_sided);
+                let other = say(last.one_sided);
                 write!(f, " ({} {one}; {} {other})", size(first), size(last))
             }
             [first, ..] => write!(f, " ({})", say(first.one_sided)),

@@ -102,7 +102,8 @@ impl Series<'_> {
     fn wire(&self, to: usize) -> Option<Wire> {
         let topology = &self.lab?.spec().topology;
         let place = |name: &str| topology.node(name.strip_prefix(LAB_PREFIX).unwrap_or(name));
-        let (from, to) = (place(&self.names[0])?, place(&self.names[to])?);
+        let from = place(&self.names[0])?;
+        let to = place(&self.names[to])?;
         let mtu = topology.nics_of(from).map(|(_, nic)| nic.mtu).min()?;
         let payload = *bounds::max_min(topology, &[(from, to)]).first()?;
         let bits = payload / bounds::payload_share(mtu);

@@ -78,7 +78,8 @@ impl Table<'_> {
             (_, TargetState::Asleep) => ", target asleep",
             (_, TargetState::Busy) => ", target busy with other work",
         };
-        let (from, to) = (&pair.from, &pair.to);
+        let from = &pair.from;
+        let to = &pair.to;
         writeln!(f, "{from} to {to}: {} over {means}{waits}{target}", function(kind))
     }
 
@@ -128,7 +129,8 @@ impl Table<'_> {
 
 /// Writes the number of operations in flight, and how long each one takes.
 fn say_depth(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
-    let (depth, stay) = (deep.depth, deep.sojourn.p50 as f64 / 1000.0);
+    let depth = deep.depth;
+    let stay = deep.sojourn.p50 as f64 / 1000.0;
     match (deep.rate, deep.reached, deep.fell_short()) {
         (Some(_), Some(reached), _) => {
             write!(f, "depth   on average {reached:.1} of at most {depth} were in flight;")?;
@@ -164,7 +166,9 @@ fn say_batch(f: &mut fmt::Formatter<'_>, deep: &PointResult) -> fmt::Result {
 
 fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, request: &PingRequest) -> fmt::Result {
     let us = |ns: f64| ns / 1000.0;
-    let (l, o, g) = (us(sweep.latency_ns), us(sweep.overhead_ns), us(sweep.gap_ns));
+    let l = us(sweep.latency_ns);
+    let o = us(sweep.overhead_ns);
+    let g = us(sweep.gap_ns);
     write!(f, "LogGP   L {l:.2} o {o:.2} g {g:.2} uSec")?;
     if let (Some(per_byte), Some(fit)) = (sweep.gap_per_byte_ns, sweep.fit) {
         write!(f, ", G {per_byte:.3} ns per byte (a linear fit explains {:.0} %)", fit * 100.0)?;
@@ -180,7 +184,8 @@ fn say_sweep(f: &mut fmt::Formatter<'_>, sweep: &Sweep, request: &PingRequest) -
     }
     let last = request.depths.and_then(|depths| request.task.points.get(depths - 1));
     let last = last.map_or(1, |point| point.depth);
-    let (from, to) = (sweep.initiator_busy * 100.0, sweep.target_busy * 100.0);
+    let from = sweep.initiator_busy * 100.0;
+    let to = sweep.target_busy * 100.0;
     let beyond =
         if sweep.knee < last { "more do not raise the rate" } else { "more may raise the rate" };
     let wire = sweep.wire_used.map(|used| format!(", wire {:.0} %", used * 100.0));

@@ -40,7 +40,8 @@ impl Evidence {
             .filter(|((from, to), _)| part.carries(*from, *to))
             .map(|((from, to), way)| (*from, *to, way))
             .collect();
-        let (mut busy, mut window) = (0, 0);
+        let mut busy = 0;
+        let mut window = 0;
         for went in ways.iter().filter_map(|(.., way)| way.went) {
             busy += went.busy_us;
             window += went.window_limited_us;
@@ -94,7 +95,8 @@ impl Evidence {
 
     /// Returns the cause of a low rate, in words; empty if nothing is known.
     pub fn cause(&self) -> String {
-        let (sharing, lost) = (self.sharing(), self.lost().unwrap_or(0.0) * 100.0);
+        let sharing = self.sharing();
+        let lost = self.lost().unwrap_or(0.0) * 100.0;
         if lost >= LOST {
             format!(
                 "{sharing} ({lost:.1} % of its segments were retransmitted: a cable, a NIC or a full port \

@@ -49,7 +49,8 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
         true => None,
         false => wires_baseline::find(&Places::open()?, wires.base.as_deref(), &names)?,
     };
-    let (launch, over) = (&wires.launch, Talk::OverWires);
+    let launch = &wires.launch;
+    let over = Talk::OverWires;
     let gathered = gather("wires", &nodes, &inventory, launch, context.json, over, phases)?;
     if wires.sweep {
         return sweep::run(context, &names, &nodes, gathered);

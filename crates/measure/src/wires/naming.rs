@@ -80,9 +80,13 @@ impl Named {
             Measure::Loss => lossy(&component, place, &evidence, names) + &evidence.cost(),
             _ => format!("{}{}", text(accusation, place, by, names), evidence.cause()),
         };
-        let (lost, slower) = (evidence.lost(), evidence.slower.filter(|_| by == Measure::Loss));
-        let (share, bound, rail) = (accusation.share, accusation.bound, *rail);
-        let (nodes, others) = (of(&nodes), of(&others));
+        let lost = evidence.lost();
+        let slower = evidence.slower.filter(|_| by == Measure::Loss);
+        let share = accusation.share;
+        let bound = accusation.bound;
+        let rail = *rail;
+        let nodes = of(&nodes);
+        let others = of(&others);
         Self { part, rail, by, nodes, others, share, bound, lost, slower, text, component }
     }
 }
@@ -274,9 +278,14 @@ mod tests {
     use super::*;
 
     fn fault(by: Measure, component: Component, share: f64) -> Named {
-        let (lost, slower) = (None, (by == Measure::Loss).then_some(1.0 / share));
-        let (nodes, others, text) = (vec![], vec![], String::new());
-        let (part, rail, bound) = ("", None, 0.9);
+        let lost = None;
+        let slower = (by == Measure::Loss).then_some(1.0 / share);
+        let nodes = vec![];
+        let others = vec![];
+        let text = String::new();
+        let part = "";
+        let rail = None;
+        let bound = 0.9;
         Named { part, rail, by, nodes, others, share, bound, lost, slower, text, component }
     }
 

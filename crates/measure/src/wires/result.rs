@@ -156,8 +156,9 @@ pub fn judge(
     names: &[&str],
 ) -> (Vec<Named>, Option<BaselineResult>) {
     let rails = |of: fn(&Rail) -> Matrix| survey.rails.iter().map(of).collect::<Vec<Matrix>>();
-    let (rates, losses, trips) =
-        (rails(Rail::rates), rails(Rail::losses), rails(Rail::round_trips));
+    let rates = rails(Rail::rates);
+    let losses = rails(Rail::losses);
+    let trips = rails(Rail::round_trips);
     let mut all: Vec<Named> = Vec::new();
     let mut add = |mut found: Vec<OnRails>, by| {
         found.retain(|found| !is_of_a_dead_node(found, survey));

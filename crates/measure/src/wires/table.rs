@@ -19,7 +19,8 @@ impl fmt::Display for WiresResult {
         let findings = &self.findings;
         let pairs =
             findings.directions.iter().filter(|pair| pair.rail == 0 && pair.from < pair.to).count();
-        let (rounds, at_once) = (findings.rounds, findings.at_once);
+        let rounds = findings.rounds;
+        let at_once = findings.at_once;
         write!(f, "{pairs} pairs in {rounds} rounds, up to {at_once} at once; unencrypted TCP")?;
         writeln!(f, "{}", if findings.rails > 1 { ", rail by rail" } else { "" })?;
         for rail in 0..findings.rails {
@@ -88,8 +89,10 @@ impl OnRail<'_> {
         }
         let lost = self.of(|pair| pair.lost);
         if let (Some(highest), Some(median)) = (lost.last(), lost.get(lost.len() / 2)) {
-            let (median, highest) = (median * 100.0, highest * 100.0);
-            let (median, highest) = (format!("{median:.2} %"), format!("highest {highest:.2} %"));
+            let median = median * 100.0;
+            let highest = highest * 100.0;
+            let median = format!("{median:.2} %");
+            let highest = format!("highest {highest:.2} %");
             writeln!(f, "  {:<17}{median:>30}{highest:>30}", "sent again")?;
         }
         let mut latencies: Vec<u64> = self
@@ -102,7 +105,8 @@ impl OnRail<'_> {
         if let (Some(&highest), Some(&median)) =
             (latencies.last(), latencies.get(latencies.len() / 2))
         {
-            let (median, highest) = (Nanos(median), Nanos(highest));
+            let median = Nanos(median);
+            let highest = Nanos(highest);
             writeln!(
                 f,
                 "  {:<17}{median:>30}{:>30}",

@@ -88,7 +88,8 @@ impl<T: Clone + PartialEq> Behind<T> {
         }
         let mut data = room(bytes.len());
         data.extend_from_slice(bytes);
-        let (owner, changes) = (owner.clone(), None);
+        let owner = owner.clone();
+        let changes = None;
         self.waiting.push_back(Extent { owner, offset, data, append, changes });
     }
 

@@ -223,7 +223,8 @@ impl Filesystem for Files {
         newname: &OsStr,
         reply: ReplyEntry,
     ) {
-        let (inode, above) = (found!(self, ino, reply), found!(self, newparent, reply));
+        let inode = found!(self, ino, reply);
+        let above = found!(self, newparent, reply);
         self.0.link(&inode, above, newname.as_bytes().to_vec(), reply);
     }
 

@@ -34,7 +34,8 @@ impl Mount {
         if inode.flow().held.is_none() {
             return self.open_sent(inode, flags, reply);
         }
-        let (mount, held) = (Arc::clone(self), Arc::clone(&inode));
+        let mount = Arc::clone(self);
+        let held = Arc::clone(&inode);
         self.settle(&held, Box::new(move || mount.open_sent(inode, flags, reply)));
     }
 
@@ -142,7 +143,8 @@ impl Mount {
     pub fn release(self: &Arc<Self>, handle: u64, reply: ReplyEmpty) {
         match self.opens.remove(handle) {
             Some(Open::File(file)) => {
-                let (mount, inode) = (Arc::clone(self), Arc::clone(&file.inode));
+                let mount = Arc::clone(self);
+                let inode = Arc::clone(&file.inode);
                 let then = move || {
                     file.inode.flow().open.retain(|open| !Arc::ptr_eq(open, &file));
                     mount.close_handle(&file.inode, file.epoch, file.handle);
@@ -168,7 +170,8 @@ impl Mount {
         range: (u64, u64),
         reply: ReplyEmpty,
     ) {
-        let (mount, inode) = (Arc::clone(self), Arc::clone(&file.inode));
+        let mount = Arc::clone(self);
+        let inode = Arc::clone(&file.inode);
         let then = move || {
             let ask = Ask::Allocate(file.handle, mode.cast_unsigned(), range.0, range.1);
             let changed = Arc::clone(&file.inode);
@@ -186,7 +189,8 @@ impl Mount {
 
     /// Finds the next hole or the next data of a file (lseek(2)).
     pub fn seek(self: &Arc<Self>, file: Arc<OpenFile>, from: u64, hole: Hole, reply: ReplyLseek) {
-        let (mount, inode) = (Arc::clone(self), Arc::clone(&file.inode));
+        let mount = Arc::clone(self);
+        let inode = Arc::clone(&file.inode);
         let then = move || {
             let ask = Ask::Seek(file.handle, from, hole);
             let then = move |outcome: Result<Reply, Errno>| match outcome.map(|came| came.answer) {

@@ -32,7 +32,8 @@ pub struct Held<T> {
 impl<T: Clone + PartialEq> Held<T> {
     /// Begins to hold what is done to a file that `owner` has just created with these attributes.
     pub fn new(owner: &T, attr: Attr) -> Self {
-        let (data, changes) = (room(0), Changes::default());
+        let data = room(0);
+        let changes = Changes::default();
         Self { owner: owner.clone(), attr, data, changes, since_ns: clock::now_ns() }
     }
 

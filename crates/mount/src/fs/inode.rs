@@ -77,13 +77,15 @@ impl Place {
 impl Inode {
     /// Creates the inode of the root of the node at index `peer`.
     pub fn root(number: u64, peer: usize) -> Arc<Self> {
-        let (flow, place) = (Mutex::default(), Mutex::default());
+        let flow = Mutex::default();
+        let place = Mutex::default();
         Arc::new(Self { number, peer, key: None, flow, place })
     }
 
     /// Creates an inode without a name.
     pub fn new(number: u64, key: Key) -> Arc<Self> {
-        let (flow, place) = (Mutex::default(), Mutex::default());
+        let flow = Mutex::default();
+        let place = Mutex::default();
         Arc::new(Self { number, peer: key.peer, key: Some(key), flow, place })
     }
 
@@ -270,7 +272,8 @@ impl PartialEq for OpenFile {
 impl OpenFile {
     /// Creates a handle of a file that was opened on the connection of `epoch`.
     pub fn new(inode: Arc<Inode>, epoch: u64, handle: u64, append: bool) -> Arc<Self> {
-        let (ahead, failed) = (Mutex::default(), AtomicI32::new(0));
+        let ahead = Mutex::default();
+        let failed = AtomicI32::new(0);
         Arc::new(Self { inode, epoch, handle, append, ahead, failed })
     }
 

@@ -94,7 +94,8 @@ impl Mount {
     /// Returns a continuation that stores the entries of a reply and serves the readers that wait
     /// for them.
     fn taking(self: &Arc<Self>, folder: &Arc<OpenFolder>) -> Then {
-        let (mount, folder) = (Arc::clone(self), Arc::clone(folder));
+        let mount = Arc::clone(self);
+        let folder = Arc::clone(folder);
         Box::new(move |outcome| {
             let waiting = folder.listing().answered(outcome);
             waiting.into_iter().for_each(|want| mount.list(&folder, want));

@@ -87,8 +87,10 @@ impl Mount {
             inodes.keep(Inode::root(top::node_number(place), place));
         }
         let windows = peers.iter().map(|_| Window::default()).collect();
-        let (figures, opens) = (Figures::default(), Opens::default());
-        let (is_refused, told) = (AtomicBool::new(false), AtomicU64::new(0));
+        let figures = Figures::default();
+        let opens = Opens::default();
+        let is_refused = AtomicBool::new(false);
+        let told = AtomicU64::new(0);
         Arc::new(Self {
             peers,
             figures,

@@ -57,7 +57,8 @@ impl Mount {
     /// replies with the inode that has this name.
     fn enter(self: &Arc<Self>, above: Arc<Inode>, name: Vec<u8>, ask: Ask, reply: ReplyEntry) {
         let mount = Arc::clone(self);
-        let (peer, told) = (Arc::clone(self.peer(&above)), self.told());
+        let peer = Arc::clone(self.peer(&above));
+        let told = self.told();
         let then = move |outcome: Result<Reply, Errno>| match attributes(outcome) {
             Err(error) => {
                 if error == Errno::NOENT {

@@ -49,7 +49,9 @@ impl Mount {
     /// Asks the node whether the file has changed since it was opened. Drops the available pieces
     /// if the file has changed. Then serves the read.
     fn look_again(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
-        let (mount, file_then, asked_ns) = (Arc::clone(self), Arc::clone(file), clock::now_ns());
+        let mount = Arc::clone(self);
+        let file_then = Arc::clone(file);
+        let asked_ns = clock::now_ns();
         let then = move |outcome: Result<Reply, Errno>| {
             let seen = match outcome.map(|came| came.answer) {
                 Ok(Answer::Attr(attr)) => Some(CacheStamp::of(&attr)),
@@ -65,7 +67,8 @@ impl Mount {
     fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let length = file.inode.flow().size;
         let most = (ALL / self.opens.count().max(1) as u64).clamp(1, MOST);
-        let (since_ns, size) = (read.since_ns, u64::from(read.size));
+        let since_ns = read.since_ns;
+        let size = u64::from(read.size);
         let (served, ask) = file.ahead().serve(read, length, most);
         match served {
             Served::Bytes(parts, reply) => {
@@ -85,7 +88,8 @@ impl Mount {
     }
 
     fn fetch(self: &Arc<Self>, file: &Arc<OpenFile>, index: u64, asked: Arc<PendingRead>) {
-        let (mount, file_then) = (Arc::clone(self), Arc::clone(file));
+        let mount = Arc::clone(self);
+        let file_then = Arc::clone(file);
         let ask = Ask::Read(file.handle, index * u64::from(PIECE), PIECE);
         let then = move |outcome: Result<Reply, Errno>| {
             let file = file_then;

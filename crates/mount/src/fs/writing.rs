@@ -67,7 +67,8 @@ impl Mount {
             let mut flow = inode.flow();
             flow.let_go();
             if !flow.is_settled() {
-                let (recording, peer) = (Arc::clone(&self.recording), inode.peer);
+                let recording = Arc::clone(&self.recording);
+                let peer = inode.peer;
                 let since_ns = clock::now_ns();
                 flow.waiting.push(Box::new(move || {
                     recording.note(Stage::WaitDownstream, peer, since_ns, 0);
@@ -132,7 +133,8 @@ impl Mount {
             None => Ask::Write(owner.handle, offset),
         };
         let epoch = owner.epoch;
-        let (mount, landed) = (Arc::clone(self), Arc::clone(inode));
+        let mount = Arc::clone(self);
+        let landed = Arc::clone(inode);
         let then = move |outcome: Result<Reply, Errno>| {
             if has_changes {
                 mount.told.fetch_add(1, Ordering::AcqRel);

@@ -93,6 +93,7 @@ fn connect(address: SocketAddr, order: &FilesOrder, number: u16) -> Result<Ends,
     // On failure the kernel's default applies.
     let _ = tcp::choose_congestion(&stream, &PREFERRED);
     let line = |line: Line| if order.sealed { line } else { line.into_clear() };
-    let (asks, answers) = (line(channel.sending), line(channel.receiving));
+    let asks = line(channel.sending);
+    let answers = line(channel.receiving);
     Ok(Ends { stream, asks, answers })
 }

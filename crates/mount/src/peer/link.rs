@@ -52,7 +52,8 @@ impl Link {
         let Ends { stream, asks, answers } = ends;
         let stream = Arc::new(stream);
         let receiver = Receiver { stream: Arc::clone(&stream), line: answers };
-        let (line, queue) = (Mutex::new(asks), Mutex::default());
+        let line = Mutex::new(asks);
+        let queue = Mutex::default();
         (Arc::new(Self { stream, line, queue, changed: Condvar::new() }), receiver)
     }
 

@@ -69,7 +69,8 @@ impl Peer {
     ) -> Arc<Self> {
         let traffic = Arc::new(Traffic::new(recording, node));
         let dialer = Dialer { node, reach, sealed, traffic: Arc::clone(&traffic) };
-        let (state, epochs) = (Mutex::new(State::Down(None, 0)), AtomicU64::new(0));
+        let state = Mutex::new(State::Down(None, 0));
+        let epochs = AtomicU64::new(0);
         Arc::new(Self { name, traffic, dialer, state, epochs })
     }
 

@@ -24,7 +24,8 @@ const SILENT: u32 = 12;
 /// # Errors
 /// When the thread cannot be started.
 pub fn start(mut connection: Connection, wire: &Arc<Wire>) -> io::Result<()> {
-    let (failed, wire) = (Arc::clone(wire), Arc::clone(wire));
+    let failed = Arc::clone(wire);
+    let wire = Arc::clone(wire);
     let begun = threads::spawn("watch", move || {
         let mut silent = 0;
         while wire.failure().is_none() {

@@ -45,7 +45,8 @@ impl Wire {
     /// When a thread cannot be started.
     pub fn start(traffic: Arc<Traffic>, epoch: u64, ends: Vec<Ends>) -> io::Result<Arc<Self>> {
         let (links, receivers): (Vec<_>, Vec<_>) = ends.into_iter().map(Link::new).unzip();
-        let (unanswered, last) = (Mutex::new(Ok(HashMap::new())), AtomicU64::new(0));
+        let unanswered = Mutex::new(Ok(HashMap::new()));
+        let last = AtomicU64::new(0);
         let wire = Arc::new(Self { epoch, links, unanswered, last, traffic });
         for (link, receiver) in wire.links.iter().zip(receivers) {
             wire.serve(link, receiver).inspect_err(|error| wire.fail(&error.to_string()))?;
@@ -55,7 +56,8 @@ impl Wire {
 
     /// Starts the sending and the receiving thread of a connection.
     fn serve(self: &Arc<Self>, link: &Arc<Link>, mut receiver: Receiver) -> io::Result<()> {
-        let (link, its) = (Arc::clone(link), Arc::downgrade(self));
+        let link = Arc::clone(link);
+        let its = Arc::downgrade(self);
         threads::spawn("send", move || {
             if let Err(error) = link.send_all()
                 && let Some(wire) = its.upgrade()
@@ -98,7 +100,9 @@ impl Wire {
             _ => length > SMALL_MAX as usize,
         };
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let (stage, asked_ns, bytes) = (recording::stage(&ask), clock::now_ns(), length as u64);
+        let stage = recording::stage(&ask);
+        let asked_ns = clock::now_ns();
+        let bytes = length as u64;
         let pending = Pending { then, stage, asked_ns, bytes };
         match &mut *self.lock() {
             Ok(_) if !ask.has_reply() => {}

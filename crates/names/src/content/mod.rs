@@ -62,7 +62,8 @@ impl NamedSource {
         holders.sort_by_cached_key(|holder| (holder.rank(), random::bytes::<8>()));
         let best = holders.iter().map(Holder::rank).min();
         let near = holders.iter().filter(|holder| Some(holder.rank()) == best).count();
-        let (mut first, mut lengths) = (Vec::new(), Vec::new());
+        let mut first = Vec::new();
+        let mut lengths = Vec::new();
         for file in &manifest.files {
             first.push(lengths.len() as u64);
             lengths.extend((0..file.layout.blocks()).map(|it| file.layout.block_length(it)));
@@ -107,7 +108,8 @@ impl NamedSource {
         let shared = &self.0;
         let size = u64::from(shared.manifest.files[number].layout.block_size);
         while !bytes.is_empty() {
-            let (block, within) = (shared.first[number] + offset / size, (offset % size) as usize);
+            let block = shared.first[number] + offset / size;
+            let within = (offset % size) as usize;
             let came = Shared::block(shared, block, &|| false)?;
             let length = bytes.len().min(came.len().saturating_sub(within));
             if length == 0 {
@@ -262,7 +264,8 @@ impl Shared {
                 return Err(FeedError::NotYet);
             }
             if u128::from(window.waited_ns() - began_ns) >= BLOCK_MAX.as_nanos() {
-                let (name, seconds) = (&shared.name, BLOCK_MAX.as_secs());
+                let name = &shared.name;
+                let seconds = BLOCK_MAX.as_secs();
                 let why = format!("no holder of {name} gave block {number} within {seconds} s");
                 return Err(FeedError::Broken(shared.told(&why, window.holders())));
             }
@@ -310,8 +313,10 @@ impl Content for NamedSource {
         index: u64,
         stale: &dyn Fn() -> bool,
     ) -> Result<u32, FeedError> {
-        let (own, length) = (self.file().layout, layout.block_length(index));
-        let (begin, size) = (layout.offset(index), u64::from(own.block_size));
+        let own = self.file().layout;
+        let length = layout.block_length(index);
+        let begin = layout.offset(index);
+        let size = u64::from(own.block_size);
         for block in begin / size..(begin + u64::from(length)).div_ceil(size) {
             Shared::block(&self.0, block, stale)?;
         }

@@ -228,7 +228,8 @@ impl Begin {
     pub fn check(&self) -> Result<(), String> {
         let Layout { length, block_size, open } = self.layout;
         Layout::new(length, block_size).map_err(|error| error.to_string())?;
-        let (blocks, lanes) = (self.layout.blocks(), self.lanes.len());
+        let blocks = self.layout.blocks();
+        let lanes = self.lanes.len();
         within("blocks", blocks, 0..=BLOCKS_MAX)?;
         within("lanes", lanes, 1..=LANES_MAX)?;
         within("trace records", self.trace, 0..=TRACE_MAX)?;

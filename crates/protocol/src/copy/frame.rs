@@ -169,7 +169,8 @@ impl Frame {
         if !keys.is_mac(body(bytes), &wire.mac) {
             return Err(FrameError::Forged);
         }
-        let (length, packed) = (wire.length.get(), wire.packed.get());
+        let length = wire.length.get();
+        let packed = wire.packed.get();
         let form = Encoding::try_read_from_bytes(&[wire.sealed >> 1]).ok();
         let form = form.filter(|form| form.fits(length, packed)).ok_or(FrameError::Garbage)?;
         Ok(Self {

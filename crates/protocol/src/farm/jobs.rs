@@ -282,7 +282,8 @@ mod tests {
     fn the_encoding_of_an_opening_can_be_decoded() {
         for address in ["10.0.0.7:81", "[fe80::1]:65535"] {
             let address = address.parse().unwrap();
-            let (key, keys) = ([1; 32], [[2; 32], [3; 32]]);
+            let key = [1; 32];
+            let keys = [[2; 32], [3; 32]];
             let opening = Opening { folder: "x".into(), address, key, keys };
             let told = opening.told().try_into().unwrap();
             let (heard, of, pair) = Opening::heard(&told).unwrap();

@@ -276,7 +276,9 @@ mod tests {
         assert!(point(8, PING_DEPTH_MAX + 1).check().is_err());
         assert!(PingPoint { rate: Some(0), ..point(8, 1) }.check().is_err());
         let task = |points| {
-            let (means, wait, target) = (PingTransport::Tcp, PingWait::Poll, TargetState::Idle);
+            let means = PingTransport::Tcp;
+            let wait = PingWait::Poll;
+            let target = TargetState::Idle;
             Task::Ping(PingTask { means, provider: None, wait, target, points })
         };
         let meeting = |streams, limit_ms, task| Meeting {

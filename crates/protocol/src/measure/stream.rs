@@ -73,7 +73,8 @@ impl StreamTask {
         ensure(self.forward <= streams, forward)?;
         within("bytes per write", self.write, 1..=WRITE_MAX)?;
         self.packet.map_or(Ok(()), |packet| within("bytes per packet", packet, PACKETS))?;
-        let (least, most) = (self.least_ms, self.most_ms);
+        let least = self.least_ms;
+        let most = self.most_ms;
         let empty = || format!("{least} to {most} ms are not a valid range of the measured time");
         ensure(least <= most && most > 0, empty)
     }

@@ -174,7 +174,8 @@ impl Account {
     /// Keeps as many copies, lanes and jobs as fit into a message. Counts the lanes and jobs that
     /// are left out.
     pub fn bound(&mut self) {
-        let (mut lanes, mut more) = (LANES, 0);
+        let mut lanes = LANES;
+        let mut more = 0;
         for (at, copy) in self.copies.iter_mut().enumerate() {
             cut(&mut copy.name, NAME_MAX);
             let room = if at < COPIES { lanes } else { 0 };
@@ -234,7 +235,8 @@ mod tests {
             more_lanes: 7,
             more_jobs: 0,
         };
-        let (nics, disks) = (vec![nic; 300], vec![disk; 300]);
+        let nics = vec![nic; 300];
+        let disks = vec![disk; 300];
         let kernel = KernelCounts { nics, disks, busy_ticks: all, ticks: all, resent: all };
         NodeView { at_ns: all, kernel, account, silent: u32::MAX }
     }
@@ -243,9 +245,10 @@ mod tests {
     fn the_longest_view_fits_in_a_message_and_the_rest_is_counted() {
         let mut view = most();
         view.bound();
-        let (shown, lanes) = (view.account.jobs.len(), |view: &NodeView| -> usize {
+        let shown = view.account.jobs.len();
+        let lanes = |view: &NodeView| -> usize {
             view.account.copies.iter().map(|copy| copy.lanes.len()).sum()
-        });
+        };
         assert_eq!(view.account.more_jobs as usize, 2000 - shown);
         assert_eq!(view.account.more_lanes as usize, 7 + 70 * 64 - lanes(&view));
         assert!(view.account.to_bytes().len() <= ACCOUNT_MAX, "{}", view.account.to_bytes().len());

@@ -29,7 +29,8 @@ pub fn stand_chain(
     order: CopyId,
     secret: &Secret,
 ) -> Query<'static, Links> {
-    let (mut orders, mut next) = (Vec::new(), &Vec::new());
+    let mut orders = Vec::new();
+    let mut next = &Vec::new();
     let mut asked = vec![0; addresses.len()];
     for (node, its) in addresses.iter().enumerate().rev() {
         let Some(its) = its else { continue };

@@ -230,7 +230,8 @@ impl<'a> Comparison<'a> {
     fn judge(&mut self) {
         let waiting = self.stands.iter().any(|stand| matches!(stand, Stand::Found(..)));
         let Some(digests) = self.digests.as_ref().filter(|_| waiting) else { return };
-        let (length, root) = (self.compare.layout.length, root_digest(digests));
+        let length = self.compare.layout.length;
+        let root = root_digest(digests);
         for stand in &mut self.stands {
             match *stand {
                 Stand::Found(Some(has), of) if has == length && of == root => {

@@ -80,7 +80,8 @@ impl Parts {
         let Some(part) = self.pending(place) else { return false };
         let is_new = !digests.is_empty();
         part.digests.extend(digests);
-        let (reported, all) = (part.digests.len() as u64, part.blocks.len());
+        let reported = part.digests.len() as u64;
+        let all = part.blocks.len();
         if reported > all || !more && reported < all {
             part.end = Some(Err(format!("it reported {reported} digests instead of {all}")));
         } else if !more {

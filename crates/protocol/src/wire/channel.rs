@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn known_keys_open_a_channel() {
-        let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+        let head = KeyPair::generate();
+        let agent = KeyPair::generate();
         let one = control(Side::Initiator, &head, &agent.public, b"x");
         let two = control(Side::Responder, &agent, &head.public, b"x");
         let (mut one, mut two) = shake(one, two).unwrap();
@@ -227,13 +228,15 @@ mod tests {
     /// Heads and agents of all releases shake hands like this when an agent is retired.
     #[test]
     fn the_handshake_of_controllers_never_changes() {
-        let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+        let head = KeyPair::generate();
+        let agent = KeyPair::generate();
         let mut ours = control(Side::Initiator, &head, &agent.public, b"x");
         let params = "Noise_KK_25519_ChaChaPoly_BLAKE2s".parse().unwrap();
         let theirs = Builder::new(params).prologue(b"x").unwrap();
         let theirs = theirs.local_private_key(&agent.private.0).unwrap();
         let mut theirs = theirs.remote_public_key(&head.public).unwrap().build_responder().unwrap();
-        let (mut message, mut payload) = ([0; 128], [0; 128]);
+        let mut message = [0; 128];
+        let mut payload = [0; 128];
         let first = ours.write(&[]).unwrap();
         assert_eq!((first.len(), theirs.read_message(&first, &mut payload)), (48, Ok(0)));
         assert_eq!(theirs.write_message(&[], &mut message), Ok(48));
@@ -248,8 +251,9 @@ mod tests {
 
     #[test]
     fn a_wrong_key_a_wrong_secret_or_a_changed_prologue_is_refused() {
-        let (head, agent, stranger) =
-            (KeyPair::generate(), KeyPair::generate(), KeyPair::generate());
+        let head = KeyPair::generate();
+        let agent = KeyPair::generate();
+        let stranger = KeyPair::generate();
         let one = control(Side::Initiator, &stranger, &agent.public, b"x");
         let two = control(Side::Responder, &agent, &head.public, b"x");
         assert!(shake(one, two).is_err());

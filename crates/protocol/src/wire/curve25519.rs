@@ -197,7 +197,9 @@ mod tests {
             "4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742",
         ]
         .map(bytes);
-        let (mut one, mut two, mut out) = (Exchange::default(), Exchange::default(), [0; KEY_LEN]);
+        let mut one = Exchange::default();
+        let mut two = Exchange::default();
+        let mut out = [0; KEY_LEN];
         one.set(&alice);
         two.set(&bob);
         assert_eq!(two.pubkey(), public);

@@ -82,7 +82,8 @@ fn breaking(nodes: u32, lost: impl Fn(NodeId, LinkSide) -> Option<&'static str>)
                 let Some(reason) = lost(node, side).filter(|_| told.insert((node, epoch))) else {
                     continue;
                 };
-                let (copy, reason) = (COPY, reason.to_owned());
+                let copy = COPY;
+                let reason = reason.to_owned();
                 let lost = FromAgent::LinkLost { copy, lane: 0, epoch, side, reason };
                 head.handle(now, Event::From(node, lost));
             }
@@ -253,7 +254,8 @@ fn a_node_that_reaches_no_other_fails_and_nobody_behind_it() {
 fn a_changed_frame_names_its_hop_in_both_directions() {
     let mut head = head(3);
     let routes = head.routes(NodeId(2));
-    let (up, down) = (routes[0].epoch_up(), routes[0].epochs_down().next());
+    let up = routes[0].epoch_up();
+    let down = routes[0].epochs_down().next();
     let (Some(up), Some(down)) = (up, down) else { panic!("it is in the middle") };
     let bad = |epoch, side| FromAgent::BadFrame { copy: COPY, lane: 0, epoch, side };
     head.handle(1, Event::From(NodeId(2), bad(up, LinkSide::Up)));
@@ -406,7 +408,8 @@ fn hanging(policy: Policy, mut look: impl FnMut(u64, &mut Head)) -> Head {
 
 #[test]
 fn a_node_that_hangs_on_its_disk_is_detached_and_fails_later() {
-    let (mut detached, mut failed) = (None, None);
+    let mut detached = None;
+    let mut failed = None;
     let head = hanging(Policy::for_nodes(3), |now, head| {
         let orders: Vec<HeadOrder> = std::iter::from_fn(|| head.poll()).collect();
         let detach =
@@ -565,7 +568,8 @@ fn a_node_is_fed_by_another_only_after_its_feeder_had_more_for_long() {
     }
     let mut moved = None;
     for tick in 1..700 {
-        let (seconds, now) = (tick / 10, began + tick * SECOND / 10);
+        let seconds = tick / 10;
+        let now = began + tick * SECOND / 10;
         // Nobody gets anything for 30 s, then all but the last node do.
         let others = 1 + seconds.saturating_sub(29).min(20);
         for node in (1..=4).map(NodeId) {

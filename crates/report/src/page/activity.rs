@@ -36,7 +36,8 @@ pub(super) struct State {
 /// numbers of the stages at work and waiting plus 1 (0 for none), index of the other node plus 1.
 impl Serialize for State {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (begin, end) = (self.begin_ns / 1000, self.end_ns / 1000);
+        let begin = self.begin_ns / 1000;
+        let end = self.end_ns / 1000;
         let (wait, peer) = self.wait.map_or((0, 0), |(stage, peer)| (u64::from(stage) + 1, peer));
         let work = self.work.map_or(0, |stage| u64::from(stage) + 1);
         [begin, end - begin, self.busy, work, wait, u64::from(peer)].serialize(serializer)

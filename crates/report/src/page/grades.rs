@@ -17,8 +17,8 @@ pub(super) fn write(output: &mut dyn Write, sheets: &[Sheet]) -> io::Result<()> 
         return Ok(());
     }
     let all = || scenarios.iter().flat_map(|(_, statements)| statements.iter());
-    let (graded, open) =
-        (all().filter(|one| is_graded(one)).count(), all().filter(is_open).count());
+    let graded = all().filter(|one| is_graded(one)).count();
+    let open = all().filter(is_open).count();
     output.write_all(b"<section class=\"words grades\" aria-label=\"Grades\">\n")?;
     match graded {
         0 => writeln!(output, "<h2>Ungraded: made once</h2>")?,
@@ -29,7 +29,8 @@ pub(super) fn write(output: &mut dyn Write, sheets: &[Sheet]) -> io::Result<()> 
         if open.peek().is_some() {
             writeln!(output, "<h3>{}</h3>\n<ul>", text(&scenario["name"]))?;
             open.try_for_each(|one| {
-                let (what, verdict) = (text(&one["what"]), text(&one["verdict"]));
+                let what = text(&one["what"]);
+                let verdict = text(&one["verdict"]);
                 writeln!(output, "<li>{what}: {verdict}</li>")
             })?;
             writeln!(output, "</ul>")?;
@@ -37,7 +38,8 @@ pub(super) fn write(output: &mut dyn Write, sheets: &[Sheet]) -> io::Result<()> 
     }
     writeln!(output, "<h2>All published statements</h2>")?;
     for (scenario, statements) in &scenarios {
-        let (name, question) = (text(&scenario["name"]), text(&scenario["question"]));
+        let name = text(&scenario["name"]);
+        let question = text(&scenario["question"]);
         writeln!(
             output,
             "<h3>{name}</h3>\n<p>{question}</p>\n<table>\n<tr><th>statement</th><th>unit</th>\

@@ -30,8 +30,10 @@ pub(super) struct Stretch {
 impl Stretch {
     fn of(step: &Step, since_ns: u64) -> Self {
         let since = |at_ns: u64| at_ns.saturating_sub(since_ns);
-        let (begin_ns, end_ns) = (since(step.begin_ns), since(step.end_ns));
-        let (node, to) = (step.node.clone(), step.to.clone());
+        let begin_ns = since(step.begin_ns);
+        let end_ns = since(step.end_ns);
+        let node = step.node.clone();
+        let to = step.to.clone();
         Self { begin_ns, end_ns, cause: step.cause, node, to, within: step.within }
     }
 

@@ -68,7 +68,8 @@ fn cost(sheet: &Sheet) -> Option<String> {
     let longest = |list: &'_ Vec<Value>| list.iter().max_by_key(|one| one["ns"].as_u64()).cloned();
     let Some(row) = rows.and_then(longest) else {
         let phase = sheet.result["phases"].as_array().and_then(longest)?;
-        let (name, ns) = (phase["name"].as_str()?, phase["ns"].as_u64()?);
+        let name = phase["name"].as_str()?;
+        let ns = phase["ns"].as_u64()?;
         let share = ns as f64 / sheet.result["elapsed_ns"].as_u64().filter(|ns| *ns > 0)? as f64;
         let line = format!("{} of the time: the longest phase.", percent(share));
         return Some(tile("Cost most", "", &format!("{name}, {}", Nanos(ns)), &[line]));
@@ -82,7 +83,8 @@ fn cost(sheet: &Sheet) -> Option<String> {
     if let (Some(remedy), Some(gain), Some(of)) =
         (fix["remedy"].as_str(), fix["gain_ns"].as_u64(), cause(fix))
     {
-        let (of, remedy) = (escaped(&of), escaped(remedy));
+        let of = escaped(&of);
+        let remedy = escaped(remedy);
         let sooner = if gain > 0 { format!(" {} sooner.", Nanos(gain)) } else { String::new() };
         lines.push(format!("<b>To do</b> for {of}: {remedy}.{sooner}"));
     }
@@ -107,7 +109,8 @@ fn attention(result: &Value) -> Option<String> {
             None => reasons.push((why, node["verdict"] == "ok", vec![name])),
         }
     }
-    let (of, bad) = (nodes.len(), reasons.iter().map(|(.., names)| names.len()).sum::<usize>());
+    let of = nodes.len();
+    let bad = reasons.iter().map(|(.., names)| names.len()).sum::<usize>();
     if bad == 0 {
         let line = format!("{of} of {of} are ok, and none was slow.");
         return Some(tile(TITLE, " good", "none", &[line]));

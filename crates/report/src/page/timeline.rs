@@ -200,8 +200,14 @@ impl Timeline {
         let ends = rows.iter().flat_map(|(_, bars)| bars).map(|bar| bar.end_ns);
         self.length_ns = self.length_ns.max(ends.max().unwrap_or(0));
         let rows = rows.iter().map(row).collect();
-        let (name, states, feeds, nics) = (name.to_owned(), Vec::new(), Vec::new(), Vec::new());
-        let (index, error_ns, rates, nic) = (None, None, None, None);
+        let name = name.to_owned();
+        let states = Vec::new();
+        let feeds = Vec::new();
+        let nics = Vec::new();
+        let index = None;
+        let error_ns = None;
+        let rates = None;
+        let nic = None;
         self.nodes.push(Line { name, index, states, feeds, error_ns, rows, rates, nic, nics });
     }
 
@@ -283,7 +289,8 @@ fn rows_of(jobs: &[&Job]) -> Vec<(String, Vec<Bar>)> {
     let mut back: Vec<Bar> = Vec::new();
     let mut there: Vec<Bar> = Vec::new();
     for job in jobs {
-        let (begin_ns, end_ns) = (nanos(job.started), nanos(job.ended));
+        let begin_ns = nanos(job.started);
+        let end_ns = nanos(job.ended);
         if let (Some(begin), Some(end)) = (job.staging, job.staged_in) {
             there.push(Bar { begin_ns: nanos(begin), end_ns: nanos(end) });
         }

@@ -57,7 +57,9 @@ pub(super) fn when(sheet: &Sheet) -> Option<String> {
     let (date, rest) = sheet.name.split_at_checked(8)?;
     let time = rest.strip_prefix('-')?.get(..6)?;
     let number = |text: &str| text.parse::<usize>().ok();
-    let (year, month, day) = (number(&date[..4])?, number(&date[4..6])?, number(&date[6..])?);
+    let year = number(&date[..4])?;
+    let month = number(&date[4..6])?;
+    let day = number(&date[6..])?;
     let month = MONTHS.get(month.checked_sub(1)?)?;
     number(time)?;
     Some(format!("{day} {month} {year}, {}:{} UTC", &time[..2], &time[2..4]))

@@ -81,7 +81,8 @@ impl Kept {
             )));
         }
         let missing = traces.iter().any(Option::is_none);
-        let (dead, limit) = (dead(&result, &nodes), of_gather.or(result.head.limit));
+        let dead = dead(&result, &nodes);
+        let limit = of_gather.or(result.head.limit);
         let limit = limit.filter(|limit| limit.rate > 0);
         let processors = limit.as_ref().map_or_else(Vec::new, |limit| processors(limit, &nodes));
         for node in result.nodes.iter().filter(|node| !node.end.is_ok()) {

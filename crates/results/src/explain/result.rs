@@ -137,7 +137,8 @@ impl ExplainResult {
     pub fn new(run: &Run, kept: &Kept, ledger: &Ledger, clocks: &Clocks, phases: Phases) -> Self {
         let mut head = Head::new("garland.explain/2", Some(run), phases);
         head.limit.clone_from(&kept.limit);
-        let (nodes, wall_ns) = (&kept.nodes, ledger.wall_ns);
+        let nodes = &kept.nodes;
+        let wall_ns = ledger.wall_ns;
         let clock_results = clocks::of(kept, clocks, &ledger.clock_errors);
         let faults = ledger.faults.iter().map(|fault| FaultResult::new(nodes, fault, wall_ns));
         let of_clocks = clock_results.iter().filter_map(FaultResult::of_clock);
@@ -184,7 +185,8 @@ impl ExplainResult {
             let rows = self.rows.iter().filter(|row| row.cause == cause.name());
             rows.map(|row| row.share).sum::<f64>()
         };
-        let (unknown, emulator) = (of(Cause::Unattributed), of(Cause::Emulator));
+        let unknown = of(Cause::Unattributed);
+        let emulator = of(Cause::Emulator);
         if unknown > 0.05 {
             let text = format!("{:.0} % of the time is not covered by any record", unknown * 100.0);
             self.warnings.push(text);

@@ -12,7 +12,8 @@ const SMALL: f64 = 0.001;
 impl fmt::Display for ExplainResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let run = self.head.run.as_deref().unwrap_or_default();
-        let (size, wall) = (bytes::format(self.bytes), Nanos(self.wall_ns));
+        let size = bytes::format(self.bytes);
+        let wall = Nanos(self.wall_ns);
         writeln!(f, "{run}: {size} to {} of {} nodes in {wall}\n", self.ok, self.of)?;
         self.write_rows(f)?;
         self.write_path(f)?;
@@ -30,10 +31,13 @@ impl fmt::Display for ExplainResult {
             writeln!(f, "fault   none found")?;
         }
         if let Some(fix) = &self.fix {
-            let (gain, share) =
-                (Nanos(fix.gain_ns), fix.gain_ns as f64 / self.wall_ns.max(1) as f64);
-            let (text, remedy, percent) = (&fix.text, fix.remedy, share * 100.0);
-            let (low, high) = (Nanos(fix.low_ns), Nanos(fix.high_ns));
+            let gain = Nanos(fix.gain_ns);
+            let share = fix.gain_ns as f64 / self.wall_ns.max(1) as f64;
+            let text = &fix.text;
+            let remedy = fix.remedy;
+            let percent = share * 100.0;
+            let low = Nanos(fix.low_ns);
+            let high = Nanos(fix.high_ns);
             writeln!(
                 f,
                 "next    {text}: {remedy}; {gain} ({low} to {high}) sooner, {percent:.0} %"
@@ -43,12 +47,15 @@ impl fmt::Display for ExplainResult {
         }
         self.write_clocks(f)?;
         for resent in self.resent.iter().filter(|resent| resent.share > SMALL) {
-            let (from, to) = (resent.at.node.as_deref(), resent.at.to.as_deref());
-            let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
+            let from = resent.at.node.as_deref();
+            let to = resent.at.to.as_deref();
+            let from = from.unwrap_or_default();
+            let to = to.unwrap_or_default();
             writeln!(f, "loss    {:.1} % resent from {from} to {to}", resent.share * 100.0)?;
         }
         for disk in &self.disks {
-            let (node, busy) = (disk.node.as_deref().unwrap_or_default(), disk.busy * 100.0);
+            let node = disk.node.as_deref().unwrap_or_default();
+            let busy = disk.busy * 100.0;
             let others = disk.others.filter(|others| *others > 0.0).map(|others| others * 100.0);
             let others = others.map_or_else(String::new, |others| {
                 format!(", {others:.0} % of its bytes by other processes")
@@ -72,8 +79,8 @@ impl ExplainResult {
         large.iter().try_for_each(|row| line(f, &row.text, row.ns, row.share))?;
         if !small.is_empty() {
             let text = format!("{} smaller rows", small.len());
-            let (ns, share) =
-                (small.iter().map(|r| r.ns).sum(), small.iter().map(|r| r.share).sum());
+            let ns = small.iter().map(|r| r.ns).sum();
+            let share = small.iter().map(|r| r.share).sum();
             line(f, &text, ns, share)?;
         }
         line(f, "all of it", self.wall_ns, if self.wall_ns > 0 { 1.0 } else { 0.0 })?;

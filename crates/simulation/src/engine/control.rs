@@ -134,7 +134,8 @@ impl Engine<'_> {
                 continue;
             }
             let epoch = route.downstreams[0].epoch;
-            let (number, relay) = (route.lane, Relay::side_feed(blocks, epoch));
+            let number = route.lane;
+            let relay = Relay::side_feed(blocks, epoch);
             threads.push(LaneThread { number, relay, ..LaneThread::default() });
             let thread = threads.len() - 1;
             self.route_thread(place, thread, route);
@@ -143,7 +144,8 @@ impl Engine<'_> {
 
     fn route_thread(&mut self, place: usize, lane: usize, route: Route) {
         let thread = &mut self.nodes[place].lanes[lane];
-        let (up, downs) = (thread.up, thread.downs.clone());
+        let up = thread.up;
+        let downs = thread.downs.clone();
         thread.route = Some(route.clone());
         let epoch = |link: LinkId| self.links[link as usize].epoch;
         let up = up.filter(|&up| Some(epoch(up)) != route.epoch_up());

@@ -140,7 +140,8 @@ impl Engine<'_> {
         let link = &mut self.links[number as usize];
         let Some(asked) = link.asks.pop_front() else { return };
         if !link.near_closed && !link.frozen {
-            let (near, thread) = (link.near, link.thread);
+            let near = link.near;
+            let thread = link.thread;
             self.happened(near, thread, asked);
         }
     }
@@ -196,7 +197,8 @@ impl Engine<'_> {
         if !link.near_closed && !link.frozen {
             self.agenda.add(soon, Event::Broken(number, Side::Near));
         }
-        let (far, lane) = (link.far, link.lane);
+        let far = link.far;
+        let lane = link.lane;
         let arrived = link.items.front().is_some_and(|item| item.last <= self.now);
         if self.nodes[far].lanes[lane].up == Some(number) {
             self.nodes[far].lanes[lane].up = None;
@@ -212,7 +214,9 @@ impl Engine<'_> {
         if std::mem::replace(&mut link.near_closed, true) {
             return;
         }
-        let (near, thread, epoch) = (link.near, link.thread, link.epoch);
+        let near = link.near;
+        let thread = link.thread;
+        let epoch = link.epoch;
         if !self.let_go_down(number) {
             let reason = "it broke".to_owned();
             self.happened(near, thread, RelayEvent::Lost(LinkSide::Down, epoch, reason));
@@ -226,7 +230,9 @@ impl Engine<'_> {
             return;
         }
         link.ended = true;
-        let (far, lane, epoch) = (link.far, link.lane, link.epoch);
+        let far = link.far;
+        let lane = link.lane;
+        let epoch = link.epoch;
         if !link.accepted {
             link.far_closed = true;
             self.nodes[far].lanes[lane].early.retain(|&early| early != number);
@@ -252,7 +258,8 @@ impl Engine<'_> {
     /// If only a part of the last frame on the link has been sent, marks the frame as never
     /// complete.
     pub(super) fn truncate(&mut self, number: LinkId) {
-        let (latency, now) = (self.world.latency_ns, self.now);
+        let latency = self.world.latency_ns;
+        let now = self.now;
         let link = &mut self.links[number as usize];
         let work = self.nodes[link.near].lanes[link.thread].work.as_ref();
         let sending = work.is_some_and(|w| w.to.contains(&number) && w.stage == Stage::Moving);

@@ -17,7 +17,8 @@ impl Engine<'_> {
         match self.schedule.mishaps[number as usize].what {
             What::Crash(node) => self.crash(node),
             What::Cut(node) => {
-                let (place, now) = (node as usize, self.now);
+                let place = node as usize;
+                let now = self.now;
                 self.nodes[place].cut = true;
                 let ends = |near, far| near == place || far == place;
                 let links = self.links.iter_mut();

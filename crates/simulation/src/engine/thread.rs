@@ -16,7 +16,8 @@ impl Engine<'_> {
     /// Handles the arrival of a frame's header.
     pub(super) fn arrived(&mut self, number: LinkId) {
         let link = &self.links[number as usize];
-        let (far, lane) = (link.far, link.lane);
+        let far = link.far;
+        let lane = link.lane;
         self.pump(far, lane);
     }
 
@@ -89,7 +90,8 @@ impl Engine<'_> {
             }
             None => return false,
         };
-        let (near, thread) = (link.near, link.thread);
+        let near = link.near;
+        let thread = link.thread;
         self.wake_blocked(near, thread, number);
         let ended = matches!(event, RelayEvent::End(_));
         self.nodes[place].tell(lane, event);

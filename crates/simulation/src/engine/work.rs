@@ -23,7 +23,8 @@ impl Engine<'_> {
         let from = thread.up.expect("a header was just read from upstream");
         let link = &self.links[from as usize];
         let over = link.ended && link.items.front().is_some_and(|item| item.last == NEVER);
-        let (from, cut_off) = (Some(from), over.then_some(self.now));
+        let from = Some(from);
+        let cut_off = over.then_some(self.now);
         let work = Work { from, store, cut_off, ..self.work(place, lane, index, forward) };
         self.nodes[place].lanes[lane].work = Some(work);
         self.progress(place, lane);
@@ -58,7 +59,9 @@ impl Engine<'_> {
     fn work(&mut self, place: usize, lane: usize, index: u64, to: &[u32]) -> Work {
         let to = to.iter().filter_map(|&epoch| self.down(place, lane, epoch)).collect();
         self.serial = self.serial.wrapping_add(1);
-        let (serial, since, sent) = (self.serial, self.now, self.now);
+        let serial = self.serial;
+        let since = self.now;
+        let sent = self.now;
         Work { serial, index, to, since, sent, ..Work::default() }
     }
 
@@ -93,7 +96,8 @@ impl Engine<'_> {
                 return self.finish(place, lane);
             }
             if work.cut_off.is_none() {
-                let (window, links) = (self.world.window, &self.links);
+                let window = self.world.window;
+                let links = &self.links;
                 if work.to.iter().any(|&to| links[to as usize].backlog() >= window) {
                     work.waits_since.get_or_insert(self.now);
                     return;
@@ -130,11 +134,15 @@ impl Engine<'_> {
     fn send(&mut self, place: usize, lane: usize) {
         let thread = &self.nodes[place].lanes[lane];
         let work = thread.work.as_ref().expect("only work sends");
-        let (index, incarnation, fed) = (work.index, work.incarnation, work.from.is_none());
-        let (number, to) = (thread.number, work.to.clone());
+        let index = work.index;
+        let incarnation = work.incarnation;
+        let fed = work.from.is_none();
+        let number = thread.number;
+        let to = work.to.clone();
         let bytes = self.block_bytes(index);
         let slice = u64::from(self.world.slice).min(bytes);
-        let (latency, rate) = (self.world.latency_ns, self.wire_rate(place));
+        let latency = self.world.latency_ns;
+        let rate = self.wire_rate(place);
         let wire_free = &mut self.nodes[place].sent[usize::from(number)];
         let start = (*wire_free).max(self.now);
         let turns = u64::try_from(to.len()).expect("links are few");
@@ -167,7 +175,8 @@ impl Engine<'_> {
     /// all links on which it is sent; [`NEVER`] if a cut wire blocks the thread.
     fn ready(&mut self, place: usize, lane: usize) -> u64 {
         let work = self.nodes[place].lanes[lane].work.as_ref().expect("only work gets ready");
-        let (received, to) = (work.from.is_some(), work.to.clone());
+        let received = work.from.is_some();
+        let to = work.to.clone();
         let slice = u64::from(self.world.slice).min(self.block_bytes(work.index));
         let here = match (work.cut_off, work.from) {
             (Some(cut_off), _) => cut_off,
@@ -178,7 +187,8 @@ impl Engine<'_> {
             (None, None) => self.now,
         };
         let slices = to.iter().map(|&to| self.links[to as usize].wire_ns(slice));
-        let (turns, slowest) = (slices.clone().sum::<u64>(), slices.max().unwrap_or(0));
+        let turns = slices.clone().sum::<u64>();
+        let slowest = slices.max().unwrap_or(0);
         if to.is_empty() {
             return here;
         }
@@ -190,7 +200,8 @@ impl Engine<'_> {
         let is_stuck = alive.iter().any(|&to| self.links[to as usize].frozen);
         for to in alive {
             let link = &mut self.links[to as usize];
-            let (far, lane) = (link.far, link.lane);
+            let far = link.far;
+            let lane = link.lane;
             let item = link.items.back_mut().expect("the item being sent is the last");
             if is_stuck {
                 item.last = NEVER;

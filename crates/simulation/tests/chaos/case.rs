@@ -57,7 +57,8 @@ impl Case {
         world.room = usize::from(lanes) + 1 + random.below(8) as usize;
         let schedule = Schedule { seed, checked: true, mishaps: Vec::new() };
         let fanout = if random.once_in(2) { 1 } else { 2 + random.below(3) as usize };
-        let (shared, twins) = (false, false);
+        let shared = false;
+        let twins = false;
         let case = Self { receivers, lanes, fanout, shared, twins, length, world, schedule };
         // The cases of other seeds stay as they are.
         match Random::new(!seed).below(6) {
@@ -172,7 +173,8 @@ impl Case {
         // failed.
         case.world.limit_ns *= 2;
         for _ in 0..1 + random.below(2) {
-            let (at, node) = (case.moment(&mut random), case.node(&mut random));
+            let at = case.moment(&mut random);
+            let node = case.node(&mut random);
             let at = if random.once_in(4) { 0 } else { at };
             case.add(at, What::Hang(node));
         }
@@ -225,9 +227,11 @@ impl Case {
 
     fn annoy(&mut self, random: &mut Random) {
         let plan = self.plan();
-        let (blocks, lanes) = (plan.layout.blocks(), plan.lanes.len() as u64);
+        let blocks = plan.layout.blocks();
+        let lanes = plan.lanes.len() as u64;
         for _ in 0..random.below(6) {
-            let (at, node) = (self.moment(random), self.node(random));
+            let at = self.moment(random);
+            let node = self.node(random);
             let lane = u16::try_from(random.below(lanes)).unwrap();
             match random.below(4) {
                 // Shorter than the silence after which a node is considered dead.

@@ -58,7 +58,8 @@ pub fn judge(case: &Case) -> Result<(), String> {
     let healthy = (1..).zip(&run.nodes).filter(|(number, _)| !hung.contains(number));
     let last = healthy.filter_map(|(_, node)| node.committed_ns).max().unwrap_or(0);
     if last > bound {
-        let (last, bound) = (last / 1_000_000, bound / 1_000_000);
+        let last = last / 1_000_000;
+        let bound = bound / 1_000_000;
         return Err(format!("the others took {last} ms, the maximum is {bound} ms"));
     }
     let bound = bound + STUCK_NS * hung.len() as u64;

@@ -168,7 +168,8 @@ impl fmt::Display for Blow {
                 write!(f, "the connections between {} and {} break", name(one), name(other))
             }
             Self::Flip(from, to, after) => {
-                let (from, to) = (name(from), name(to));
+                let from = name(from);
+                let to = name(to);
                 write!(f, "a bit changes from {from} to {to}, {after} bytes later")
             }
             Self::PauseHead(time) => write!(f, "the head stands still {}", during(time)),

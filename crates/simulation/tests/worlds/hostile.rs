@@ -34,7 +34,8 @@ pub fn stream(seed: u64) -> Vec<u8> {
 }
 
 fn record(random: &mut Random) -> Record {
-    let (name, meta) = (name(random), meta(random));
+    let name = name(random);
+    let meta = meta(random);
     match random.below(12) {
         0..=2 => Record::Enter { name, meta },
         3 => Record::Leave,

@@ -110,7 +110,8 @@ struct Port(Arc<Liar>);
 pub fn start(lie: Lie, seed: u64, agent: Victim) -> Process {
     let lies = move || {
         let greeters = Greeters::new().expect("a descriptor");
-        let (known, wake) = (Mutex::default(), greeters.wake());
+        let known = Mutex::default();
+        let wake = greeters.wake();
         let liar = Arc::new(Liar { lie, seed, agent, known, wake });
         let listener = tcp::listen(PORT, Transport::Tcp).expect("the port is free");
         greeters.run(std::slice::from_ref(&listener), &Port(liar)).expect("connections come");
@@ -168,7 +169,8 @@ impl Head {
 
     /// Sends bytes as a message. Returns whether the head may still be there.
     pub fn send(&mut self, message: Vec<u8>) -> bool {
-        let (frame, mut sealed) = (self.delivery.send(message), Vec::new());
+        let frame = self.delivery.send(message);
+        let mut sealed = Vec::new();
         if self.channel.sending.seal(&frame, &mut sealed).is_err() {
             return false;
         }

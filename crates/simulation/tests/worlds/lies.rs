@@ -13,7 +13,8 @@ use crate::trial::Trial;
 fn lie(kind: u64, count: u64, lie: impl Fn(&mut Random) -> Lie) {
     for seed in Seeds::asked_for(count).iter() {
         let mut random = Random::new(seed ^ kind << 32);
-        let (nodes, length) = (2 + random.below(3) as usize, 1 + random.below(1_500_000));
+        let nodes = 2 + random.below(3) as usize;
+        let length = 1 + random.below(1_500_000);
         let mut case = Case::of_file(seed, nodes, length);
         case.rails = 1 + random.below(2) as u16;
         case.has_older = random.once_in(2);

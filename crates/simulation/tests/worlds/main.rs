@@ -194,7 +194,9 @@ fn power_that_fails_at_any_step_leaves_the_old_file_or_the_new_one() {
     for (seed, kind) in (6..).zip(kinds) {
         let nodes = if kind == Kind::Gather { 1 } else { 2 };
         let case = Case { kind, has_older: true, ..Case::of_file(seed, nodes, 300_000) };
-        let (mut newer, mut nth, mut is_over) = (BTreeSet::new(), 0, false);
+        let mut newer = BTreeSet::new();
+        let mut nth = 0;
+        let mut is_over = false;
         while !is_over {
             for survival in SURVIVALS {
                 let ended = case.run(move |cast| {

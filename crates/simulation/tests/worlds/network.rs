@@ -53,7 +53,8 @@ fn a_direction_that_stays_away_loses_no_node_that_the_head_hears() {
 
 #[test]
 fn a_changed_bit_is_found_where_it_arrives_and_its_hop_is_named() {
-    let (mut blocks, mut frames) = (0, 0);
+    let mut blocks = 0;
+    let mut frames = 0;
     let seeds = Seeds::asked_for(20);
     for seed in seeds.iter() {
         let mut random = Random::new(seed);
@@ -68,7 +69,8 @@ fn a_changed_bit_is_found_where_it_arrives_and_its_hop_is_named() {
         frames += outcome.bad_frames.len();
     }
     // A change of a greeting costs a connection.
-    let (named, all) = (blocks + frames, seeds.iter().count());
+    let named = blocks + frames;
+    let all = seeds.iter().count();
     assert!(all * 9 / 10 <= named && named <= all, "{blocks} blocks and {frames} frames are named");
 }
 
@@ -99,7 +101,8 @@ fn a_changed_bit_of_a_control_message_loses_nobody() {
     for seed in Seeds::asked_for(20).iter() {
         let mut random = Random::new(seed);
         let case = Case::of_file(seed, 3, 600_000);
-        let (node, after) = (1 + random.below(3) as usize, random.below(300));
+        let node = 1 + random.below(3) as usize;
+        let after = random.below(300);
         let blow = match random.once_in(2) {
             true => Blow::Flip(node, 0, after),
             false => Blow::Flip(0, node, after),

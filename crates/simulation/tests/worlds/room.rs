@@ -169,7 +169,9 @@ pub struct Cast {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (length, nodes, rails) = (self.length, self.nodes, self.rails);
+        let length = self.length;
+        let nodes = self.nodes;
+        let rails = self.rails;
         match self.kind {
             Kind::File => write!(f, "a file of {length} bytes goes to {nodes} nodes"),
             Kind::Tree(files) => {
@@ -199,7 +201,9 @@ impl fmt::Display for Case {
 impl Case {
     /// Returns a copy of a file of `length` bytes to `nodes` nodes that have none.
     pub fn of_file(seed: u64, nodes: usize, length: u64) -> Self {
-        let (rails, kind, has_older) = (1, Kind::File, false);
+        let rails = 1;
+        let kind = Kind::File;
+        let has_older = false;
         Self { seed, nodes, length, rails, kind, has_older, liar: None, injections: Vec::new() }
     }
 
@@ -234,7 +238,8 @@ impl Case {
             Kind::Hostile { .. } => hostile::beside(&folders),
             _ => Files::new(),
         };
-        let (case, its) = (self.clone(), folders.clone());
+        let case = self.clone();
+        let its = folders.clone();
         let (outcome, took) = world::run(self.seed, wires, move || {
             // Later than the older file.
             sleep(Duration::from_secs(30));
@@ -295,7 +300,8 @@ impl Case {
         let agents: Vec<_> = addresses.zip(keys.iter().map(|keys| keys.public)).collect();
         let (tell, told) = channel();
         let (case, own, head_folder) = (self.clone(), own.clone(), own.clone());
-        let (began_ns, its) = (clock::now_ns(), log.clone());
+        let began_ns = clock::now_ns();
+        let its = log.clone();
         let head = Process::start("head", move || {
             let agents = agents.into_iter().map(|(address, key)| {
                 let connection = connect_agent(address, &ours, &key, PATIENCE);
@@ -346,7 +352,8 @@ impl Case {
                     servers: (1..=self.nodes).map(server).collect(),
                     number: 0,
                 };
-                let (source, destination) = (Arc::new(source), self.file(NAME.into()));
+                let source = Arc::new(source);
+                let destination = self.file(NAME.into());
                 Ends::Out { source, destination, manifest: Some(manifest) }
             }
             Kind::Tree(_) => {
@@ -446,7 +453,8 @@ impl Case {
             tracing: None,
             injections: self.injections.clone(),
         };
-        let (began_ns, mut known) = (clock::now_ns(), vec![NodeState::Joining; self.nodes + 1]);
+        let began_ns = clock::now_ns();
+        let mut known = vec![NodeState::Joining; self.nodes + 1];
         let observe = &mut |progress: &Progress<'_>| {
             for ((at, state), known) in progress.head.states().enumerate().skip(1).zip(&mut known) {
                 if state != known {

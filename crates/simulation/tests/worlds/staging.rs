@@ -64,9 +64,11 @@ impl Stage {
     fn run(&mut self, seed: u64, blow: Blow, after: Duration) -> Option<Results> {
         let jitter_ns = self.random.below(2_000_000);
         let wires = Wires { latency_ns: 20_000, jitter_ns, rate: 100_000_000 };
-        let (here, folder) = (self.here(), self.node());
+        let here = self.here();
+        let folder = self.node();
         world::run(seed, wires, move || {
-            let (ours, theirs) = (KeyPair::generate(), KeyPair::generate());
+            let ours = KeyPair::generate();
+            let theirs = KeyPair::generate();
             let node = agent(&folder, &theirs, &ours);
             sleep(Duration::from_millis(5));
             let address = SocketAddr::from((node.address(), PORT));

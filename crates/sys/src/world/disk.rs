@@ -176,7 +176,8 @@ impl Disk {
 impl Stable {
     /// Looks at a file or directory.
     fn of(file: BorrowedFd<'_>) -> Self {
-        let (path, mut stable) = (path_of(file.as_raw_fd()), Self::default());
+        let path = path_of(file.as_raw_fd());
+        let mut stable = Self::default();
         if let Ok(stat) = fs::metadata(&path) {
             if stat.is_dir() {
                 stable.folders.insert(stat.ino(), names(&path));

@@ -376,7 +376,8 @@ impl World {
         let next_ns = next_ns.or(patient_ns);
         let is_over = next_ns.is_none_or(|at| at > BEGINNING_NS + nanoseconds(LONGEST));
         if is_over {
-            let (names, waits) = (state.processes.join(" "), state.tasks.describe());
+            let names = state.processes.join(" ");
+            let waits = state.tasks.describe();
             drop(state);
             panic!("the world hangs; its processes: {names}\n{waits}");
         }
@@ -568,7 +569,8 @@ pub(crate) fn spawn<T: Send + 'static>(
     let Some(world) = world() else { return Err(work) };
     let outcome = Outcome { result: Mutex::new(None), is_finished: AtomicBool::new(false) };
     let task = Task(Arc::new(outcome));
-    let (its, key) = (Arc::clone(&task.0), task.key());
+    let its = Arc::clone(&task.0);
+    let key = task.key();
     let mut state = world.state.borrow_mut();
     let process = state.tasks.process();
     let started = state.add(name, process, move || {

@@ -341,7 +341,8 @@ impl Network {
             self.next += 1;
             held.push(OwnedFd::from(near));
         }
-        let (far, near) = (held.pop(), held.pop());
+        let far = held.pop();
+        let near = held.pop();
         let (near, far) = near.zip(far).expect("there are two ends");
         if let Some(Queue(waiting, counter)) = self.listeners.get_mut(&to) {
             waiting.push_back((far, theirs, ours));

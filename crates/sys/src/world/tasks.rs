@@ -134,7 +134,8 @@ impl Tasks {
         let ready: Vec<TaskId> = ready.map(|(id, _)| *id).collect();
         let id = *ready.get(random.below(ready.len() as u64) as usize)?;
         let task = self.all.get_mut(&id)?;
-        let (resumed, coroutine) = (task.ready.take()?, task.coroutine.take()?);
+        let resumed = task.ready.take()?;
+        let coroutine = task.coroutine.take()?;
         self.current = id;
         Some(Chosen { id, coroutine, resumed })
     }

@@ -118,7 +118,8 @@ pub fn expected(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
     let mut weights = 0.0;
     for draw in 0..draws.unwrap_or(DRAWS) {
         let mut rest = draw;
-        let (mut weight, mut picks) = (1.0, Vec::with_capacity(all.len()));
+        let mut weight = 1.0;
+        let mut picks = Vec::with_capacity(all.len());
         for (stream, size) in all.iter().zip(sizes.clone()) {
             let place = if draws.is_some() { rest % size } else { random.below(size) };
             rest /= size;
@@ -261,7 +262,8 @@ fn fill(topology: &Topology, streams: &[&Stream], picks: &[(usize, usize)]) -> V
     let mut flows: Vec<Vec<Use>> = Vec::with_capacity(streams.len());
     let mut arriving = Vec::with_capacity(streams.len());
     for (stream, (at, pick)) in streams.iter().zip(picks).enumerate() {
-        let (there, back) = (&at.there[pick.0], &at.back[pick.1]);
+        let there = &at.there[pick.0];
+        let back = &at.back[pick.1];
         if there.legs.is_empty() || back.legs.is_empty() {
             continue;
         }

@@ -205,7 +205,8 @@ fn a_forwarding_node_on_one_hub_pays_twice() {
     let mut topology = hub(&basis(2, 10));
     for (node, to) in [(1, 2), (2, 1)] {
         let nic = topology.nics_of(node).next().unwrap().0;
-        let (address, via) = (topology.nodes[to].address, Some(topology.nodes[0].address));
+        let address = topology.nodes[to].address;
+        let via = Some(topology.nodes[0].address);
         topology.routes.push(super::super::Route {
             node,
             to: address,

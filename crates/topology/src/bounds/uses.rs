@@ -21,7 +21,8 @@ pub fn uses(
         let mut uses: Vec<(Resource, f64)> = Vec::new();
         let mut arrives = !connection.is_empty();
         for (stream, pick) in streams.by_ref().take(connection.len()) {
-            let (there, back) = (&stream.there[pick.0], &stream.back[pick.1]);
+            let there = &stream.there[pick.0];
+            let back = &stream.back[pick.1];
             arrives &= !there.legs.is_empty() && !back.legs.is_empty();
             let costs = data(there).into_iter().chain(acknowledgements(back));
             for (resource, weight) in costs.map(|(resource, weight)| (resource, weight * share)) {

@@ -127,7 +127,8 @@ fn ethernet(topology: &Topology) -> Result<(), TopologyFault> {
             return Err(TopologyFault::of_nic(topology, id, &reason));
         }
         if let Some(first) = seen.insert(nic.ethernet, id) {
-            let (first, second) = (topology.nic_name(first), topology.nic_name(id));
+            let first = topology.nic_name(first);
+            let second = topology.nic_name(id);
             return Err(clash(&nic.ethernet, &first, &second));
         }
     }

@@ -48,7 +48,8 @@ fn fits(topology: &Topology, bond: &Bond) -> Option<String> {
                 nic.name
             ));
         }
-        let (free, own) = (nic.reach == Reach::Nobody, nic.address.is_some());
+        let free = nic.reach == Reach::Nobody;
+        let own = nic.address.is_some();
         match bond.selector {
             Selector::Packet | Selector::Flow if !free => {
                 return Some(format!(
@@ -75,6 +76,7 @@ fn fits(topology: &Topology, bond: &Bond) -> Option<String> {
 }
 
 fn fault(topology: &Topology, bond: &Bond, reason: &str) -> TopologyFault {
-    let (name, node) = (&bond.name, &topology.nodes[bond.node].name);
+    let name = &bond.name;
+    let node = &topology.nodes[bond.node].name;
     TopologyFault::Structure(format!("bond {name} of {node}: {reason}"))
 }

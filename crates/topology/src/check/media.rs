@@ -56,7 +56,8 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
 }
 
 fn check_uplink(topology: &Topology, uplink: &Uplink) -> Result<(), TopologyFault> {
-    let (from, to) = (&topology.media[uplink.from], &topology.media[uplink.to]);
+    let from = &topology.media[uplink.from];
+    let to = &topology.media[uplink.to];
     let reason = if uplink.from == uplink.to {
         "both ends are the same medium; name two different media"
     } else if !matches!(from.kind, MediumKind::Switch { .. }) {
@@ -68,7 +69,8 @@ fn check_uplink(topology: &Topology, uplink: &Uplink) -> Result<(), TopologyFaul
     } else {
         return Ok(());
     };
-    let (from, to) = (&from.name, &to.name);
+    let from = &from.name;
+    let to = &to.name;
     Err(TopologyFault::Structure(format!(
         "the uplink from {from} to {to} is not possible: {reason}"
     )))

@@ -39,7 +39,9 @@ impl Topology {
 
 /// Checks that there are 2 to [`MOST_NODES`] nodes, and that all indices are in range.
 fn count(topology: &Topology) -> Result<(), TopologyFault> {
-    let (nodes, nics, media) = (topology.nodes.len(), topology.nics.len(), topology.media.len());
+    let nodes = topology.nodes.len();
+    let nics = topology.nics.len();
+    let media = topology.media.len();
     match &topology.nodes[..] {
         [] => {
             let none = "the topology has no nodes: name at least two, the head first";

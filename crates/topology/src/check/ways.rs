@@ -127,7 +127,8 @@ impl Walk<'_> {
                 ));
             }
         };
-        let (from, to) = (name(from), name(self.to));
+        let from = name(from);
+        let to = name(self.to);
         TopologyFault::Structure(format!("packets from {from} to {to} do not arrive: {reason}"))
     }
 }

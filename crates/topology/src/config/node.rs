@@ -238,7 +238,8 @@ impl NodeConfig {
         let nics = self.interfaces.iter().map(|interface| &interface.device.name);
         for name in nics.chain(self.bonds.iter().map(|bond| &bond.name)) {
             if !is_device_name(name) {
-                let (node, nic) = (self.node.clone(), name.clone());
+                let node = self.node.clone();
+                let nic = name.clone();
                 return Err(ConfigFault::DeviceName { node, nic, name: name.clone() });
             }
             if !seen.insert(name) {

@@ -40,7 +40,8 @@ pub(super) fn places(topology: &Topology) -> Option<Places> {
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for node in 0..topology.nodes.len() {
         let mut media = topology.nics_of(node).map(|(_, nic)| nic.medium);
-        let (row, column) = (media.next()?, media.next()?);
+        let row = media.next()?;
+        let column = media.next()?;
         if media.next().is_some() {
             return None;
         }
@@ -73,12 +74,14 @@ pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
     let mut layout = Layout { nodes, ..Layout::default() };
     for (row, &medium) in places.rows.iter().enumerate() {
         let y = y(row) + ASIDE;
-        let (from, to) = ((BEFORE, y), (right, y));
+        let from = (BEFORE, y);
+        let to = (right, y);
         layout.bars.push(Bar { medium, from, to, caption: (right + BESIDE, y) });
     }
     for (column, &medium) in places.columns.iter().enumerate() {
         let x = x(column) - ASIDE;
-        let (from, to) = ((x, BEFORE), (x, bottom));
+        let from = (x, BEFORE);
+        let to = (x, bottom);
         layout.bars.push(Bar { medium, from, to, caption: (x + BESIDE, BEFORE) });
     }
     for (node, &(x, y)) in layout.nodes.iter().enumerate() {
@@ -93,7 +96,8 @@ pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
 /// Places switches that join rows on the left, and switches that join columns at the top. `corner`
 /// is the bottom right corner of the grid.
 fn join(topology: &Topology, places: &Places, layout: &mut Layout, corner: (f64, f64)) {
-    let (mut left, mut top) = (-STEP, -STEP);
+    let mut left = -STEP;
+    let mut top = -STEP;
     for medium in 0..topology.media.len() {
         if places.rows.contains(&medium) || places.columns.contains(&medium) {
             continue;

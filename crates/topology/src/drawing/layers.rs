@@ -82,7 +82,8 @@ fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
             } else {
                 (to, from)
             };
-            let (mut start, y) = (middle(from), to.from.1);
+            let mut start = middle(from);
+            let y = to.from.1;
             let before =
                 topology.uplinks[..id].iter().filter(|up| [up.from, up.to].contains(&from.medium));
             // Next to the lines that are drawn already.

@@ -23,7 +23,8 @@ pub(super) fn layout(topology: &Topology) -> Layout {
     }
     let nodes = stars(&neighbours).unwrap_or_else(|| circle(topology.nodes.len()));
     let lines = wires.into_iter().map(|(wire, (one, other))| {
-        let (from, to) = (nodes[one], nodes[other]);
+        let from = nodes[one];
+        let to = nodes[other];
         Line { what: Cable::Wire(wire), from, to }
     });
     Layout { lines: lines.collect(), nodes, ..Layout::default() }

@@ -74,7 +74,8 @@ impl Frame {
         let bars = layout.bars.iter().flat_map(|bar| [bar.from, bar.to]);
         let lines = layout.lines.iter().flat_map(|line| [line.from, line.to]);
         let all = layout.nodes.iter().copied().chain(bars).chain(lines);
-        let (mut low, mut high) = ((0.0_f64, 0.0_f64), (0.0_f64, 0.0_f64));
+        let mut low = (0.0_f64, 0.0_f64);
+        let mut high = (0.0_f64, 0.0_f64);
         for (x, y) in all {
             low = (low.0.min(x), low.1.min(y));
             high = (high.0.max(x), high.1.max(y));
@@ -101,11 +102,13 @@ fn shapes(svg: &mut String, topology: &Topology, layout: &Layout) {
 fn draw_lines(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fmt::Result {
     for line in &layout.lines {
         let ((x1, y1), (x2, y2)) = (line.from, line.to);
-        let (title, key) = (escape(&title(topology, line.what)), line.what.key());
+        let title = escape(&title(topology, line.what));
+        let key = line.what.key();
         // A wire between nodes in a row is drawn below the nodes between them.
         let below = matches!(line.what, Cable::Wire(_)) && !layout.bars.is_empty();
         if below {
-            let (x, y) = ((x1 + x2) / 2.0, y1 + 30.0 + (x2 - x1).abs() / 6.0);
+            let x = (x1 + x2) / 2.0;
+            let y = y1 + 30.0 + (x2 - x1).abs() / 6.0;
             writeln!(
                 svg,
                 "<path data-cable=\"{key}\" d=\"M{x1:.1} {y1:.1}Q{x:.1} {y:.1} {x2:.1} {y2:.1}\"><title>{title}</title></path>"
@@ -149,7 +152,10 @@ fn draw_nodes(svg: &mut String, topology: &Topology, layout: &Layout) -> std::fm
         let class = if id == 0 { " class=\"head\"" } else { "" };
         // A long name needs a wide box: about 7 units per letter.
         let half = HALF.0.max(3.6 * node.name.chars().count() as f64 + 6.0);
-        let (left, top, wide, tall) = (x - half, y - HALF.1, 2.0 * half, 2.0 * HALF.1);
+        let left = x - half;
+        let top = y - HALF.1;
+        let wide = 2.0 * half;
+        let tall = 2.0 * HALF.1;
         let name = escape(&node.name);
         writeln!(
             svg,

@@ -108,7 +108,8 @@ fn draw_bars(
         let hanging = hanging(topology, id);
         let wide = cell(hanging.iter().map(|name| name.chars().count()));
         let line = if medium.kind.is_hub() { '─' } else { '═' };
-        let (tap, name) = (if line == '─' { '┬' } else { '╤' }, &medium.name);
+        let tap = if line == '─' { '┬' } else { '╤' };
+        let name = &medium.name;
         let what = caption(medium);
         if label + wide * hanging.len() > WIDTH {
             let folded = nodelist::fold(&hanging);
@@ -166,7 +167,8 @@ fn draw_wires(out: &mut String, topology: &Topology) -> std::fmt::Result {
         let name = &topology.nodes[centre].name;
         let indent = name.chars().count();
         for (place, &(wire, leaf)) in wires.iter().enumerate() {
-            let (first, last) = (place == 0, place + 1 == wires.len());
+            let first = place == 0;
+            let last = place + 1 == wires.len();
             let start = if first { format!("{name} ─") } else { " ".repeat(indent + 2) };
             let branch = match (first, last) {
                 (true, true) => '─',
@@ -174,7 +176,8 @@ fn draw_wires(out: &mut String, topology: &Topology) -> std::fmt::Result {
                 (false, true) => '└',
                 (false, false) => '├',
             };
-            let (near, far) = (nic(wire, centre), nic(wire, leaf));
+            let near = nic(wire, centre);
+            let far = nic(wire, leaf);
             let medium = &topology.media[wire];
             writeln!(
                 out,

@@ -13,8 +13,12 @@ pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(),
         return Ok(());
     };
     let of = |key| Ok::<_, Fault>(price(&prices, key)?.unwrap_or_default());
-    let (node, nic, cable) = (of("node")?, of("nic")?, of("cable")?);
-    let (hub, switch, port) = (of("hub")?, of("switch")?, of("port")?);
+    let node = of("node")?;
+    let nic = of("nic")?;
+    let cable = of("cable")?;
+    let hub = of("hub")?;
+    let switch = of("switch")?;
+    let port = of("port")?;
     topology.nodes.iter_mut().for_each(|each| each.price = node);
     topology.nics.iter_mut().for_each(|each| each.price = nic);
     let mut ports = vec![0; topology.media.len()];

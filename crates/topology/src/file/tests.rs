@@ -151,7 +151,8 @@ fn reads_all_of_a_shape() {
     assert_eq!(nodes, [(None, 30000), (None, 30000), (Some(500), 9999), (Some(500), 9999)]);
     assert_eq!(topology.nodes[3].disk, Some(Rate::from_bytes_per_second(12_000_000)));
     let start = Some(Nanos::from_millis(50));
-    let (pipe, block) = (Some(4096), Some(8192));
+    let pipe = Some(4096);
+    let block = Some(8192);
     let tcp = OldTcp { window: Some(65536), sack: Some(false), reno: None };
     let vintage = Vintage { pipe, block, start, tcp, ..Vintage::default() };
     assert_eq!(topology.nodes[2].vintage, vintage);

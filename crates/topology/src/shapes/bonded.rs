@@ -23,7 +23,8 @@ pub fn bonded(basis: &Basis, nets: u32, segment: Segment, selector: Selector) ->
             })
             .collect();
         let address = draft.address(node);
-        let (name, prefix) = ("bond0".to_owned(), basis.subnet.prefix());
+        let name = "bond0".to_owned();
+        let prefix = basis.subnet.prefix();
         draft.topology.bonds.push(Bond { node, name, nics, selector, address, prefix });
     }
     draft.topology

@@ -95,7 +95,8 @@ impl<'b> Draft<'b> {
 
     /// Adds a NIC at one end of a wire, with the address of the node.
     pub(super) fn plug_peer(&mut self, node: NodeId, wire: MediumId, peer: NodeId) -> NicId {
-        let (address, peer) = (self.address(node), self.address(peer));
+        let address = self.address(node);
+        let peer = self.address(peer);
         self.plug(node, wire, Some(address), Reach::Peer(peer))
     }
 

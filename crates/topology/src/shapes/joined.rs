@@ -69,7 +69,8 @@ fn join(
     star: usize,
     servers: [NodeId; 2],
 ) {
-    let (server, other) = (servers[star], servers[1 - star]);
+    let server = servers[star];
+    let other = servers[1 - star];
     let subnet = draft.basis.subnet;
     let theirs = subnet.after(if star == 0 { 1 } else { 0 });
     if let [wire] = *trunk {
@@ -83,7 +84,8 @@ fn join(
     let nics: Vec<NicId> =
         trunk.iter().map(|wire| draft.plug(server, *wire, None, Reach::Nobody)).collect();
     let hop = NextHop { nic: nics[0], via: Some(end(1 - star)) };
-    let (name, prefix) = ("bond0".to_owned(), between.prefix());
+    let name = "bond0".to_owned();
+    let prefix = between.prefix();
     draft.topology.bonds.push(Bond {
         node: server,
         name,

@@ -18,7 +18,8 @@ pub fn ring(basis: &Basis) -> Topology {
         draft.medium(format!("wire{wire}"), MediumKind::Wire);
     }
     for node in 0..count {
-        let (next, before) = ((node + 1) % count, (node + count - 1) % count);
+        let next = (node + 1) % count;
+        let before = (node + count - 1) % count;
         // Wire i connects node i and the next one.
         let ahead = draft.plug_peer(node, node, next);
         let back = draft.plug_peer(node, before, before);

@@ -195,7 +195,8 @@ impl<'a> Judge<'a> {
 
     fn miss(&mut self, nics: &[NicId], peers: Vec<NicId>) {
         let carrier = nics.iter().chain(&peers).all(|nic| self.has_carrier(*nic));
-        let (nics, peers) = (self.names(nics), self.names(&peers));
+        let nics = self.names(nics);
+        let peers = self.names(&peers);
         self.findings.push(Finding::Missing { nics, peers, carrier });
     }
 
@@ -222,14 +223,16 @@ impl<'a> Judge<'a> {
             let whole = nics.len() > 1 && nics.len() == found[&planned].len();
             let others = self.home.get(&at).cloned().unwrap_or_default();
             if whole && !groups.contains_key(&planned) {
-                let (one, other) = (self.names(&others), self.names(&nics));
+                let one = self.names(&others);
+                let other = self.names(&nics);
                 self.findings.push(Finding::Joined { one, other });
                 continue;
             }
             for nic in nics {
                 let peers: Vec<NicId> =
                     self.planned(planned).into_iter().filter(|peer| *peer != nic).collect();
-                let (planned, found) = (self.names(&peers), self.names(&others));
+                let planned = self.names(&peers);
+                let found = self.names(&others);
                 self.findings.push(Finding::Misplaced { nic: self.name(nic), planned, found });
             }
         }

@@ -236,7 +236,8 @@ impl fmt::Display for Finding {
             }
             Self::Slow { from, to, measured, planned, one_way } => {
                 let arrow = if *one_way { "->" } else { "-" };
-                let (measured, planned) = (rate(*measured), rate(*planned));
+                let measured = rate(*measured);
+                let planned = rate(*planned);
                 let to = list(to);
                 write!(f, "slow: {from} {arrow} {to}: {measured} of payload, planned {planned}")
             }
@@ -260,7 +261,8 @@ impl fmt::Display for Finding {
                 passes.map_or(Ok(()), |bytes| write!(f, ", packets of {bytes} bytes do"))
             }
             Self::Route { from, to, planned, found } => {
-                let (planned, found) = (way(planned), way(found));
+                let planned = way(planned);
+                let found = way(found);
                 write!(f, "route: {from} -> {to} went by {found}, planned {planned}")
             }
             Self::Unreached { from, to, planned, sent, arrived } => {

@@ -37,7 +37,8 @@ impl Cabling {
                 nics.iter().copied().filter(|nic| topology.nics[*nic].address.is_some()).collect();
             for (place, &from) in nics.iter().enumerate() {
                 let to = nics[(place + 1) % nics.len()];
-                let (sender, receiver) = (&topology.nics[from], &topology.nics[to]);
+                let sender = &topology.nics[from];
+                let receiver = &topology.nics[to];
                 if let (Some(address), true) = (receiver.address, sender.node != receiver.node) {
                     let mtu = sender.mtu.min(receiver.mtu);
                     let goodput = goodput(topology, from, to, mtu);
@@ -98,12 +99,15 @@ impl Judge<'_> {
         let Some(facts) = facts(self.observed, &self.cabling.ports[&id]) else { return Vec::new() };
         let nic = &self.topology.nics[id];
         let medium = &self.topology.media[nic.medium];
-        let (name, peers) = (self.name(id), self.peers(id));
+        let name = self.name(id);
+        let peers = self.peers(id);
         let mut findings = Vec::new();
         if let (Some(found), Some(planned)) = (facts.speed, medium.rate)
             && found < planned.bits_per_second()
         {
-            let (nic, peers, planned) = (name.clone(), peers.clone(), planned.bits_per_second());
+            let nic = name.clone();
+            let peers = peers.clone();
+            let planned = planned.bits_per_second();
             findings.push(Finding::Speed { nic, peers, found, planned });
         }
         if facts.duplex == Some(Duplex::Half) && !medium.kind.is_hub() {
@@ -112,7 +116,8 @@ impl Judge<'_> {
         if facts.mtu != u32::from(nic.mtu) {
             let seen = self.observed.mtus.iter().filter(|seen| seen.from == id || seen.to == id);
             let passes = seen.filter_map(|seen| seen.passes).min();
-            let (found, planned) = (facts.mtu, nic.mtu);
+            let found = facts.mtu;
+            let planned = nic.mtu;
             findings.push(Finding::Mtu { nic: name, peers, found, planned, passes });
         }
         findings
@@ -159,7 +164,8 @@ impl Judge<'_> {
         if slow.len() == flows.len() && flows.len() > 1 {
             let (measured, planned) = least(&mut slow.iter().copied());
             let to = ends.iter().filter(|nic| **nic != first.from).map(|nic| self.name(*nic));
-            let (from, to) = (self.name(first.from), to.collect());
+            let from = self.name(first.from);
+            let to = to.collect();
             return vec![Finding::Slow { from, to, measured, planned, one_way: false }];
         }
         let with = |nic: NicId| move |flow: &&&RateSeen| flow.from == nic || flow.to == nic;
@@ -170,7 +176,8 @@ impl Judge<'_> {
         let accused: Vec<NicId> = ends.iter().copied().filter(is_slow).collect();
         let whole = accused.iter().map(|&nic| {
             let (measured, planned) = least(&mut slow.iter().filter(with(nic)).copied());
-            let (from, to) = (self.name(nic), self.peers(nic));
+            let from = self.name(nic);
+            let to = self.peers(nic);
             Finding::Slow { from, to, measured, planned, one_way: false }
         });
         let rest =

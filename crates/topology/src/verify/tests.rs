@@ -71,7 +71,8 @@ fn judged(planned: &Topology, actual: &Topology) -> Vec<Finding> {
     let own = Cabling::of(actual, &observed);
     let truth = own.links(actual);
     for link in cabling.links(planned) {
-        let (from, to) = (link.from, link.to);
+        let from = link.from;
+        let to = link.to;
         let real = truth.iter().find(|real| real.from == from && real.to == to);
         let measured = real.and_then(|real| real.goodput).unwrap_or(1e9);
         observed.rates.push(RateSeen { from, to, measured, planned: link.goodput });
@@ -315,7 +316,8 @@ proptest! {
         let planned = all_shapes().swap_remove(shape);
         let mut actual = planned.clone();
         for (one, two) in swaps {
-            let (one, two) = (one.index(actual.nics.len()), two.index(actual.nics.len()));
+            let one = one.index(actual.nics.len());
+            let two = two.index(actual.nics.len());
             let medium = actual.nics[one].medium;
             actual.nics[one].medium = actual.nics[two].medium;
             actual.nics[two].medium = medium;

@@ -48,7 +48,8 @@ impl<'a> WayJudge<'a> {
             return None;
         }
         let node = |id: NodeId| self.topology.nodes[id].name.clone();
-        let (from, to) = (node(burst.from), node(burst.to));
+        let from = node(burst.from);
+        let to = node(burst.to);
         let good = |count: u64| count as f64 >= GOOD_PART * f64::from(burst.sent);
         // The receiver does not send.
         let on_way = |port: &Port| port.node != burst.to && self.cabling.real.contains(port);
@@ -68,7 +69,8 @@ impl<'a> WayJudge<'a> {
         let arrived = burst.arrived * 2 >= burst.sent;
         let taken = choices.iter().any(|choice| self.is_taken(choice, burst));
         if arrived && (others || !taken) {
-            let (planned, found) = (planned_names(), found_names());
+            let planned = planned_names();
+            let found = found_names();
             return Some(Finding::Route { from, to, planned, found });
         }
         (!arrived).then(|| Finding::Unreached {

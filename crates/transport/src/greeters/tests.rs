@@ -116,9 +116,11 @@ impl Host for Served {
 #[test]
 fn no_number_of_strangers_displaces_a_head() {
     const HEADS: usize = 20;
-    let (agent, head) = (KeyPair::generate(), KeyPair::generate());
+    let agent = KeyPair::generate();
+    let head = KeyPair::generate();
     let watch = Watch::new().unwrap();
-    let (controller, theirs) = (head.public, agent.public);
+    let controller = head.public;
+    let theirs = agent.public;
     let host =
         Served { agent, controller, admitted: RefCell::default(), refused: RefCell::default() };
     let mut table = Table::new(&watch, &host);
@@ -184,7 +186,8 @@ fn wait_for(stream: &TcpStream) {
 /// Who has one key can take all places of peers that have to prove theirs, but not from others.
 #[test]
 fn who_has_a_key_and_proves_nothing_displaces_only_others_with_that_key() {
-    let (agent, head) = (KeyPair::generate(), KeyPair::generate());
+    let agent = KeyPair::generate();
+    let head = KeyPair::generate();
     let watch = Watch::new().unwrap();
     let host = Served {
         agent,

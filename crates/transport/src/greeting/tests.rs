@@ -91,7 +91,8 @@ fn a_replayed_greeting_is_refused() {
     for purpose in [Purpose::Link, Purpose::Probe, Purpose::Files] {
         let (mut near, far) = pair().unwrap();
         let recording = thread::spawn(move || {
-            let (mut between, mut heard) = (far, vec![0; 512]);
+            let mut between = far;
+            let mut heard = vec![0; 512];
             let read = between.read(&mut heard).expect("the peer greets");
             heard.truncate(read);
             heard
@@ -168,7 +169,9 @@ const SHARED_PURPOSES: [Purpose; 3] = [Purpose::Link, Purpose::Probe, Purpose::F
 
 #[test]
 fn who_names_the_controllers_public_key_costs_no_key_exchange() {
-    let (head, agent, stranger) = (KeyPair::generate(), KeyPair::generate(), KeyPair::generate());
+    let head = KeyPair::generate();
+    let agent = KeyPair::generate();
+    let stranger = KeyPair::generate();
     let mut ring = KeyRing::default();
     let known = Credentials::Keys(&agent, head.public);
     let pretender = KeyPair { public: head.public, ..stranger };
@@ -208,10 +211,11 @@ fn a_stranger_on_a_link_costs_no_key_exchange() {
 
 #[test]
 fn a_repeated_greeting_costs_no_key_exchange() {
-    let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+    let head = KeyPair::generate();
+    let agent = KeyPair::generate();
     let mut ring = KeyRing::default();
-    let (ours, known) =
-        (Credentials::Keys(&head, agent.public), Credentials::Keys(&agent, head.public));
+    let ours = Credentials::Keys(&head, agent.public);
+    let known = Credentials::Keys(&agent, head.public);
     let shared = (secret(1), secret(1));
     let kinds = [Purpose::Control, Purpose::Retire].map(|purpose| (purpose, &ours, &known));
     let others = SHARED_PURPOSES.map(|purpose| (purpose, &shared.0, &shared.1));
@@ -231,11 +235,13 @@ fn a_repeated_greeting_costs_no_key_exchange() {
 /// Also after its clock is known, and while others with that key greet.
 #[test]
 fn a_head_is_greeted_again_and_again() {
-    let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+    let head = KeyPair::generate();
+    let agent = KeyPair::generate();
     let mut ring = KeyRing::default();
     for _ in 0..300 {
         let (near, far) = pair().unwrap();
-        let (ours, theirs) = (head.clone(), agent.public);
+        let ours = head.clone();
+        let theirs = agent.public;
         let greets = thread::spawn(move || {
             let keys = Credentials::Keys(&ours, theirs);
             introduce(&near, limits::ANSWER, Purpose::Control, &keys, b"first").map(drop)
@@ -251,9 +257,11 @@ fn a_head_is_greeted_again_and_again() {
 /// change.
 #[test]
 fn the_greeting_of_a_retirement_never_changes() {
-    let (head, agent) = (KeyPair::generate(), KeyPair::generate());
+    let head = KeyPair::generate();
+    let agent = KeyPair::generate();
     let (near, mut far) = pair().unwrap();
-    let (ours, theirs) = (head.clone(), agent.public);
+    let ours = head.clone();
+    let theirs = agent.public;
     let greeted = thread::spawn(move || {
         let keys = Credentials::Keys(&ours, theirs);
         introduce(&near, limits::ANSWER, Purpose::Retire, &keys, b"E\0\0").map(drop)

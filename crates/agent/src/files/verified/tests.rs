@@ -83,7 +83,8 @@ impl Drop for Folder {
 #[test]
 fn a_member_reads_what_it_knows_by_its_digest_and_nothing_else() {
     let folder = Folder::new("known");
-    let (one, two) = (vec![1; BLOCK], vec![2; BLOCK]);
+    let one = vec![1; BLOCK];
+    let two = vec![2; BLOCK];
     assert_eq!(folder.told(&two, false), Err(Errno::NODATA));
     fs::write(folder.0.join("x"), [one.as_slice(), &two].concat()).expect("it is written");
     assert_eq!(folder.told(&two, false), Ok(two.clone()));
@@ -161,7 +162,8 @@ fn what_is_no_regular_file_is_not_opened() {
 #[test]
 fn what_has_arrived_is_read_before_the_rest_and_the_name() {
     let folder = Folder::new("arriving");
-    let (one, two) = (vec![1; BLOCK], vec![2; BLOCK]);
+    let one = vec![1; BLOCK];
+    let two = vec![2; BLOCK];
     let hidden = left::partial_name("x".as_ref(), "t1");
     let file = File::create(folder.0.join(hidden)).expect("it is created");
     file.set_len(3 * BLOCK as u64).expect("it is longer");

@@ -95,7 +95,8 @@ impl<'a> Mapped<'a> {
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(length, 1);
         let places = self.work().len() / length.max(1);
-        let (mut done, mut at) = (0, 0);
+        let mut done = 0;
+        let mut at = 0;
         let begin = clock::now_ns();
         while done < order.count {
             let group = together.min(order.count - done);
@@ -137,10 +138,12 @@ impl<'a> Mapped<'a> {
     fn converse(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
-        let (asks, answers) = (self.slots(order, false), self.slots(order, true));
+        let asks = self.slots(order, false);
+        let answers = self.slots(order, true);
         let depth = u64::from(order.depth);
         let mut begins = vec![0; order.depth as usize];
-        let (mut begun, mut waited_ns) = (0_u64, 0_u64);
+        let mut begun = 0_u64;
+        let mut waited_ns = 0_u64;
         let start = clock::now_ns();
         let mut now = start;
         for done in 0..order.count {
@@ -198,7 +201,8 @@ impl ProbeTransport for Mapped<'_> {
         }
         let mut copy = std::mem::take(&mut self.copy);
         copy.resize(words_of(order.size), 1);
-        let (asks, answers) = (self.slots(order, false), self.slots(order, true));
+        let asks = self.slots(order, false);
+        let answers = self.slots(order, true);
         for number in self.serial..self.serial + order.count {
             asks.take(number, &mut copy, self.meeting)?;
             answers.put(number, &copy);

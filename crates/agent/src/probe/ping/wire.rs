@@ -38,7 +38,8 @@ impl ProbeTransport for Wire<'_> {
         let depth = u64::from(order.depth);
         let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(ask), true)?;
         let mut begins = vec![0; order.depth as usize];
-        let (mut begun, mut done) = (0_u64, 0_u64);
+        let mut begun = 0_u64;
+        let mut done = 0_u64;
         let mut now = clock::now_ns();
         let start = now;
         // The time at which an operation is due at the given rate. Operations are timed from then

@@ -62,7 +62,8 @@ impl Counter {
         let at = self.ticks.partition_point(|tick| tick.0 < middle_ns);
         let Some(&middle) = self.ticks.get(at) else { return false };
         let rate = |a: (u64, u64), b: (u64, u64)| (b.1 - a.1) as f64 / (b.0 - a.0).max(1) as f64;
-        let (one, other) = (rate(first, middle), rate(middle, last));
+        let one = rate(first, middle);
+        let other = rate(middle, last);
         (one - other).abs() <= STEADY * f64::midpoint(one, other)
     }
 }

@@ -34,8 +34,10 @@ fn starve(made: &mut Made, node: usize, thread: u16, share: f64) {
     let (begin, end) = made.span();
     let read = (begin..end).step_by(100_000_000).map(|at| {
         let ns = (at - begin) as f64;
-        let (at_ns, what) = (u64::try_from(at).unwrap(), Stage::Relay);
-        let (running_ns, waiting_ns) = ((0.05 * ns) as u64, (share * ns) as u64);
+        let at_ns = u64::try_from(at).unwrap();
+        let what = Stage::Relay;
+        let running_ns = (0.05 * ns) as u64;
+        let waiting_ns = (share * ns) as u64;
         Record::Thread(Thread { thread, what, at_ns, running_ns, waiting_ns })
     });
     made.add(node, read.collect::<Vec<_>>());

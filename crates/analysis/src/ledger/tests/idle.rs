@@ -144,7 +144,8 @@ fn the_last_ones_word_that_it_is_ready_has_its_own_time() {
 #[test]
 fn what_had_no_room_fills_what_has_no_record() {
     let mut made = Model::healthy(1).run();
-    let (from, to) = (at(&made, 500), at(&made, 1000));
+    let from = at(&made, 500);
+    let to = at(&made, 1000);
     let is_inside = |record: &Record| record.at_ns().is_some_and(|at| (from..to).contains(&at));
     for trace in made.traces.iter_mut().flatten() {
         trace.records.retain(|record| matches!(record, Record::Probe(_)) || !is_inside(record));

@@ -22,7 +22,8 @@ fn named(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
 /// Asserts that `model` has `put_in` ms more of `cause` than the model without pauses.
 #[track_caller]
 fn assert_found(model: &Model, cause: Cause, place: Place, put_in: f64) {
-    let (with, without) = (model.run().explain(), held().run().explain());
+    let with = model.run().explain();
+    let without = held().run().explain();
     let found = named(&with, cause, place) - named(&without, cause, place);
     assert!((found - put_in).abs() <= 0.05 * put_in, "{found} of {put_in}: {:#?}", with.rows);
     let faults: Vec<(Cause, Place)> = with.faults.iter().map(|f| (f.cause, f.place)).collect();
@@ -40,7 +41,8 @@ fn sink(pause: i64) -> Model {
 #[test]
 fn pauses_of_operations_are_told_apart_by_who_made_them() {
     for pause in [17, 11] {
-        let (ns, ms) = (pause * MS, pause as f64);
+        let ns = pause * MS;
+        let ms = pause as f64;
         assert_found(&source(ns), Cause::SourceDisk, Place::node(0), 20.0 * ms);
         assert_found(&sink(ns), Cause::SinkDisk, Place::node(1), 20.0 * ms);
         let paused = Model { pause: stalling(0, 10, ns), ..held() };

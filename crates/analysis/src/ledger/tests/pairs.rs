@@ -98,7 +98,8 @@ fn starve(made: &mut Made, node: usize, early: f64, share: f64) {
         let ns = (at - begin) as f64;
         let waited = early * ns.min(half) + share * (ns - half).max(0.0);
         let at_ns = u64::try_from(at).unwrap();
-        let (running_ns, waiting_ns) = ((0.05 * ns) as u64, waited as u64);
+        let running_ns = (0.05 * ns) as u64;
+        let waiting_ns = waited as u64;
         Record::Thread(Thread { thread: 4, what: Stage::Write, at_ns, running_ns, waiting_ns })
     });
     made.add(node, read.collect::<Vec<_>>());

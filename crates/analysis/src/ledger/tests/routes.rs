@@ -77,8 +77,10 @@ fn a_feeder_that_waits_for_its_own_blocks_passes_the_blame_up() {
     for record in &mut moved {
         let Record::Span(span) = record else { continue };
         if let Some(begin_ns) = last.replace(span.end_ns).filter(|last| *last < span.begin_ns) {
-            let (stage, block) = (Stage::Control, Exchange::Operation as u32);
-            let (end_ns, busy_ns) = (span.begin_ns, span.begin_ns - begin_ns);
+            let stage = Stage::Control;
+            let block = Exchange::Operation as u32;
+            let end_ns = span.begin_ns;
+            let busy_ns = span.begin_ns - begin_ns;
             waits.push(Record::Span(Span {
                 stage,
                 block,

@@ -45,7 +45,8 @@ fn get(stage: &Stage<'_>, scratch: &Scratch, node: &str) -> Running {
 
 /// Starts the agents of all nodes but n0, gives `holders` a new file, and publishes it. Returns the file.
 fn publish(stage: &Stage<'_>, scratch: &Scratch, holders: &str, seed: u64) -> PathBuf {
-    let (source, garland) = (scratch.path("source"), &stage.garland);
+    let source = scratch.path("source");
+    let garland = &stage.garland;
     random_file(&source, BYTES, seed);
     let shown = source.display().to_string();
     let last = stage.lab.spec().topology.nodes.len() - 1;

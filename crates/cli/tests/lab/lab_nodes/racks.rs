@@ -37,7 +37,9 @@ fn rack_by_rack_each_uplink_carries_the_file_once() {
         assert!(result["nodes"].as_array().expect("nodes").iter().all(|it| it["verdict"] == "ok"));
         (carried(&stage) - before) as f64 / BYTES as f64
     };
-    let (by_list, by_rack, by_default) = (crossed("list"), crossed("rack"), crossed("auto"));
+    let by_list = crossed("list");
+    let by_rack = crossed("rack");
+    let by_default = crossed("auto");
     // Headers, acknowledgements, and what agents say to the head besides.
     assert!((1.0..1.2).contains(&by_rack), "{by_rack} times");
     assert!((5.0..5.8).contains(&by_list), "{by_list} times");

@@ -21,7 +21,8 @@ fn every_pair_reaches_each_other() {
         let named = |key: &str| -> Vec<String> {
             nodes.iter().map(|node| node[key].as_str().unwrap().to_owned()).collect()
         };
-        let (names, addresses) = (named("name"), named("address"));
+        let names = named("name");
+        let addresses = named("address");
         assert_eq!(names.len(), 16, "{name}");
         for node in &names {
             // Nobody listens there: a refusal has come all the way back.

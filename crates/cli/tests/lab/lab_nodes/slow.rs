@@ -72,7 +72,8 @@ fn assert_sampled_to_the_end(stage: &Stage<'_>) {
         });
         times.max().unwrap_or(0)
     };
-    let (sent, got) = (last("", "\"link to lab:n4,"), last("lab:n4,", "\"link from "));
+    let sent = last("", "\"link to lab:n4,");
+    let got = last("lab:n4,", "\"link from ");
     assert!(sent + 1_000_000_000 > got, "its sender was sampled until {sent}, it until {got}");
 }
 

@@ -24,7 +24,8 @@ impl<'a> Stage<'a> {
     pub fn copies(&self, bytes: u64, nodes: &str, more: &[&str]) -> Value {
         let source = self.scratch.path("source");
         random_file(&source, bytes, bytes);
-        let (source, target) = (source.display().to_string(), format!("{nodes}:/x"));
+        let source = source.display().to_string();
+        let target = format!("{nodes}:/x");
         let words = [&["cp", "--json", "--whole", "--no-fsync", &source, &target], more];
         self.garland.run(&words.concat()).with_code(0).json()
     }

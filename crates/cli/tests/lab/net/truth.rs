@@ -20,7 +20,8 @@ impl Truth {
     /// 32 bits and a route, which comes to the same.
     pub fn planned(topology: &Topology, node: NodeId, peers: bool) -> Self {
         let this = &topology.nodes[node];
-        let (mut addresses, mut routes) = (BTreeSet::new(), BTreeSet::new());
+        let mut addresses = BTreeSet::new();
+        let mut routes = BTreeSet::new();
         let mut has_own = false;
         for (_, nic) in topology.nics_of(node) {
             let Some(address) = nic.address else { continue };

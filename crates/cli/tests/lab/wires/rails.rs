@@ -36,7 +36,8 @@ fn a_slow_nic_is_told_from_a_slow_node() {
         let nics = [0, 1].map(|rail| node["nics"][rail]["sends"].as_f64());
         (node["sends"].as_f64().unwrap_or(0.0), nics.map(Option::unwrap_or_default))
     };
-    let (slow_nics, slow_nodes) = (sends(4), sends(7));
+    let slow_nics = sends(4);
+    let slow_nodes = sends(7);
     assert!(slow_nics.0 > 0.9 && slow_nics.1[1] < 0.6, "{slow_nics:?}");
     assert!(slow_nodes.0 < 0.6 && slow_nodes.1.iter().all(|nic| *nic > 0.9), "{slow_nodes:?}");
     stage.end();

@@ -38,7 +38,8 @@ fn what_nodes_have_crosses_no_wire() {
         let result = garland.run(&words).with_code(0).json();
         (carried(&garland) - before, result["sent_bytes"].as_u64().unwrap())
     };
-    let (whole, nothing) = (trees(), trees());
+    let whole = trees();
+    let nothing = trees();
     let _ = garland.run(&["lab", "down"]).with_code(0);
     // What is sent is the record that ends the tree.
     assert!(nothing.1 < 100 && nothing.0 * 100 < whole.0, "{nothing:?} of {whole:?}");

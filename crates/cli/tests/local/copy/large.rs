@@ -106,7 +106,8 @@ fn sent(run: RunOutput) -> u64 {
 
 #[test]
 fn a_large_file_is_whole_and_hardly_any_of_it_is_left_in_the_page_cache() {
-    let (scratch, place) = (Scratch::new("large"), Place::new("whole"));
+    let scratch = Scratch::new("large");
+    let place = Place::new("whole");
     let from = source(&scratch, LENGTH);
     // Zeros are not sent, and so are written in another way.
     let file = File::options().write(true).open(&from).expect("the source is there");
@@ -122,7 +123,8 @@ fn a_large_file_is_whole_and_hardly_any_of_it_is_left_in_the_page_cache() {
 
 #[test]
 fn a_large_file_is_gone_on_with_after_its_agent_was_killed() {
-    let (scratch, place) = (Scratch::new("large-killed"), Place::new("killed"));
+    let scratch = Scratch::new("large-killed");
+    let place = Place::new("killed");
     let from = source(&scratch, LENGTH);
     let slow = garland(&scratch).over(Wire::slow(600));
     let copy = place.cp(&slow);

@@ -89,8 +89,10 @@ fn without_preserve_the_umask_counts_and_the_file_is_new() {
     command.args(inner.get_args()).current_dir(scratch.folder());
     command.env("GARLAND_STATE", scratch.state());
     let _ = Running::start(command).end().with_code(0);
-    let (old, new) = (from.metadata(), scratch.root("local1").join("x").metadata());
-    let (old, new) = (old.expect("it is there"), new.expect("it was copied"));
+    let old = from.metadata();
+    let new = scratch.root("local1").join("x").metadata();
+    let old = old.expect("it is there");
+    let new = new.expect("it was copied");
     assert_eq!(format!("{:o}", new.mode() & 0o7777), "750");
     assert!(new.mtime() > old.mtime());
 }

@@ -24,7 +24,8 @@ fn assert_copied(scratch: &Scratch, inputs: &[OsString], ending: &str) {
     for input in inputs {
         let stem = input.as_bytes().strip_suffix(b".wav").unwrap();
         let output = scratch.path(OsStr::from_bytes(&[stem, ending.as_bytes()].concat()));
-        let (there, here) = (fs::read(&output).unwrap(), fs::read(scratch.path(input)).unwrap());
+        let there = fs::read(&output).unwrap();
+        let here = fs::read(scratch.path(input)).unwrap();
         assert!(there == here, "{} differs", output.display());
     }
     // Nothing is left of what was made on the way.
@@ -140,7 +141,8 @@ fn a_result_that_finds_no_room_is_told_and_not_there() {
 /// The value of one of TCP's counters, of the text of /proc/net/snmp.
 fn counter(counters: &str, wanted: &str) -> u64 {
     let mut lines = counters.lines().filter_map(|line| line.strip_prefix("Tcp:"));
-    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let names = lines.next().unwrap();
+    let values = lines.next().unwrap();
     let mut both = names.split_whitespace().zip(values.split_whitespace());
     let (_, value) = both.find(|(name, _)| *name == wanted).unwrap();
     value.parse().unwrap()

@@ -35,7 +35,8 @@ fn lines_of_jobs_come_while_they_run() {
 #[test]
 fn the_whole_output_of_a_job_is_printed_when_it_ends() {
     let scratch = Scratch::new("farm-group");
-    let (go, done) = (wait_for(&scratch, "go"), scratch.path("done").display().to_string());
+    let go = wait_for(&scratch, "go");
+    let done = scratch.path("done").display().to_string();
     let long = "seq 30000; echo to err >&2";
     list(&scratch, "jobs", &format!("echo a1; touch {done}; {go}; echo a2\n{long}\nprintf end\n"));
     let garland = garland(&scratch);
@@ -61,7 +62,8 @@ fn the_whole_output_of_a_job_is_printed_when_it_ends() {
 #[test]
 fn outputs_are_in_the_order_of_the_list_and_tagged_if_the_user_says_so() {
     let scratch = Scratch::new("farm-order");
-    let (go, go2) = (wait_for(&scratch, "go"), wait_for(&scratch, "go2"));
+    let go = wait_for(&scratch, "go");
+    let go2 = wait_for(&scratch, "go2");
     let b = format!("echo b; touch {}", scratch.path("b").display());
     list(&scratch, "jobs", &format!("echo a1; {go}; echo a2\n{b}\n{go2}; echo c; exit 1\n"));
     let garland = garland(&scratch);

@@ -27,7 +27,8 @@ fn a_shared_resource_is_named_and_the_interval_holds_the_truth() {
     assert!((14.0..16.0).contains(&knee), "{knee}");
     for nodes in [16, 24] {
         let interval = &at(&result, nodes)["interval"];
-        let (low, high) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
+        let low = interval[0].as_f64().unwrap();
+        let high = interval[1].as_f64().unwrap();
         assert!(low <= turns(nodes) && turns(nodes) <= high, "{nodes}: {low} to {high}");
     }
     let text = garland(&scratch, &words).with_code(0).out;

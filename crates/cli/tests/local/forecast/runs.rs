@@ -147,7 +147,8 @@ fn nodes_of_a_lab_share_its_processors_and_those_have_a_knee() {
             let name = format!("{lab}{nodes}").replace(':', "");
             kept(&scratch, &name, &farm(nodes, 96.0 / nodes as f64, lab).to_string())
         });
-        let (once, twice) = (&runs[0], &runs[1]);
+        let once = &runs[0];
+        let twice = &runs[1];
         let more = format!("{},{}", 4 * count as usize, 8 * count as usize);
         let words = ["forecast", once.as_str(), twice.as_str(), "--nodes", more.as_str()];
         garland(&scratch, &[&words[..], &["--json"]].concat())

@@ -66,7 +66,8 @@ uplink = [{ from = "a", to = "b", rate = "20mbit" }]
 fn an_order_that_crosses_a_trunk_once_is_suggested() {
     let scratch = Scratch::new("suggest-trunk");
     let nic = |node: usize| {
-        let (medium, address) = (["a", "b"][node % 2], node + 1);
+        let medium = ["a", "b"][node % 2];
+        let address = node + 1;
         format!(
             "[[topology.nic]]\nnodes = \"n{node}\"\nmedium = \"{medium}\"\naddress = \"10.0.0.{address}/24\"\n"
         )

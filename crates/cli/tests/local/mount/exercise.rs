@@ -129,8 +129,10 @@ fn whatever_is_done_to_a_file_it_holds_what_it_should() {
     let stage = Stage::new(&scratch, 1);
     let mut chance = Chance::new("whatever_is_done_to_a_file");
     let path = stage.path("local1/x");
-    let (mut file, mut model) = (open(&path).unwrap(), Vec::new());
-    let (end, mut done) = (seconds(8), 0);
+    let mut file = open(&path).unwrap();
+    let mut model = Vec::new();
+    let end = seconds(8);
+    let mut done = 0;
     while clock::now_ns() < end {
         step(&mut file, &path, &mut model, &act(&mut chance)).unwrap();
         done += 1;
@@ -191,8 +193,10 @@ fn no_wrong_byte_is_read_though_agents_are_killed() {
     let mut chance = Chance::new("no_wrong_byte_is_read");
     let path = stage.path("local1/x");
     let mut file = open(&path).unwrap();
-    let (mut model, mut history) = (Vec::new(), History { certain: Vec::new(), since: Vec::new() });
-    let (end, mut deaths) = (seconds(8), 0);
+    let mut model = Vec::new();
+    let mut history = History { certain: Vec::new(), since: Vec::new() };
+    let end = seconds(8);
+    let mut deaths = 0;
     while clock::now_ns() < end || deaths == 0 {
         if chance.below(60) == 0 {
             stage.agent("local1").kill();

@@ -54,7 +54,8 @@ fn links_modes_times_and_kinds_are_kept() {
     let at = |name: &str| stage.path("local1").join(name);
     fs::write(at("f"), "12345").unwrap();
     fs::hard_link(at("f"), at("g")).unwrap();
-    let (one, two) = (fs::metadata(at("f")).unwrap(), fs::metadata(at("g")).unwrap());
+    let one = fs::metadata(at("f")).unwrap();
+    let two = fs::metadata(at("g")).unwrap();
     assert_eq!((one.ino(), two.nlink()), (two.ino(), 2));
     std::os::unix::fs::symlink("../nowhere/f", at("l")).unwrap();
     assert_eq!(fs::read_link(at("l")).unwrap().to_str(), Some("../nowhere/f"));
@@ -83,7 +84,8 @@ fn links_modes_times_and_kinds_are_kept() {
 fn writes_land_where_they_belong() {
     let scratch = Scratch::new("mount-writes");
     let stage = Stage::new(&scratch, 1);
-    let (path, there) = (stage.path("local1/w"), stage.at_node("local1/w"));
+    let path = stage.path("local1/w");
+    let there = stage.at_node("local1/w");
     let file =
         OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
     file.write_all_at(b"behind a hole", 3 << 20).unwrap();

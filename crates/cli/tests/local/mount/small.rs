@@ -50,7 +50,8 @@ fn a_new_file_is_seen_as_its_writer_left_it() {
         file.write_all(b" on").unwrap();
         drop(file);
         assert_eq!(fs::read(scratch.path("o").join(&name)).unwrap(), b"held on");
-        let (old, new) = (stage.path(&name), format!("local1/y{round}"));
+        let old = stage.path(&name);
+        let new = format!("local1/y{round}");
         File::create_new(stage.path("local1/tmp")).unwrap().write_all(b"moved").unwrap();
         fs::rename(stage.path("local1/tmp"), old).unwrap();
         assert_eq!(fs::read(scratch.path("o").join(&name)).unwrap(), b"moved");
@@ -98,7 +99,8 @@ fn what_a_node_cannot_keep_is_told_at_the_close() {
     let _ = shell(&small, "mount -t tmpfs -o size=64k none .");
     fs::write(stage.path("local1/small/fill"), [1; 60_000]).unwrap();
     fs::write(scratch.path("source"), [2; 40_000]).unwrap();
-    let (from, to) = (scratch.path("source"), stage.path("local1/small/x"));
+    let from = scratch.path("source");
+    let to = stage.path("local1/small/x");
     let said = Command::new("cp").arg("-p").args([from, to]).output().unwrap();
     let err = String::from_utf8_lossy(&said.stderr);
     assert!(!said.status.success() && err.contains("No space left on device"), "{err}");

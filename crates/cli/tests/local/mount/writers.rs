@@ -15,7 +15,8 @@ fn whoever_opens_after_another_has_closed_sees_what_that_one_wrote() {
     let other = stage.mount("o", &[]);
     let sides = [stage.path("local1/x"), scratch.path("o/local1/x")];
     for round in 0..40 {
-        let (writes, reads) = (&sides[round % 2], &sides[(round + 1) % 2]);
+        let writes = &sides[round % 2];
+        let reads = &sides[(round + 1) % 2];
         let bytes = random_bytes(50_000, round as u64);
         fs::write(writes, &bytes).unwrap();
         assert!(fs::read(reads).unwrap() == bytes, "round {round}");

@@ -116,7 +116,8 @@ fn follow(scratch: &Scratch, examples: &[Example], install: &str) {
     assert!(output.status.success(), "{trouble}");
     let mut first_copy = None;
     for (at, example) in examples.iter().enumerate() {
-        let (command, printed) = (&example.command, text(&file(at, ".out")));
+        let command = &example.command;
+        let printed = text(&file(at, ".out"));
         let end = text(&file(at, ".end"));
         let end: Vec<f64> = end.split_whitespace().map(|number| number.parse().unwrap()).collect();
         let [code, start, now] = end[..] else { panic!("{command} was not run: {trouble}") };
@@ -143,7 +144,8 @@ fn the_commands_of_the_readme_do_what_it_says() {
     for name in ["data/a.o", "data/b", "one.wav", "two.wav"] {
         random_file(&work.join(name), 10_000, 2);
     }
-    let (program, folder) = (scratch.path("garland"), scratch.path("packages"));
+    let program = scratch.path("garland");
+    let folder = scratch.path("packages");
     let stripped = Command::new("strip").arg("-o").arg(&program).arg(GARLAND).status();
     assert!(stripped.unwrap().success());
     let package =

@@ -28,7 +28,8 @@ impl Loop {
     /// Makes a node of the device in the directory of a node.
     fn in_root(&self, scratch: &Scratch, node: &str, name: &str) {
         let number = self.0.metadata().expect("it is there").rdev();
-        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let major = rustix::fs::major(number);
+        let minor = rustix::fs::minor(number);
         let root = scratch.root(node);
         std::fs::create_dir_all(&root).expect("it can be made");
         run(

@@ -79,7 +79,8 @@ fn auto_packs_where_the_wire_is_slow() {
         sent(&result)
     };
     // What sockets and the wire's bucket take at once, some megabytes, is not the rate of the wire.
-    let (auto, zstd) = (sent_by("auto"), sent_by("zstd"));
+    let auto = sent_by("auto");
+    let zstd = sent_by("zstd");
     assert!(auto - zstd < 10 << 20, "{auto}, and {zstd} by Zstandard");
     scratch.assert_nothing_left();
 }

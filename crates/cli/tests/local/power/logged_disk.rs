@@ -171,7 +171,8 @@ impl Filesystem for Served {
         reply: ReplyWrite,
     ) {
         let mut state = self.0.lock();
-        let (begin, end) = (offset as usize, offset as usize + data.len());
+        let begin = offset as usize;
+        let end = offset as usize + data.len();
         if end > state.bytes.len() {
             return reply.error(Errno::ENOSPC);
         }

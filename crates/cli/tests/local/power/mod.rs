@@ -88,7 +88,8 @@ fn moments(log: &[Entry]) -> BTreeSet<usize> {
 
 /// Mounts what is left of the disk. Returns a copy of its directory.
 fn mounted(scratch: &Scratch) -> PathBuf {
-    let (folder, copy) = (scratch.path("mounted"), scratch.path("copy"));
+    let folder = scratch.path("mounted");
+    let copy = scratch.path("copy");
     let _ = fs::create_dir(&folder);
     let _ = fs::remove_dir_all(&copy);
     let script = "mount -o loop \"$0\" \"$1\" && cp -r \"$1/d\" \"$2\"";

@@ -26,7 +26,8 @@ fn only_a_certificate_that_is_believed_opens_https() {
     let path = file(&scratch, "site/x", LENGTH);
     let (server, authority) = Server::https(&scratch, &scratch.path("site"));
     assert!(server.url.starts_with("https://127.0.0.1:"), "{}", server.url);
-    let (url, authority) = (format!("{}/x", server.url), authority.display().to_string());
+    let url = format!("{}/x", server.url);
+    let authority = authority.display().to_string();
     let copy =
         |file: &str| start(&scratch, &url, "local[1-2]:/y", &[], &[("SSL_CERT_FILE", file)]).end();
     let _ = copy(&authority).with_code(0);

@@ -110,12 +110,10 @@ fn opens_nodes(browser: &mut Browser, view: &str) {
 /// The rates below the timeline have the cursor where the pointer is.
 fn has_one_cursor(browser: &mut Browser) {
     let at = "document.querySelector('.chart').plot";
-    let (cursor, left) = (
-        browser.asked(&format!("{at}.cursor.left")),
-        browser.asked(&format!(
-            "{at}.bbox.left / devicePixelRatio + {at}.root.getBoundingClientRect().left"
-        )),
-    );
+    let cursor = browser.asked(&format!("{at}.cursor.left"));
+    let left = browser.asked(&format!(
+        "{at}.bbox.left / devicePixelRatio + {at}.root.getBoundingClientRect().left"
+    ));
     let place = cursor.as_f64().unwrap() + left.as_f64().unwrap();
     let pointed = browser
         .asked("parseFloat(document.querySelector('.tip').style.left) - 14")

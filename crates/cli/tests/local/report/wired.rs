@@ -20,7 +20,8 @@ fn a_lab_is_drawn_and_each_nic_has_its_lane() {
     let copied = garland.run(&["cp", "-q", "--json", "file", "lab:n[1-2]:/file"]);
     let wires = garland.run(&["wires", "--json", "lab:n[1-2]"]);
     let _ = garland.run(&["lab", "down"]).with_code(0);
-    let (copied, wires) = (copied.with_code(0).json(), wires.json());
+    let copied = copied.with_code(0).json();
+    let wires = wires.json();
     let names = [copied["run"].as_str().unwrap(), wires["run"].as_str().unwrap()];
     let page = reported(&scratch, &garland, &names);
     let data = embedded(&fs::read_to_string(&page).unwrap());

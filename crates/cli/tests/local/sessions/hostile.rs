@@ -91,7 +91,8 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
         for (number, entry) in (0..).zip(&entries) {
             for peer in 0..PEERS {
                 let chance = Chance::new(seed(), number * PEERS + peer);
-                let (over, said) = (&over, &said);
+                let over = &over;
+                let said = &said;
                 scope.spawn(move || be_hostile(entry, root, chance, over, said));
             }
         }

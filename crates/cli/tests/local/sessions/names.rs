@@ -187,7 +187,8 @@ fn a_holder_that_is_killed_meanwhile_leaves_the_rest_to_others() {
     garland.agent("local5").kill();
     receiver.go_on();
     let result = getting.end().with_code(0).json();
-    let (killed, other) = (share(&result, "local5"), share(&result, "local6"));
+    let killed = share(&result, "local5");
+    let other = share(&result, "local6");
     assert!(killed.1.is_some() && other.1.is_none(), "{result}");
     assert!(killed.0 + other.0 == 150_000_000, "{result}");
     nodes.assert_has(&["local4"], "to", &content);
@@ -258,7 +259,8 @@ fn a_stranger_and_a_keeper_that_lies_give_nothing() {
     nodes.write(&["local1"], "secret", b"content");
     let _ = nodes.run(&["publish", "local1:/secret", "--as", "s"]).with_code(0);
     // A stranger knows all but the key.
-    let (lists, own) = (nodes.lists(), scratch.path("stranger"));
+    let lists = nodes.lists();
+    let own = scratch.path("stranger");
     let host = lists.parent().expect("the state of the host");
     let copied = own.join(host.file_name().expect("it has a name"));
     copy_private(&host.join("standing"), &copied.join("standing"));
@@ -402,7 +404,8 @@ fn fill(nodes: &Nodes<'_>, count: u64) {
         let manifest_end = format!("-{manifest_end}");
         for number in 0..count {
             let name = format!("models/{number:05}");
-            let (content, at) = (published.record.content(), published.record.number());
+            let content = published.record.content();
+            let at = published.record.number();
             let record = NameRecord::new(&name, at, content, &key);
             let entry = NameEntry { record, holders: published.holders.clone() };
             let path = entry_file(&folder, &name);

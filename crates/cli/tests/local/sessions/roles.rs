@@ -213,7 +213,8 @@ fn bytes_that_are_no_order_end_the_session_of_any_role() {
     let scratch = Scratch::new("roles-bytes");
     let garland = garland(&scratch);
     let field = Field::up(&garland, &scratch, "local1");
-    let (port, theirs) = (field.port("local1"), field.agent_key("local1"));
+    let port = field.port("local1");
+    let theirs = field.agent_key("local1");
     for ours in [field.controller(), field.cluster_key("local1").keys()] {
         for bytes in [&[][..], &[255; 40], &[8, 0x80, 0x80, 0x80, 0x80, 0x40]] {
             let mut peer = HostileNode::open(port, &ours, &theirs).expect("the key is known");
@@ -553,7 +554,8 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
 /// Starts an agent that serves a node of a farm. As a farm's window it has no controller, so that it does
 /// not wait for one and lasts as long as its launcher.
 pub(super) fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent, KeyPair) {
-    let (root, keys) = (scratch.path("root"), KeyPair::generate());
+    let root = scratch.path("root");
+    let keys = KeyPair::generate();
     write(&root, "jobs/in", "input");
     write(&root, "controller.key", "a key");
     let access = FarmAccess {

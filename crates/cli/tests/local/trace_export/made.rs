@@ -34,8 +34,12 @@ pub fn traces() -> Vec<(&'static str, Trace)> {
             _ => (Role::Agent, node(place)),
         };
         let started_ns = BEGAN_NS + ahead_ns(place);
-        let (node, wall_ns, copy) = (name.to_owned(), 0, [7; 16]);
-        let (index, processors, emulated) = (place, 2, false);
+        let node = name.to_owned();
+        let wall_ns = 0;
+        let copy = [7; 16];
+        let index = place;
+        let processors = 2;
+        let emulated = false;
         let origin = Origin { node, index, role, processors, started_ns, wall_ns, copy, emulated };
         (name, Trace { origin, records })
     };
@@ -106,7 +110,9 @@ fn node(place: u16) -> Vec<Record> {
         unreachable!("it is a span");
     };
     records.insert(0, Record::Span(Span { block: NO_BLOCK, bytes: 0, ..wait }));
-    let (stage, lane, peer) = (Stage::Open, 0, NONE);
+    let stage = Stage::Open;
+    let lane = 0;
+    let peer = NONE;
     records.push(Record::Lost(Lost { stage, lane, peer, count: 50, busy_ns: 12_345, bytes: 678 }));
     records
 }

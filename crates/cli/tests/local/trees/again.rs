@@ -323,7 +323,8 @@ fn whatever_became_of_both_sides_they_are_equal_in_the_end() {
                 0..3 => scratch.path("t"),
                 number => scratch.root(&format!("local{}", number - 2)).join("x/t"),
             };
-            let (one, other) = (side.join(name(dice(92))), side.join(name(dice(92))));
+            let one = side.join(name(dice(92)));
+            let other = side.join(name(dice(92)));
             fs::create_dir_all(one.parent().unwrap()).unwrap();
             fs::create_dir_all(other.parent().unwrap()).unwrap();
             let bytes = random_bytes(dice(60_000) as usize, round);

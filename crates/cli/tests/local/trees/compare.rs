@@ -18,7 +18,8 @@ fn said(folder: &Path, words: &[&str]) -> Vec<u8> {
 /// modes, owners, times, links of both kinds, extended attributes and access control lists.
 #[track_caller]
 pub fn assert_equal(source: &Path, copy: &Path) {
-    let (from, to) = (format!("{}/", source.display()), format!("{}/", copy.display()));
+    let from = format!("{}/", source.display());
+    let to = format!("{}/", copy.display());
     let rsync = [
         "rsync",
         "-naHAX",

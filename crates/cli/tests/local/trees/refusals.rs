@@ -211,7 +211,8 @@ fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
         let mode = Permissions::from_mode(0o777);
         fs::set_permissions(scratch.path(name), mode).expect("it is ours");
     }
-    let (root, disk) = (scratch.root("local1"), scratch.path("disk"));
+    let root = scratch.root("local1");
+    let disk = scratch.path("disk");
     fs::create_dir_all(&root).expect("it can be made");
     fs::File::create(&disk).and_then(|disk| disk.set_len(8 << 20)).expect("there is room");
     let made = Command::new("mkntfs").args(["-F", "-Q", "-q"]).arg(&disk).output();

@@ -89,17 +89,20 @@ fn what_rsync_would_delete_is_removed_and_nothing_else() {
         &["--exclude", "/gone/**", "--exclude", "more"],
     ];
     for (number, excludes) in sets.into_iter().enumerate() {
-        let (to, by) = (format!("roots/local1/{number}"), format!("by-rsync/roots/{number}"));
+        let to = format!("roots/local1/{number}");
+        let by = format!("by-rsync/roots/{number}");
         both(&scratch, &to);
         both(&scratch, &by);
         // What is excluded stays as it is, and was not made in the same second.
         let mut touch = Command::new("find");
         touch.args([scratch.path(&to), scratch.path(&by)]).args(["-depth", "-exec", "touch"]);
         assert!(touch.args(["-h", "-d", "2001-02-03", "{}", "+"]).status().unwrap().success());
-        let (from, into) = (scratch.path("from/"), scratch.path(&by));
+        let from = scratch.path("from/");
+        let into = scratch.path(&by);
         let mut rsync = Command::new("rsync");
         rsync.args(["-a", "--checksum", "--delete"]).args(excludes);
-        let (from, target) = (format!("{}/", from.display()), format!("local1:/{number}"));
+        let from = format!("{}/", from.display());
+        let target = format!("local1:/{number}");
         assert_eq!(
             named_by_garland(&scratch, &[excludes, &["from/", &target]].concat()),
             named_by_rsync(&[excludes, &[&from, &into.display().to_string()]].concat())

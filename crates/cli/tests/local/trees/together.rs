@@ -16,7 +16,8 @@ fn make(scratch: &Scratch, tree: &str, seed: u64) {
     write(scratch, &format!("{tree}/0/{tree}"), tree);
     random_file(&scratch.path(format!("{tree}/1/large")), 3 << 20, seed);
     for number in 0..20 {
-        let (first, name) = (format!("{tree}/0/0"), format!("{tree}/2/name{number}"));
+        let first = format!("{tree}/0/0");
+        let name = format!("{tree}/2/name{number}");
         fs::hard_link(scratch.path(first), scratch.path(name)).expect("it can be made");
     }
 }
@@ -29,7 +30,8 @@ fn two_copies_into_one_folder_end_well_and_every_file_is_whole() {
     let garland = garland(&scratch);
     for _ in 0..3 {
         let start = |tree: &str| garland.start_cp(&["-r", &format!("{tree}/"), "local[1-2]:/t"]);
-        let (one, other) = (start("a"), start("b"));
+        let one = start("a");
+        let other = start("b");
         let _ = (one.end().with_code(0), other.end().with_code(0));
         for node in locals(2) {
             let copied = scratch.root(&node).join("t");

@@ -54,7 +54,8 @@ impl Case {
         let nodes = 5 + chance.below(4) as u32;
         let node = 1 + chance.below(u64::from(nodes)) as u32;
         let other = 1 + (node + chance.below(u64::from(nodes) - 1) as u32) % nodes;
-        let (percent, lost) = (20 + chance.below(51), 10 + chance.below(31));
+        let percent = 20 + chance.below(51);
+        let lost = 10 + chance.below(31);
         let fault = match number % 12 {
             1 => Fault::Slow(node, percent),
             2 => Fault::SlowOut(node, percent),

@@ -21,8 +21,12 @@ fn wires_name_the_faults_that_were_made() {
     let only = env_number("GARLAND_TRUTH_RUN");
     let faulty = (1..=runs).map(|number| Case::draw(seed, number));
     let healthy = (1..=runs * 10 / 12).map(|number| Case::healthy(seed, number));
-    let (mut right, mut all, mut accused, mut quiet) = (0, 0, 0, 0);
-    let (mut companions, mut wrong) = (0, 0);
+    let mut right = 0;
+    let mut all = 0;
+    let mut accused = 0;
+    let mut quiet = 0;
+    let mut companions = 0;
+    let mut wrong = 0;
     for case in faulty.chain(healthy).filter(|case| only.is_none_or(|only| case.number == only)) {
         let Judged { is_right, others, wrong_rates } = judge(&case, &program());
         wrong += wrong_rates;

@@ -202,7 +202,8 @@ impl fmt::Display for VerifyResult {
                 widths[0], widths[1], widths[2], widths[3], widths[4]
             )?;
         }
-        let (pairs, all) = (self.pairs, self.all_pairs);
+        let pairs = self.pairs;
+        let all = self.all_pairs;
         writeln!(f, "\nroutes were checked for {pairs} of {all} pairs of nodes")?;
         if self.evidence == Evidence::Datagrams {
             writeln!(

@@ -40,7 +40,8 @@ enum Busy {
 }
 
 fn busy_of(topology: &Topology, link: &Link) -> Vec<Busy> {
-    let (from, to) = (&topology.nics[link.from], &topology.nics[link.to]);
+    let from = &topology.nics[link.from];
+    let to = &topology.nics[link.to];
     let mut taken = vec![Busy::Sender(from.node), Busy::Receiver(to.node)];
     // An uplink is shared itself, and may lead to a hub.
     let segments = topology.segments();

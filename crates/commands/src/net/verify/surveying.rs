@@ -208,7 +208,8 @@ impl<'a> Surveying<'a> {
         self.show(format!("sending full packets over {} links", links.len()));
         let mut by_node: BTreeMap<NodeId, Vec<(&Link, MtuProbe)>> = BTreeMap::new();
         for link in links {
-            let (from, to) = (&self.topology.nics[link.from], &self.topology.nics[link.to]);
+            let from = &self.topology.nics[link.from];
+            let to = &self.topology.nics[link.to];
             let Some(&(udp, _)) = self.ports.get(&to.node) else { continue };
             let to = SocketAddrV4::new(link.address, udp);
             let probe = MtuProbe { nic: self.nic_name(link.from), to, most: link.mtu };
@@ -265,7 +266,8 @@ impl<'a> Surveying<'a> {
         let mut orders = Vec::new();
         for &place in round {
             let link = &links[place];
-            let (from, to) = (&self.topology.nics[link.from], &self.topology.nics[link.to]);
+            let from = &self.topology.nics[link.from];
+            let to = &self.topology.nics[link.to];
             let Some(&(_, tcp)) = self.ports.get(&to.node) else { continue };
             let to = SocketAddrV4::new(link.address, tcp);
             let nic = self.nic_name(link.from);
@@ -287,7 +289,8 @@ impl<'a> Surveying<'a> {
     /// Sends a burst from one node of every selected pair to the other; the counters of NICs show
     /// its route. A burst on an unplanned route is repeated, since NICs also count other traffic.
     fn ways(&mut self) -> io::Result<()> {
-        let (topology, cabling) = (self.topology, self.cabling.clone());
+        let topology = self.topology;
+        let cabling = self.cabling.clone();
         let judge = WayJudge::new(topology, &cabling);
         self.settle()?;
         let pairs = pairs(&self.reached());
@@ -336,7 +339,8 @@ impl<'a> Surveying<'a> {
         let order = SurveyOrder::Burst { to: there, number, count: COUNT };
         let answer = self.survey.ask(vec![(from, order)], PATIENCE)?.remove(&from);
         let Some(Ok(SurveyAnswer::Sent(sent))) = answer else { return Ok(None) };
-        let (mut after, mut arrived) = (BTreeMap::new(), 0);
+        let mut after = BTreeMap::new();
+        let mut arrived = 0;
         // Wait longer if datagrams are still in flight.
         for wait in [5, 50, 200] {
             garland_sys::threads::sleep(Duration::from_millis(wait));
@@ -354,7 +358,8 @@ impl<'a> Surveying<'a> {
     /// Returns, for each NIC, the number of frames that it has sent, and, for each node, the number
     /// of datagrams of `burst` that it has received.
     fn counts(&mut self, burst: u32) -> io::Result<(BTreeMap<Port, u32>, BTreeMap<NodeId, u32>)> {
-        let (mut sent, mut arrived) = (BTreeMap::new(), BTreeMap::new());
+        let mut sent = BTreeMap::new();
+        let mut arrived = BTreeMap::new();
         for (node, answer) in self.ask(|_| SurveyOrder::Counts(burst), PATIENCE)? {
             let Ok(SurveyAnswer::Counts(nics, came)) = answer else { continue };
             let nics = nics.into_iter().map(|(nic, count)| (Port { node, nic }, count));

@@ -142,11 +142,13 @@ impl Entries<'_> {
     fn addresses(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<String>, Fault> {
         let addresses = expand_text(self.file, text, &Alone("a cluster file"))?;
         if addresses.len() != nodes {
-            let (key, found) = (text.key.clone(), addresses.len());
+            let key = text.key.clone();
+            let found = addresses.len();
             return Err(text.fault(ClusterFileProblem::Count { key, found, nodes }));
         }
         if let Some((user, _)) = addresses.iter().find_map(|address| address.rsplit_once('@')) {
-            let (key, user) = (text.key.clone(), user.to_owned());
+            let key = text.key.clone();
+            let user = user.to_owned();
             return Err(text.fault(ClusterFileProblem::UserInAddress { key, user }));
         }
         Ok(addresses)
@@ -156,7 +158,8 @@ impl Entries<'_> {
     fn listen(&self, text: &Text<'_>, nodes: usize) -> Result<Vec<ListenAt>, Fault> {
         let values = expand_text(self.file, text, &Alone("a cluster file"))?;
         if values.len() != 1 && values.len() != nodes {
-            let (key, found) = (text.key.clone(), values.len());
+            let key = text.key.clone();
+            let found = values.len();
             return Err(text.fault(ClusterFileProblem::Count { key, found, nodes }));
         }
         values.iter().map(|value| listen_at(text, value)).collect()
@@ -176,7 +179,8 @@ impl Entries<'_> {
     fn claim_addresses(&mut self, node: &Node, text: &Text<'_>) -> Result<(), Fault> {
         let login = Some(&node.host).filter(|host| !node.addresses.contains(host));
         for address in login.into_iter().chain(&node.addresses) {
-            let (address, second) = (address.clone(), node.name.clone());
+            let address = address.clone();
+            let second = node.name.clone();
             if let Some(first) =
                 self.owners.insert((address.clone(), node.listening.port), second.clone())
             {

@@ -20,7 +20,8 @@ pub fn fold<S: AsRef<str>>(names: &[S]) -> String {
     shapes.dedup();
     let mut forms: BTreeMap<Vec<Option<&str>>, Vec<Entry<'_>>> = BTreeMap::new();
     for (rank, shape) in shapes.iter().enumerate() {
-        let (mut form, mut fields) = (Vec::new(), Vec::new());
+        let mut form = Vec::new();
+        let mut fields = Vec::new();
         for chunk in shape {
             if let Chunk::Digits(_, digits) = chunk {
                 fields.push(Cow::Borrowed(*digits));

@@ -54,7 +54,8 @@ impl<'a> Scanner<'a> {
 
     /// Moves to the next item; returns whether a `!` precedes it, or `None` at the end of the text.
     fn pass_separators(&mut self) -> Result<Option<bool>, Fault> {
-        let (mut comma, mut bang) = (None, None);
+        let mut comma = None;
+        let mut bang = None;
         loop {
             let here = self.at..self.at + 1;
             match self.peek() {

@@ -27,7 +27,8 @@ impl Pattern {
         let stem = &path[..dot.map_or(path.len(), |dot| slash + dot)];
         let placeholders: [(&[u8], &[u8]); 4] =
             [(b"{}", path), (b"{.}", stem), (b"{/}", &path[slash..]), (b"{/.}", &stem[slash..])];
-        let (mut name, mut rest) = (Vec::new(), self.0.bytes());
+        let mut name = Vec::new();
+        let mut rest = self.0.bytes();
         while let Some(&first) = rest.first() {
             if let Some((placeholder, value)) =
                 placeholders.iter().find(|(placeholder, _)| rest.starts_with(placeholder))

@@ -84,8 +84,10 @@ fn any_sample() -> impl Strategy<Value = Record> {
         })
     });
     let probe = (any::<u16>(), any::<[u32; 4]>()).prop_map(|(peer, [sent, trip, came, took])| {
-        let (sent_ns, received_ns) = (u64::from(sent), u64::from(came));
-        let (back_ns, answered_ns) = (sent_ns + u64::from(trip), received_ns + u64::from(took));
+        let sent_ns = u64::from(sent);
+        let received_ns = u64::from(came);
+        let back_ns = sent_ns + u64::from(trip);
+        let answered_ns = received_ns + u64::from(took);
         Record::Probe(Probe { peer, sent_ns, received_ns, answered_ns, back_ns })
     });
     let lost = (any_stage(), any::<[u16; 2]>(), any::<[u64; 3]>());

@@ -61,7 +61,8 @@ impl Node {
         if self.shell == "busybox" {
             command.arg("sh");
         }
-        let (digest, length) = (sha256(ours), sent.len().to_string());
+        let digest = sha256(ours);
+        let length = sent.len().to_string();
         command.args(["-c", &script(), "garland", &digest, &length]).args(places).arg(others);
         let path = format!("{}:/usr/bin:/bin", self.home.join("bin").display());
         command.arg("agent").current_dir(&self.home).env_clear();
@@ -106,7 +107,8 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_stored_program_is_run_again_if_it_is_unchanged() {
     everywhere("kept", |node| {
-        let (ours, evil) = (program("ours"), program("evil"));
+        let ours = program("ours");
+        let evil = program("evil");
         let first = node.launch(&ours);
         assert!(first.contains("NEED ") && first.ends_with("ours agent\n"), "{first}");
         let again = node.launch(&ours);
@@ -147,9 +149,11 @@ fn nothing_is_stored_where_others_can_give_the_directory_away() {
 #[test]
 fn a_file_that_replaces_the_program_after_the_check_does_not_run() {
     everywhere("swapped", |node| {
-        let (ours, evil) = (program("ours"), program("evil"));
+        let ours = program("ours");
+        let evil = program("evil");
         let _ = node.launch(&ours);
-        let (kept, evil) = (node.kept(&ours), node.put("evil", &evil, 0o700));
+        let kept = node.kept(&ours);
+        let evil = node.put("evil", &evil, 0o700);
         // The tool that computes the digest replaces the file, between check and use.
         let swap = format!(
             "#!/bin/sh\n/usr/bin/sha256sum\ncp {evil} {evil}.new\nmv {evil}.new {}\n",
@@ -168,7 +172,8 @@ fn a_file_that_replaces_the_program_after_the_check_does_not_run() {
 #[test]
 fn a_file_at_the_heads_own_path_is_run_only_if_it_is_the_heads_program() {
     everywhere("shared", |node| {
-        let (ours, evil) = (program("ours"), program("evil"));
+        let ours = program("ours");
+        let evil = program("evil");
         // The head's own file has sections at its end, and their offsets in its header.
         let mut file = ours.clone();
         file[40] = 7;
@@ -259,7 +264,8 @@ fn a_link_that_has_the_name_of_the_programs_directory_changes_nothing() {
 #[test]
 fn wrong_bytes_never_run() {
     everywhere("sent", |node| {
-        let (ours, evil) = (program("ours"), program("evil"));
+        let ours = program("ours");
+        let evil = program("evil");
         let said = node.run(&ours, ["-", "-", "-"], "-", &evil);
         // The script requests the program again for the next directory, and gets nothing.
         assert!(said.matches("NEED ").count() > 1 && !said.contains("evil"), "{said}");
@@ -277,7 +283,8 @@ fn wrong_bytes_never_run() {
 #[test]
 fn a_compressed_program_is_unpacked_and_kept_for_other_nodes() {
     everywhere("packed", |node| {
-        let (ours, evil) = (program("ours"), program("evil"));
+        let ours = program("ours");
+        let evil = program("evil");
         let packed = |bytes: &[u8]| {
             let path = node.put("plain", bytes, 0o600);
             let output = Command::new("gzip").args(["-cn", &path]).output().expect("gzip");
@@ -299,7 +306,8 @@ fn a_compressed_program_is_unpacked_and_kept_for_other_nodes() {
 #[test]
 fn another_program_at_the_users_path_needs_an_accepted_digest() {
     everywhere("named", |node| {
-        let (ours, other) = (program("ours"), program("other"));
+        let ours = program("ours");
+        let other = program("other");
         let at = node.put("own/garland", &other, 0o755);
         let run = |others: &str| node.run(&ours, [&at, "-", "-"], others, &ours);
         let said = run("-");

@@ -35,7 +35,9 @@ pub fn streams(forward: u16, warm_up_ms: u32, least_ms: u32, most_ms: u32) -> Ta
 /// are measured accurately and all pairs end at the same time.
 pub fn packets(bytes: u16) -> Task {
     let packet = Some(bytes);
-    let (warm_up_ms, least_ms, most_ms) = (100, 400, 400);
+    let warm_up_ms = 100;
+    let least_ms = 400;
+    let most_ms = 400;
     Task::Stream(StreamTask { forward: 1, write: WRITE, packet, warm_up_ms, least_ms, most_ms })
 }
 

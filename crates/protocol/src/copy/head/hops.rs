@@ -30,7 +30,8 @@ impl Head {
         let marks =
             state.nodes.iter().filter(|far| !state.side_fed.contains(far)).filter_map(|&far| {
                 let &near = state.feeders.get(&far)?;
-                let (from, to) = (&self.nodes[near.index()], &self.nodes[far.index()]);
+                let from = &self.nodes[near.index()];
+                let to = &self.nodes[far.index()];
                 let sender = from.report.lanes.get(lane)?;
                 let hop = sender.hop?;
                 let mark = Mark {
@@ -66,7 +67,9 @@ impl Head {
     /// Returns the node that most likely slows the lane down; `None` if no node clearly does.
     fn slowest(&self, now: u64, lane: usize, hops: &[Hop]) -> Option<Suspect> {
         let at = hops.iter().rposition(Hop::is_busy)?;
-        let (before, hop, behind) = (&hops[..at], hops[at], &hops[at + 1..]);
+        let before = &hops[..at];
+        let hop = hops[at];
+        let behind = &hops[at + 1..];
         // All hops behind it must be known to wait: a broken link has no counters.
         let state = &self.lanes[lane];
         let mut fed = state.fed_by(hop.far).filter(|fed| !state.side_fed.contains(fed));

@@ -30,7 +30,8 @@ impl Head {
             return;
         }
         for lane in 0..self.lanes.len() {
-            let (arrived, all) = (self.arrived(lane), self.all(lane));
+            let arrived = self.arrived(lane);
+            let all = self.all(lane);
             self.lanes[lane].pace.note(now, arrived, all);
         }
         // The lane that took the least time has the fastest rail.
@@ -43,7 +44,8 @@ impl Head {
         let span = u128::from(span);
         for lane in 0..self.lanes.len() {
             let Some(began) = self.lanes[lane].pace.running_since() else { continue };
-            let (arrived, all) = (self.arrived(lane), self.all(lane));
+            let arrived = self.arrived(lane);
+            let all = self.all(lane);
             let left = u128::from(all.saturating_sub(arrived));
             let took = u128::from(now.saturating_sub(began));
             let here = left * took / u128::from(arrived.max(1));

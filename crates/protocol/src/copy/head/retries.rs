@@ -69,7 +69,8 @@ impl Head {
     /// The near end fails if it could not reach another node before, or if the far end is the head.
     /// What a node that has left said or caused is held against nobody.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
-        let (from, to) = (self.name(near), self.name(far));
+        let from = self.name(near);
+        let to = self.name(far);
         let gave_up = |by: &str, link_to: &str| {
             format!(
                 "{by} gave up the link to {link_to} after {RETRIES} tries: {reason} (both are \

@@ -17,7 +17,8 @@ impl Head {
     /// Asks a node's agent to await a broken channel's return as long as the policy says, and to send
     /// heartbeats as often as it says, if either is longer than usual.
     pub(super) fn ask_for_patience(&mut self, id: NodeId) {
-        let (policy, usual) = (self.policy, Policy::for_nodes(1));
+        let policy = self.policy;
+        let usual = Policy::for_nodes(1);
         let ms = |ns: u64| u32::try_from(ns / 1_000_000).unwrap_or(u32::MAX);
         if policy.dead_after_ns > usual.dead_after_ns {
             self.send(id, ToAgent::Session(SessionOrder::Await(ms(policy.dead_after_ns))));

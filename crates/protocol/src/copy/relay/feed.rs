@@ -191,7 +191,8 @@ impl Relay {
     /// Ends a feed. Returns the block's index and ordinal, and the epochs of the links.
     fn end_feed(&mut self) -> Option<(u64, u64, Vec<u32>)> {
         let Busy::Feeding { index, to } = &mut self.busy else { return None };
-        let (index, to) = (*index, std::mem::take(to));
+        let index = *index;
+        let to = std::mem::take(to);
         self.busy = Busy::No;
         Some((index, self.blocks.ordinal(index)?, to))
     }

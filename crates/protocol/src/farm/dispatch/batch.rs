@@ -32,7 +32,8 @@ pub struct Batch {
 impl Batch {
     /// Creates a batch of `first` and as many transfers of `rest` as have enough files for a copy.
     pub fn new(first: Transfer, mut rest: impl Iterator<Item = Transfer>) -> Self {
-        let (mut files, mut transfers) = (first.count(), Vec::from([first]));
+        let mut files = first.count();
+        let mut transfers = Vec::from([first]);
         while files < FILES_MAX
             && let Some(next) = rest.next()
         {
@@ -77,8 +78,10 @@ impl Batch {
 /// Divides files into groups, each of which becomes one copy. `files` has the length of each file,
 /// and the length of the longer one of its two paths, both in bytes.
 pub fn copies(files: impl Iterator<Item = (u64, usize)>) -> Vec<Range<usize>> {
-    let (mut copies, mut group) = (Vec::new(), 0..0);
-    let (mut length, mut described) = (0_u64, 0);
+    let mut copies = Vec::new();
+    let mut group = 0..0;
+    let mut length = 0_u64;
+    let mut described = 0;
     for (file, path) in files {
         (length, described) = (length.saturating_add(file), described + path + DESCRIPTION);
         let is_full = group.len() == FILES_MAX || length > TOGETHER || described > DESCRIPTIONS;

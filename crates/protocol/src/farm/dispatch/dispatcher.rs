@@ -94,9 +94,11 @@ impl Dispatcher {
         placement: Box<dyn Placement>,
         rules: Rules,
     ) -> Self {
-        let (open, queue) = (jobs.len(), (0..jobs.len()).collect());
+        let open = jobs.len();
+        let queue = (0..jobs.len()).collect();
         let tallies = vec![Tally::default(); open];
-        let (all, over) = (Vec::new(), Vec::new());
+        let all = Vec::new();
+        let over = Vec::new();
         let mut dispatcher =
             Self { jobs, tallies, nodes: all, queue, placement, rules, open, over };
         dispatcher.add_nodes(nodes);
@@ -148,7 +150,8 @@ impl Dispatcher {
     /// Returns the nodes that could start a job now, each with the number of free processors;
     /// without those on which the job has failed.
     pub fn room_for(&self, job: usize) -> Vec<(usize, u32)> {
-        let (wanted, failed) = (&self.jobs[job], &self.tallies[job].failed_at);
+        let wanted = &self.jobs[job];
+        let failed = &self.tallies[job].failed_at;
         let nodes = self.nodes.iter().enumerate().filter(|(at, _)| !failed.contains(at));
         nodes.filter_map(|(at, node)| Some((at, node.room(wanted)?))).collect()
     }
@@ -260,7 +263,8 @@ impl Dispatcher {
 
     /// Assigns queued jobs to nodes.
     fn place(&mut self, now: f64) {
-        let (mut at, mut refused) = (0, Vec::new());
+        let mut at = 0;
+        let mut refused = Vec::new();
         while at < self.queue.len().min(LOOK_PAST) {
             let job = self.queue[at];
             let kind = (self.jobs[job].cores, self.jobs[job].memory);
@@ -370,9 +374,13 @@ impl Dispatcher {
         let node = tally.node.take().map(|node| self.nodes[node].sight.name.clone());
         // The clocks of nodes are known to a fraction of a millisecond only.
         let not_before = |time: Option<f64>| time.map(|time| time.max(tally.queued));
-        let (started, ended) = (not_before(tried.started), not_before(tried.ended));
-        let (tried, engine) = (Try { started, ended, ..tried }, self.rules.engine);
-        let (queued, tries, moves) = (tally.queued, tally.tries, std::mem::take(&mut tally.moves));
+        let started = not_before(tried.started);
+        let ended = not_before(tried.ended);
+        let tried = Try { started, ended, ..tried };
+        let engine = self.rules.engine;
+        let queued = tally.queued;
+        let tries = tally.tries;
+        let moves = std::mem::take(&mut tally.moves);
         let record = tried.record(&self.jobs[job], engine, node, queued, tries);
         self.over.push(Record { moves, ..record });
         self.open -= 1;

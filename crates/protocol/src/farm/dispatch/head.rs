@@ -126,7 +126,9 @@ impl<'a> FarmHead<'a> {
         let mut orders = Vec::new();
         for (node, opening) in openings.into_iter().enumerate() {
             orders.extend((0..CLOCK_PROBES).map(|_| FarmHeadOrder::Probe(node)));
-            let (folder, metered, streamed) = (work.folder.clone(), work.migrate, work.streamed);
+            let folder = work.folder.clone();
+            let metered = work.migrate;
+            let streamed = work.streamed;
             let open = FarmOrder::Open { slots, folder, metered, streamed };
             let both = std::iter::once(open).chain(opening.map(FarmOrder::Mount));
             orders.extend(both.map(|order| FarmHeadOrder::Send(node, order)));
@@ -297,7 +299,8 @@ impl<'a> FarmHead<'a> {
     }
 
     fn give(&mut self, node: usize, job: usize, now_ns: u64) {
-        let (wanted, tries) = (&self.farm.jobs()[job], self.farm.tries(job));
+        let wanted = &self.farm.jobs()[job];
+        let tries = self.farm.tries(job);
         let saved = self.farm.saved(job);
         let task = (self.task)(wanted, tries, saved.is_some());
         let step = if task.own_folder { JobStep::Make } else { JobStep::Run };
@@ -437,7 +440,8 @@ impl<'a> FarmHead<'a> {
     /// Returns the function that converts a time in nanoseconds of a node's clock to seconds since
     /// the beginning of the run. What a node tells at `now_ns` has happened by then.
     fn seconds_of(&self, node: usize, now_ns: u64) -> impl Fn(u64) -> f64 + use<> {
-        let (clock, began_ns) = (self.clocks[node], self.began_ns);
+        let clock = self.clocks[node];
+        let began_ns = self.began_ns;
         move |ns| clock.head_ns(ns).min(now_ns).saturating_sub(began_ns) as f64 / 1e9
     }
 
@@ -506,7 +510,8 @@ impl<'a> FarmHead<'a> {
             let Some(live) = self.live.get_mut(&job) else { continue };
             (live.step, live.target) = (JobStep::Leave, Some(target));
             live.unanswered_ns = 0;
-            let (node, number) = (live.node, self.farm.jobs()[job].number);
+            let node = live.node;
+            let number = self.farm.jobs()[job].number;
             self.order(node, FarmOrder::Leave(number));
         }
     }
@@ -561,9 +566,12 @@ impl<'a> FarmHead<'a> {
         if way == Direction::There {
             live.tried.staging = Some(now);
         }
-        let (node, tries, outputs) = (live.node, live.tries, std::mem::take(&mut live.outputs));
+        let node = live.node;
+        let tries = live.tries;
+        let outputs = std::mem::take(&mut live.outputs);
         let wanted = &self.farm.jobs()[job];
-        let (number, is_saved) = (wanted.number, self.farm.saved(job).is_some());
+        let number = wanted.number;
+        let is_saved = self.farm.saved(job).is_some();
         let (names, state) = match way {
             Direction::There if is_saved => (wanted.inputs.clone(), live.state.clone()),
             Direction::There => (wanted.inputs.clone(), Vec::new()),

@@ -98,7 +98,8 @@ impl Node {
 
     /// Assigns a job to the node.
     pub fn assign(&mut self, job: usize, wanted: &Job) {
-        let (cores, memory) = (wanted.cores, wanted.memory.unwrap_or(0));
+        let cores = wanted.cores;
+        let memory = wanted.memory.unwrap_or(0);
         self.assigned.push_back(Held { job, cores, memory });
     }
 

@@ -11,7 +11,9 @@ const TASK: usize = 64;
 
 /// Returns the orders to run tasks, in their order: as few orders as possible.
 pub fn orders_of(tasks: Vec<Task>) -> Vec<FarmOrder> {
-    let (mut orders, mut together, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let mut orders = Vec::new();
+    let mut together = Vec::new();
+    let mut bytes = 0;
     for task in tasks {
         let size = TASK + size(&task);
         if bytes + size > MESSAGE && !together.is_empty() {

@@ -74,7 +74,8 @@ impl Transfer {
     pub fn failed(&self, why: &str) -> String {
         let names: Vec<String> =
             self.names.iter().chain(&self.state).map(Text::to_string).collect();
-        let (all, end) = (names.join(", "), if names.len() == 1 { "" } else { "s" });
+        let all = names.join(", ");
+        let end = if names.len() == 1 { "" } else { "s" };
         match self.way {
             Direction::There => format!("cannot copy input{end} {all} to the node: {why}"),
             Direction::Back => format!("cannot copy output{end} {all} back: {why}"),

@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn failures_are_retried_on_request_and_losses_always() {
-        let (failed, lost) = (Outcome::Exit(1), Outcome::NodeLost);
+        let failed = Outcome::Exit(1);
+        let lost = Outcome::NodeLost;
         assert!(!Tries::again(0).go_on(1, &failed) && !Tries::again(0).go_on(1, &Outcome::Timeout));
         assert!(Tries::again(1).go_on(1, &failed) && !Tries::again(1).go_on(2, &failed));
         assert!(Tries::again(0).go_on(2, &lost) && !Tries::again(0).go_on(3, &lost));

@@ -9,7 +9,8 @@ pub struct Pull;
 
 impl Placement for Pull {
     fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize> {
-        let (job, nodes) = (asked.job, asked.nodes);
+        let job = asked.job;
+        let nodes = asked.nodes;
         let has_room = |at: usize| match asked.at_once {
             true => nodes[at].has_memory(job),
             false => nodes[at].has_room(job),

@@ -27,7 +27,8 @@ mod tests {
     fn each_node_has_its_turn_and_the_dead_have_none() {
         let mut nodes = [node(1, 0), node(1, 9), node(1, 0)];
         nodes[2].is_alive = false;
-        let (mut turns, job) = (Turns::default(), job(1));
+        let mut turns = Turns::default();
+        let job = job(1);
         let mut choose = |avoid: &[usize]| {
             turns.choose(&PlacementRequest {
                 job: &job,

@@ -146,7 +146,8 @@ impl Running {
     }
 
     fn begin(&self, job: &RoundJob, me: NodeId) -> Begin {
-        let (signs, checks) = (|| self.digest_key.clone(), || self.digest_key.to_public());
+        let signs = || self.digest_key.clone();
+        let checks = || self.digest_key.to_public();
         Begin {
             copy: self.copy,
             secret: self.secret.clone(),

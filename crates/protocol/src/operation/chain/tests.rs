@@ -7,7 +7,8 @@ use super::*;
 fn each_agent_opens_links_to_the_next_one_that_is_available() {
     let address = |node: u8| vec![([10, 0, 0, node], 7).into()];
     let addresses = [Some(address(0)), None, Some(address(2)), Some(address(3))];
-    let (order, mut orders) = (CopyId([7; 16]), Orders::default());
+    let order = CopyId([7; 16]);
+    let mut orders = Orders::default();
     let mut query = stand_chain(&addresses, order, &Secret([1; 32]));
     query.begin(0, &mut orders);
     let asked = orders.take();

@@ -20,7 +20,8 @@ fn told(comparison: &mut Comparison<'_>, now_ns: u64) -> Vec<(usize, CompareOrde
 
 fn request() -> Compare {
     let layout = Layout::new(3 * 4096, 4096).unwrap();
-    let (path, name) = (Vec::new(), Vec::new());
+    let path = Vec::new();
+    let name = Vec::new();
     Compare { path, name, layout, tree: None, by: CompareBy::Contents, shared: None }
 }
 
@@ -32,7 +33,8 @@ fn only_nodes_with_another_file_get_digests_and_nobody_waits_for_a_hanging_node(
     comparison.handle(0, 3, AgentEvent::Lost("no agent".to_owned()), &mut orders);
     comparison.begin(1, &mut orders);
     let digests = vec![[1; 32], [2; 32], [3; 32]];
-    let (length, root) = (Some(3 * 4096), root_digest(&digests));
+    let length = Some(3 * 4096);
+    let root = root_digest(&digests);
     assert!(told(&mut comparison, 2).is_empty() && !comparison.needs_digests());
     comparison.handle(3, 0, compared(Compared::Found { length, root }), &mut orders);
     let found = Compared::Found { length: None, root: [0; 32] };
@@ -76,7 +78,8 @@ fn digests_are_computed_here_once_no_node_reports_more_of_them() {
 fn a_catalogue_is_made_when_a_node_needs_it_and_sent_if_it_is_small() {
     let compare = request();
     for (bytes, is_sent) in [(1536, true), (1537, false)] {
-        let (mut comparison, mut orders) = (Comparison::new(&compare, None, 2), Orders::default());
+        let mut comparison = Comparison::new(&compare, None, 2);
+        let mut orders = Orders::default();
         comparison.begin(0, &mut orders);
         assert!(!comparison.needs_catalogue());
         comparison.handle(1, 1, compared(Compared::Wants), &mut orders);
@@ -104,7 +107,8 @@ fn entries_that_all_nodes_have_by_status_are_found_and_nobody_waits_in_vain() {
     let compare = Compare { tree: Some(outline), by, ..request() };
     let unchanged = |bits: [u8; 2]| compared(Compared::Unchanged(bits.to_vec(), false));
     let begun = || {
-        let (mut comparison, mut orders) = (Comparison::new(&compare, None, 2), Orders::default());
+        let mut comparison = Comparison::new(&compare, None, 2);
+        let mut orders = Orders::default();
         comparison.begin(0, &mut orders);
         comparison.handle(1, 0, compared(Compared::Wants), &mut orders);
         comparison.set_catalogue(Some(vec![vec![1; 3000]]));
@@ -112,7 +116,8 @@ fn entries_that_all_nodes_have_by_status_are_found_and_nobody_waits_in_vain() {
         assert!(told(&mut comparison, 3).is_empty() && !comparison.needs_digests());
         comparison
     };
-    let (mut comparison, mut orders) = (begun(), Orders::default());
+    let mut comparison = begun();
+    let mut orders = Orders::default();
     comparison.handle(4, 1, compared(Compared::Wants), &mut orders);
     assert_eq!(told(&mut comparison, 5).len(), 1);
     assert!(told(&mut comparison, 6).is_empty());

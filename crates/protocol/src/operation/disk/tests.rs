@@ -17,7 +17,8 @@ fn begun(course: &mut DiskCourse, now_ns: u64) -> Vec<usize> {
 
 #[test]
 fn a_test_one_by_one_goes_on_when_a_node_has_ended_and_a_hanging_disk_is_given_up() {
-    let (mut course, mut orders) = (course(true), Orders::default());
+    let mut course = course(true);
+    let mut orders = Orders::default();
     assert_eq!(begun(&mut course, 1), [0]);
     assert!(begun(&mut course, GRACE_NS).is_empty());
     let done = AgentEvent::Message(FromAgent::Disk(DiskEvent::Done));
@@ -32,7 +33,8 @@ fn a_test_one_by_one_goes_on_when_a_node_has_ended_and_a_hanging_disk_is_given_u
 
 #[test]
 fn an_interrupt_keeps_the_ends_that_are_known() {
-    let (mut course, mut orders) = (course(false), Orders::default());
+    let mut course = course(false);
+    let mut orders = Orders::default();
     assert_eq!(begun(&mut course, 1), [0, 1]);
     course.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
     course.interrupt(3, &mut orders);
@@ -44,10 +46,12 @@ fn an_interrupt_keeps_the_ends_that_are_known() {
 
 #[test]
 fn a_result_that_is_reported_again_is_not_kept_and_is_no_progress() {
-    let (mut course, mut orders) = (course(false), Orders::default());
+    let mut course = course(false);
+    let mut orders = Orders::default();
     assert_eq!(begun(&mut course, 1), [0, 1]);
     let measured = |block| {
-        let (direction, pattern) = (DiskDirection::Read, DiskPattern::Random);
+        let direction = DiskDirection::Read;
+        let pattern = DiskPattern::Random;
         let job = DiskJob { direction, pattern, mode: DiskMode::Direct, depth: 1, block };
         let times = DiskTimes::default();
         let figures = DiskFigures {

@@ -14,7 +14,8 @@ fn query() -> Query<'static, i32> {
 
 #[test]
 fn each_node_is_asked_once_and_has_one_answer_or_error() {
-    let (mut query, mut orders) = (query(), Orders::default());
+    let mut query = query();
+    let mut orders = Orders::default();
     query.begin(0, &mut orders);
     let asked: Vec<usize> = orders.take().into_iter().map(|(node, _)| node).collect();
     assert_eq!(asked, [0, 1, 3]);
@@ -28,14 +29,16 @@ fn each_node_is_asked_once_and_has_one_answer_or_error() {
     assert!(!query.is_over(), "there is still time");
     query.tick(3_000_000_001, &mut orders);
     assert!(query.is_over() && orders.take().is_empty());
-    let (late, failed) = ("it is late".to_owned(), "no such program".to_owned());
+    let late = "it is late".to_owned();
+    let failed = "no such program".to_owned();
     let wanted = [(0, Some(Ok(7))), (1, Some(Err(late))), (3, Some(Err(failed)))];
     assert_eq!(query.into_answers(), BTreeMap::from(wanted));
 }
 
 #[test]
 fn an_interrupt_ends_a_query_and_keeps_the_answers() {
-    let (mut query, mut orders) = (query(), Orders::default());
+    let mut query = query();
+    let mut orders = Orders::default();
     query.begin(0, &mut orders);
     query.handle(0, 1, AgentEvent::Message(FromAgent::Exited(0)), &mut orders);
     assert!(!query.is_over() && query.interrupt(0, &mut orders));

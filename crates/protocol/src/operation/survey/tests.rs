@@ -7,7 +7,8 @@ use super::*;
 
 #[test]
 fn an_answer_that_is_late_is_not_the_answer_to_the_next_order() {
-    let (mut owed, mut orders) = (OwedAnswers::new(2), Orders::default());
+    let mut owed = OwedAnswers::new(2);
+    let mut orders = Orders::default();
     let ask = || [0, 1].map(|node| (node, SurveyOrder::Open(Vec::new()))).to_vec();
     let answer = |text: &str| {
         let refused = SurveyAnswer::Refused(text.to_owned());

@@ -60,7 +60,8 @@ fn a_repeated_missing_or_reordered_frame_is_refused() {
 #[test]
 fn a_clear_frame_is_no_sealed_one_and_has_another_key() {
     let [near, far] = ends();
-    let (mut near, mut clear) = (near.into_clear(), far.into_clear());
+    let mut near = near.into_clear();
+    let mut clear = far.into_clear();
     let mut wire = Vec::new();
     near.seal(b"message", &mut wire).unwrap();
     assert_eq!(&wire[FRAME_HEAD..][..7], b"message");

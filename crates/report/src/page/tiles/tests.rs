@@ -10,8 +10,8 @@ fn failed_nodes_come_before_slow_ones_and_few_reasons_are_named() {
     nodes.extend((1..4).map(|at| dead(at, "<silent>")));
     let told = attention(&json!({ "nodes": nodes })).unwrap();
     assert!(told.contains("4 of 5") && told.contains("tile bad"), "{told}");
-    let (dead_at, slow_at) =
-        (told.find("<b>n[1-3]</b> dead: &lt;silent&gt;"), told.find("<b>n8</b> fed on the side"));
+    let dead_at = told.find("<b>n[1-3]</b> dead: &lt;silent&gt;");
+    let slow_at = told.find("<b>n8</b> fed on the side");
     assert!(dead_at.is_some() && dead_at < slow_at, "{told}");
     nodes.extend((10..16).map(|at| dead(at, &format!("reason {at}"))));
     let told = attention(&json!({ "nodes": nodes })).unwrap();

@@ -64,7 +64,8 @@ fn a_format_without_the_word_names_those_that_have_it() {
         "networkd does not support the MPTCP endpoint 10.89.0.13 of n3; ifupdown does"
     );
     let two_ways = |selector| {
-        let (joined, both) = (Joined::Routed, Some(selector));
+        let joined = Joined::Routed;
+        let both = Some(selector);
         mesh(&basis, &Mesh { columns: 2, segment: Segment::Switch, joined, both })
     };
     assert_eq!(

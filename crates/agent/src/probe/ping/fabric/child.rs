@@ -89,7 +89,9 @@ impl<'a> Helper<'a> {
             started.map_err(|error| format!("cannot start {name}: {}{hint}", reason(&error)))?;
         let input = child.stdin.take();
         let output = child.stdout.take().expect("the output is a pipe");
-        let (serial, received, leftover) = (0, Vec::new(), None);
+        let serial = 0;
+        let received = Vec::new();
+        let leftover = None;
         let mut helper =
             Self { meeting, stream, serial, name, child, input, output, received, leftover };
         let hello = helper.answer(Some(after(SILENCE)));
@@ -175,7 +177,8 @@ impl<'a> Helper<'a> {
             if let Some(answer) = self.take()? {
                 return Ok(answer);
             }
-            let (own, other) = (self.output.as_fd(), self.stream.as_fd());
+            let own = self.output.as_fd();
+            let other = self.stream.as_fd();
             let fds = if watches { vec![own, other] } else { vec![own] };
             let ready = event::wait_readable(&fds, Some(TICK))?;
             if ready.first() == Some(&true) {

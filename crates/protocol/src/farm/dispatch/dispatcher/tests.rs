@@ -238,7 +238,9 @@ proptest! {
             if turns { Box::new(Turns::default()) } else { Box::new(Pull) };
         let rules = Rules { staged, ..rules() };
         let mut farm = Dispatcher::new(jobs(count), nodes, placement, rules);
-        let (mut journal, mut ended, mut now) = (Journal::default(), 0, 0.0);
+        let mut journal = Journal::default();
+        let mut ended = 0;
+        let mut now = 0.0;
         let mut held: Vec<(usize, usize)> = Vec::new();
         let turn = |farm: &mut Dispatcher, held: &mut Vec<(usize, usize)>, now: f64| {
             let mut records = Vec::new();

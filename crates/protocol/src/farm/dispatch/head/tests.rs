@@ -282,7 +282,9 @@ fn late(run: &mut Run) {
     run.ended(0, 1, Outcome::Exit(9));
     run.event(0, FarmEvent::Returned(vec![1]));
     for way in [Direction::There, Direction::Back] {
-        let (names, state, outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let names = Vec::new();
+        let state = Vec::new();
+        let outputs = Vec::new();
         let transfer =
             Transfer { node: 0, job: 0, number: 1, tries: 1, way, names, state, outputs };
         run.head.moved(&transfer, files_failed("late"), run.now_ns);

@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn the_fuller_the_dearer() {
-        let (mut scale, job) = (Scale::default(), job(1));
+        let mut scale = Scale::default();
+        let job = job(1);
         let mut marginal = |busy| scale.marginal(&Stand::of(&node(4, busy)), &job, 10);
         let costs: Vec<f64> = (0..4).map(&mut marginal).collect();
         assert!(costs.is_sorted() && costs[0] > 0.0, "{costs:?}");
@@ -99,7 +100,8 @@ mod tests {
 
     #[test]
     fn memory_and_processors_are_weighed_against_each_other() {
-        let (mut scale, job) = (Scale::default(), Job { memory: Some(1 << 30), ..job(1) });
+        let mut scale = Scale::default();
+        let job = Job { memory: Some(1 << 30), ..job(1) };
         let stand = |busy, free: u64| {
             let memory = (Some(8 << 30), Some(free << 30));
             Stand::of(&Candidate { memory: memory.0, memory_free: memory.1, ..node(4, busy) })

@@ -33,7 +33,8 @@ impl Mosix {
 
 impl Placement for Mosix {
     fn choose(&mut self, asked: &PlacementRequest<'_>) -> Option<usize> {
-        let (job, nodes) = (asked.job, asked.nodes);
+        let job = asked.job;
+        let nodes = asked.nodes;
         self.gossip.advance(nodes, asked.now);
         let count = nodes.iter().filter(|node| node.is_alive).count();
         let scale = &mut self.scale;
@@ -129,7 +130,8 @@ mod tests {
     #[test]
     fn without_room_a_job_waits_for_a_report() {
         let mut nodes = vec![node(1, 0), node(1, 0)];
-        let (mut mosix, job) = (Mosix::new(1), job(1));
+        let mut mosix = Mosix::new(1);
+        let job = job(1);
         let mut choose = |nodes: &[Candidate], now| {
             mosix.choose(&PlacementRequest { at_once: false, ..asked(&job, nodes, now) })
         };
@@ -145,7 +147,8 @@ mod tests {
     #[test]
     fn few_of_many_nodes_are_known_but_jobs_are_spread() {
         let mut nodes: Vec<Candidate> = (0..100).map(|_| node(1, 0)).collect();
-        let (mut mosix, job) = (Mosix::new(7), job(1));
+        let mut mosix = Mosix::new(7);
+        let job = job(1);
         for step in 0..100 {
             let at = mosix.choose(&asked(&job, &nodes, f64::from(step))).unwrap();
             assert!(mosix.gossip.known().count() <= gossip::VECTOR);
@@ -158,7 +161,8 @@ mod tests {
     #[test]
     fn a_job_never_waits_if_no_node_works() {
         let mut nodes: Vec<Candidate> = (0..50).map(|_| node(1, 0)).collect();
-        let (mut mosix, mut job) = (Mosix::new(3), job(1));
+        let mut mosix = Mosix::new(3);
+        let mut job = job(1);
         job.cores = 2;
         nodes[49].cores = 2;
         let asked = PlacementRequest { at_once: false, ..asked(&job, &nodes, 0.0) };

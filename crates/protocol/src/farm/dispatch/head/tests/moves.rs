@@ -295,7 +295,8 @@ fn a_job_moves_twice_at_most_and_what_is_returned_is_still_saved() {
     let orders = run.turn();
     let [(node, command)] = &commands(&orders)[..] else { panic!("{orders:?}") };
     assert_eq!(command, "restore");
-    let (there, other) = (*node, 1 - *node);
+    let there = *node;
+    let other = 1 - *node;
     run.report(there, &[(1, 0), (1, 100), (1, 200)]);
     assert_eq!(run.turn(), [leave(there, 1)]);
     let end = run.end(1, 200 * MS, Outcome::Signal(9));
