@@ -52,6 +52,17 @@ impl NamesPatience {
         }
     }
 
+    /// Forgets how long those agents were waited for which took less than `limit` since the last time: a command with a
+    /// long list of questions waits again for honest agents, and no longer than once for one that only delays.
+    pub fn begin_again_with_quick(&self, limit: Duration) {
+        for waited in self.0.lock().values_mut() {
+            if waited.time + waited.prompt < limit {
+                waited.time = Duration::ZERO;
+                waited.prompt = Duration::ZERO;
+            }
+        }
+    }
+
     /// Returns how long a node's agent may take for its next answer.
     ///
     /// # Errors
@@ -152,6 +163,19 @@ mod tests {
                 assert!(whole < PROMPT_TOTAL_MAX + NAMES_PATIENCE, "{moved} bytes: {whole:?}");
             }
         }
+    }
+
+    #[test]
+    fn one_that_delays_is_not_waited_for_again_with_each_question() {
+        let patience = NamesPatience::default();
+        let limit = Duration::from_secs(5);
+        let delay = Duration::from_secs(25) + PROMPT;
+        let left_out = (1..100).find(|_| {
+            patience.begin_again_with_quick(limit);
+            assert_eq!(patience.charge("honest", Duration::from_secs(4), 0), None);
+            patience.charge("hostile", delay, 0).is_some()
+        });
+        assert_eq!(left_out, Some(2));
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub struct Lane {
     /// The signed digests of the lane's blocks. The side-feed threads of the lane share them.
     windows: Arc<Mutex<DigestWindows>>,
     sent_digests: SentDigests,
+    /// On the source: the ordinal after the last block that was sent.
+    sent_until: u64,
     /// Whether this is a side-feed whose downstream is no longer to be fed.
     is_over: bool,
     early: EarlyLinks,
@@ -105,6 +107,7 @@ impl Lane {
             forwarder: Forwarder::new(slice),
             windows,
             sent_digests: SentDigests::default(),
+            sent_until: 0,
             is_over: false,
             early: EarlyLinks::default(),
             unfinished: UnfinishedFrames::default(),

@@ -40,17 +40,20 @@ const REPAIR_MAX: Duration = Duration::from_secs(30);
 /// How long `down` hands names over. The same command, given again, goes on with that.
 const HAND_OVER_MAX: Duration = Duration::from_secs(600);
 
+/// An agent that takes less for what it is asked about one name is waited for again with the next one.
+const QUICK_HAND_OVER: Duration = Duration::from_secs(5);
+
 /// How many wrong manifests a keeper sends before it is left out: a disk damages a file or two, and
 /// the other names there are sound.
 const WRONG_MANIFESTS_MAX: usize = 3;
 
 /// What became of an entry that was to be handed over.
 enum HandedOver {
-    /// Another agent keeps it.
+    /// Enough other agents keep it.
     Kept,
     /// No agent has its manifest any more, and why that is said.
     Unreadable(String),
-    /// No other agent keeps it, and why.
+    /// Too few other agents keep it, and why.
     Lost(String),
 }
 
@@ -418,10 +421,20 @@ impl<'a> Keepers<'a> {
     }
 
     /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
-    /// are about to end. Returns how many names no other agent keeps then, which are told.
+    /// are about to end. Returns how many names too few other agents keep then, which are told.
     pub fn hand_over(mut self, leaving: &[&str]) -> Result<usize, Failure> {
         let leaves = |node: &str| leaving.contains(&node);
-        if !self.nodes.iter().any(|node| leaves(node)) {
+        let is_any_reached = self.nodes.iter().any(|node| leaves(node));
+        if !is_any_reached && !self.unreached.iter().any(|it| leaves(&it.node)) {
+            return Ok(0);
+        }
+        let found = self.all(None)?;
+        // Without names nobody keeps any.
+        let silent = self.unreached.iter().filter(|it| leaves(&it.node) && !found.is_empty());
+        for NotKeeping { node, reason } in silent {
+            garland_terminal::errln!("names: what {node} keeps was not handed over: {reason}");
+        }
+        if !is_any_reached {
             return Ok(0);
         }
         let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
@@ -430,27 +443,26 @@ impl<'a> Keepers<'a> {
         if left.is_empty() {
             return Ok(0);
         }
-        let found = self.all(None)?;
+        let needed = records::majority(left.len().min(KEEPERS));
         let Ok(mut next) = Self::among(left, self.access, self.patience, self.interrupts) else {
             return Ok(found.values().filter(|entry| entry.record.content().is_some()).count());
         };
         let known = next.ask(&NamesOrder::Find(None), &[])?;
+        // What an earlier command handed over takes no time of this one, whatever a minority says.
+        let is_kept =
+            |entry: &&NameEntry| records::have(known.iter().take(KEEPERS), entry) >= needed;
         let until_ns = clock::after(HAND_OVER_MAX);
         let mut untold = Vec::new();
         let mut lost = 0;
         let mut put_off = 0;
-        for entry in found.values() {
-            // What an earlier command handed over takes no time of this one.
-            if records::have_all(known.iter().take(KEEPERS), entry) {
-                continue;
-            }
+        for entry in found.values().filter(|entry| !is_kept(entry)) {
             if clock::until(until_ns).is_zero() {
                 put_off += 1;
                 continue;
             }
             match self.give(entry, &mut next)? {
                 // There may be many names, and honest agents on slow disks.
-                HandedOver::Kept => self.patience.begin_again(),
+                HandedOver::Kept => self.patience.begin_again_with_quick(QUICK_HAND_OVER),
                 HandedOver::Unreadable(reason) => untold.push(reason),
                 HandedOver::Lost(reason) => {
                     lost += 1;
@@ -474,10 +486,9 @@ impl<'a> Keepers<'a> {
         let name = entry.record.name();
         let reason = match self.bytes_if_any(entry)? {
             Ok(manifest) => match next.keep(entry, &manifest)? {
-                Kept::ByTooFew(few) if few.is_kept_nowhere() => {
-                    few.failure(name, "publish it again").message().to_owned()
-                }
-                Kept::By(_) | Kept::ByTooFew(_) | Kept::Newer(_) => return Ok(HandedOver::Kept),
+                // Those few may be wrong, or lie.
+                Kept::ByTooFew(few) => few.failure(name, "publish it again").message().to_owned(),
+                Kept::By(_) | Kept::Newer(_) => return Ok(HandedOver::Kept),
             },
             // If all keepers were asked, nothing is lost with any of them.
             Err(reason) if self.agents.iter().all(Result::is_ok) => {

@@ -135,10 +135,9 @@ pub fn has(answer: &Answer, entry: &NameEntry) -> bool {
     known.is_some_and(|known| known.record == entry.record)
 }
 
-/// Returns whether all keepers that answer, at least one, say that they have an entry's record.
-pub fn have_all<'a>(answers: impl Iterator<Item = &'a Answer>, entry: &NameEntry) -> bool {
-    let mut answered = answers.filter(|answer| answer.is_ok()).peekable();
-    answered.peek().is_some() && answered.all(|answer| has(answer, entry))
+/// Returns how many of the keepers that answer say that they have an entry's record.
+pub fn have<'a>(answers: impl Iterator<Item = &'a Answer>, entry: &NameEntry) -> usize {
+    answers.filter(|answer| has(answer, entry)).count()
 }
 
 /// Returns what became of `record`, which `needed` keepers have to have, by the answers of keepers

@@ -135,12 +135,20 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed(1, 2)]);
 }
 
-/// Links the node 3 to the head of a lane, lets it ask for the blocks from `place` on, and feeds it
-/// until it waits. Returns the reason if it is refused.
-fn ask_head(head: &mut Middle, epoch: u32, place: u64) -> Option<String> {
+/// Links the node 3 to the head of a lane, lets it ask for the blocks from `place` on, as repairs of
+/// `repairs`, too, and feeds it until it waits. Returns the reason if it is refused.
+fn ask_head(
+    head: &mut Middle,
+    epoch: u32,
+    place: u64,
+    repairs: std::ops::Range<u64>,
+) -> Option<String> {
     head.after(route(None, Some(epoch)));
     head.after(Event::Opened(Down, epoch));
     let mut orders = head.after(Event::Requested(epoch, Kind::Resume, place));
+    for index in repairs {
+        orders.extend(head.after(Event::Requested(epoch, Kind::Again, index)));
+    }
     while orders.iter().any(|order| matches!(order, Order::Feed { .. })) {
         orders = head.after(Event::Fed(BLOCK));
     }
@@ -152,13 +160,16 @@ fn ask_head(head: &mut Middle, epoch: u32, place: u64) -> Option<String> {
 
 #[test]
 fn a_node_that_asks_for_the_first_block_again_and_again_is_not_served_for_ever() {
-    let mut head = Middle::source(8);
-    // It is sent 66 blocks a second time: those of eight links.
-    let refused = (1..100).find_map(|epoch| Some((epoch, ask_head(&mut head, epoch, 0)?)));
-    let (epoch, reason) = refused.expect("in the end");
-    assert_eq!(epoch, 10);
-    assert_eq!(reason, "protocol error: it asks again for more blocks than it can have lost");
-    assert_eq!(ask_head(&mut head, epoch + 1, 8), None, "what it lacks it may ask for");
+    for repairs in [0..0, 0..8, 3..8] {
+        let mut head = Middle::source(8);
+        // It is sent 66 blocks a second time: those of eight links.
+        let ask = |epoch| Some((epoch, ask_head(&mut head, epoch, 0, repairs.clone())?));
+        let (epoch, reason) = (1..100).find_map(ask).expect("in the end");
+        assert!((10..=12).contains(&epoch), "{repairs:?}: {epoch}");
+        assert_eq!(reason, "protocol error: it asks again for more blocks than it can have lost");
+        let lacks = ask_head(&mut head, epoch + 1, 8, 0..0);
+        assert_eq!(lacks, None, "what it lacks it may ask for");
+    }
 }
 
 #[test]

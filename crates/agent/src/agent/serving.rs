@@ -37,11 +37,9 @@ impl Agent {
     pub fn serve(self: &Arc<Self>, session: &Arc<Session>) {
         let controller = Controller { agent: Arc::clone(self), session: Arc::clone(session) };
         let in_progress: Arc<InProgress> = Arc::default();
-        let attended = attend(&controller, Arc::clone(&in_progress));
-        let Some((heart, (tell, given))) = attended else { return };
-        self.sessions.fetch_add(1, Ordering::AcqRel);
-        let age_ns = self.age().as_nanos() as u64;
-        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
+        let Some(attended) = attend(&controller, Arc::clone(&in_progress)) else { return };
+        let (heart, (tell, given)) = attended;
+        self.welcome(session);
         let mut commands = Vec::new();
         let mut stands = Vec::new();
         let mut disk_tests = Vec::new();
@@ -102,12 +100,18 @@ impl Agent {
         };
         session.end();
         drop(heart);
-        drop((jobs, surveyor, balance, waiter, comparing, mounts, names));
-        drop(stands);
+        drop((jobs, surveyor, balance, waiter, comparing, mounts, names, stands));
         commands.into_iter().for_each(exec::Running::end);
         meetings.into_iter().for_each(probe::Running::end);
         copies.end(&given);
         self.end_if(shutdown);
+    }
+
+    /// Counts a session, and tells its controller about this agent.
+    fn welcome(&self, session: &Session) {
+        self.sessions.fetch_add(1, Ordering::AcqRel);
+        let age_ns = self.age().as_nanos() as u64;
+        session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
     }
 
     /// Opens links to neighbours for later copies, and reports those that failed. Returns what accepts

@@ -308,8 +308,7 @@ fn stripes(
     let mut chosen = Vec::new();
     for place in set.stripes {
         let (node, reply) = &places[place];
-        let agent = agents[*node].take();
-        let Some(agent) = agent else {
+        let Some(agent) = agents[*node].take() else {
             let name = &nodes[*node].name;
             return Err(Failure::nothing(format!(
                 "{shown}: {name} has more than one of its stripes"

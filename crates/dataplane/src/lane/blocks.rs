@@ -53,7 +53,7 @@ impl Lane {
                 self.handle(RelayEvent::Fed(prepared.length as u64));
                 if self.copy.config.is_source {
                     self.copy.progress.note_sent(index);
-                    self.handle.received.fetch_add(1, Ordering::Relaxed);
+                    self.count_sent(index);
                     self.copy.tell_if_complete();
                 }
             }
@@ -73,6 +73,15 @@ impl Lane {
                 self.copy.tell(Notice::Failed(error.to_string()));
                 self.handle(RelayEvent::Unreadable);
             }
+        }
+    }
+
+    /// Counts a block that the source has sent, unless it had sent it before: a node that asks for
+    /// blocks again makes no progress.
+    fn count_sent(&mut self, index: u64) {
+        if let Some(place) = self.blocks.ordinal(index).filter(|place| *place >= self.sent_until) {
+            self.sent_until = place + 1;
+            self.handle.received.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -42,12 +42,14 @@ impl Head {
         let held: u64 = of_nodes().map(|node| node.report.held.min(self.blocks)).sum();
         let lanes = &self.nodes[HEAD.index()].report.lanes;
         let received: u64 = lanes.iter().map(|lane| lane.received).sum();
+        let sent: u64 = lanes.iter().filter_map(|lane| Some(lane.hop?.sent)).sum();
         let bytes = |blocks: u64| blocks.saturating_mul(u64::from(self.block_size));
         Moved {
             ranks: of_nodes().map(|node| rank(&node.state) + has_all(node)).sum(),
             held: bytes(held),
-            sent: lanes.iter().filter_map(|lane| Some(lane.hop?.sent)).sum(),
-            received: bytes(received),
+            // A node that asks for blocks again and again gets more than the copy has.
+            sent: sent.min(bytes(self.blocks)),
+            received: bytes(received.min(self.blocks)),
         }
     }
 }
@@ -144,6 +146,13 @@ mod tests {
     #[test]
     fn a_link_that_is_opened_again_and_again_is_no_progress() {
         assert_eq!(given_up(limited(), 400, |_| 0, |second| second % 7 * ENOUGH), Some(66));
+    }
+
+    #[test]
+    fn what_is_sent_beyond_the_copy_is_no_progress() {
+        // 16 MiB in 34 s, and on and on.
+        let sent = |second: u64| second * ENOUGH;
+        assert_eq!(given_up(limited(), 400, |_| 0, sent), Some(94));
     }
 
     #[test]

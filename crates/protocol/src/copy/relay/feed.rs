@@ -203,9 +203,11 @@ impl Relay {
         let block_size = sink.layout().block_size;
         let mut refused = Vec::new();
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
-            let is_requested = down.again.contains(&index);
+            // A repair is for a block that came before. The next one in the lane's order is not free
+            // because the node has requested it, too.
+            let is_in_order = down.next == place;
             down.sent(index, place);
-            if let Some(repeats) = self.repeats.get_mut(&down.node).filter(|_| !is_requested) {
+            if let Some(repeats) = self.repeats.get_mut(&down.node).filter(|_| is_in_order) {
                 repeats.add(place, bytes);
                 if repeats.are_too_many(block_size) {
                     refused.push(down.epoch);
