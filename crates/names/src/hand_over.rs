@@ -44,6 +44,8 @@ pub fn before(context: &Context, ending: Option<&str>, may_lose: bool) -> Result
         "start other agents with `garland up`, and give the command again; \
          `garland down --lose-names {list}` ends them all the same"
     );
-    let why = format!("cannot end the agents of {list}: too few others keep {lost} of their names");
+    let why = format!(
+        "cannot end the agents of {list}: no other one is known to keep {lost} of their names"
+    );
     Err(Failure::nothing(why).hint(hint))
 }

@@ -51,9 +51,11 @@ const WRONG_MANIFESTS_MAX: usize = 3;
 enum HandedOver {
     /// Enough other agents keep it.
     Kept,
+    /// Another agent keeps it, and that is fewer than is usual, which is said.
+    KeptByFew(String),
     /// No agent has its manifest any more, and why that is said.
     Unreadable(String),
-    /// Too few other agents keep it, and why.
+    /// No other agent keeps it, and why.
     Lost(String),
 }
 
@@ -421,7 +423,7 @@ impl<'a> Keepers<'a> {
     }
 
     /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
-    /// are about to end. Returns how many names too few other agents keep then, which are told.
+    /// are about to end. Returns how many names no other agent keeps then, which are told.
     pub fn hand_over(mut self, leaving: &[&str]) -> Result<usize, Failure> {
         let leaves = |node: &str| leaving.contains(&node);
         let is_any_reached = self.nodes.iter().any(|node| leaves(node));
@@ -463,6 +465,10 @@ impl<'a> Keepers<'a> {
             match self.give(entry, &mut next)? {
                 // There may be many names, and honest agents on slow disks.
                 HandedOver::Kept => self.patience.begin_again_with_quick(QUICK_HAND_OVER),
+                HandedOver::KeptByFew(reason) => {
+                    self.patience.begin_again_with_quick(QUICK_HAND_OVER);
+                    untold.push(reason);
+                }
                 HandedOver::Unreadable(reason) => untold.push(reason),
                 HandedOver::Lost(reason) => {
                     lost += 1;
@@ -486,8 +492,14 @@ impl<'a> Keepers<'a> {
         let name = entry.record.name();
         let reason = match self.bytes_if_any(entry)? {
             Ok(manifest) => match next.keep(entry, &manifest)? {
-                // Those few may be wrong, or lie.
-                Kept::ByTooFew(few) => few.failure(name, "publish it again").message().to_owned(),
+                Kept::ByTooFew(few) => {
+                    let reason = few.failure(name, "publish it again").message().to_owned();
+                    // Those few may be wrong, or lie: the user learns of it.
+                    return Ok(match few.is_kept_nowhere() {
+                        true => HandedOver::Lost(format!("{name} was not handed over: {reason}")),
+                        false => HandedOver::KeptByFew(reason),
+                    });
+                }
                 Kept::By(_) | Kept::Newer(_) => return Ok(HandedOver::Kept),
             },
             // If all keepers were asked, nothing is lost with any of them.
