@@ -175,10 +175,12 @@ impl Field {
         use std::os::unix::fs::PermissionsExt;
 
         let own = std::env::current_exe().context("find this program")?;
-        let (own, state) = (own.display(), state()?.0);
+        let own = own.display();
+        let state = state()?.0;
         let mut script = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
         for (node, group) in self.groups.iter().enumerate() {
-            let (address, procs) = (self.address(node)?, group.entry());
+            let address = self.address(node)?;
+            let procs = group.entry();
             script += &format!("{address}) node={} procs={} ;;\n", name(node), procs.display());
         }
         script += &format!("esac\nexec {own} {SHELL} {} $node $procs \"$*\"\n", state.display());

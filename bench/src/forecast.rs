@@ -169,7 +169,8 @@ fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
         let found = all.iter().find(|told| told.scenario.name == *name);
         let found =
             found.with_context(|| format!("{} contains no run of {name}", folder.display()))?;
-        let (name, about) = (name.clone(), about.clone());
+        let name = name.clone();
+        let about = about.clone();
         Ok(Section { name, about, predictions: found.predictions.clone() })
     };
     wanted.iter().map(part).collect()
@@ -215,7 +216,8 @@ fn errors(parts: &[Section]) -> Option<(f64, f64)> {
     let mut errors: Vec<f64> = all.map(|one| one.error().abs()).collect();
     errors.sort_by(f64::total_cmp);
     let worst = *errors.last()?;
-    let (low, high) = (errors[(errors.len() - 1) / 2], errors[errors.len() / 2]);
+    let low = errors[(errors.len() - 1) / 2];
+    let high = errors[errors.len() / 2];
     Some((f64::midpoint(low, high), worst))
 }
 

@@ -75,7 +75,8 @@ impl Spread {
     /// Returns the spread of `values`; none without a value.
     pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
-        let (min, max) = (*values.first()?, *values.last()?);
+        let min = *values.first()?;
+        let max = *values.last()?;
         let n = values.len();
         let median = f64::midpoint(values[(n - 1) / 2], values[n / 2]);
         Some(Self { median, min, max })

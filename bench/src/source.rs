@@ -70,7 +70,8 @@ mod tests {
     fn a_flipped_byte_and_a_short_copy_are_found() {
         let dir = std::env::temp_dir().join(format!("gb-source-{}", std::process::id()));
         std::fs::create_dir(&dir).unwrap();
-        let (source, copy) = (dir.join("source"), dir.join("copy"));
+        let source = dir.join("source");
+        let copy = dir.join("copy");
         write(&source, 3_000_001).unwrap();
         let mut bytes = std::fs::read(&source).unwrap();
         std::fs::write(&copy, &bytes).unwrap();

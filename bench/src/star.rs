@@ -41,7 +41,8 @@ impl Stage {
     /// `--size`.
     pub(crate) fn up(setting: &Setting<'_>, servers: usize, rate: Option<&str>) -> Result<Self> {
         eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
-        let (bytes, root) = (setting.words.parsed("--size", size)?, setting.root);
+        let bytes = setting.words.parsed("--size", size)?;
+        let root = setting.root;
         memory::check_room(bytes, COPIES)?;
         let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
         let rate = rate.map_or_else(String::new, |rate| format!("rate = \"{rate}\"\n"));

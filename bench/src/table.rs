@@ -49,7 +49,8 @@ fn head(text: &mut String, report: &Report) -> std::fmt::Result {
          same cluster with one stream, or with one for each processor where that is faster:"
     )?;
     for link in &report.links {
-        let (rate, goodput) = (rate_text(link.rate), link.goodput);
+        let rate = rate_text(link.rate);
+        let goodput = link.goodput;
         writeln!(
             text,
             "  {rate}, {} receivers, {} cores: {:.1} MB/s = {:.3} Gbit/s",
@@ -203,7 +204,8 @@ fn profiles(text: &mut String, report: &Report) -> std::fmt::Result {
          copy by perf; work in soft interrupts counts for the process that it interrupts."
     )?;
     for row in rows() {
-        let (size, cores) = (size_text(row.bytes), cores_text(row.cores));
+        let size = size_text(row.bytes);
+        let cores = cores_text(row.cores);
         writeln!(text, "\n**{}**, {size} to {}, {cores} cores:", row.peer, row.receivers)?;
         for costs in row.profile.chunk_by(|one, two| one.role == two.role) {
             let functions = costs
@@ -223,7 +225,8 @@ fn own_account(text: &mut String, row: &Row) -> std::fmt::Result {
     let Some(sample) = samples.get(samples.len() / 2) else { return Ok(()) };
     let extra = &sample.extra;
     let Some(elapsed) = extra.elapsed_ns else { return Ok(()) };
-    let (rate, size) = (rate_text(row.rate), size_text(row.bytes));
+    let rate = rate_text(row.rate);
+    let size = size_text(row.bytes);
     write!(text, "\n{} {size} at {rate} to {}", row.peer, row.receivers)?;
     write!(text, ", {} cores: ", cores_text(row.cores))?;
     write!(text, "by its own account {:.1} ms", elapsed as f64 / 1e6)?;

@@ -22,7 +22,8 @@ pub(crate) mod known {
     }
 
     pub(crate) fn examples() -> Vec<Vec<u8>> {
-        let (modified, changed) = ((1_774_000_000, 5), (1_774_000_001, 999_999_999));
+        let modified = (1_774_000_000, 5);
+        let changed = (1_774_000_001, 999_999_999);
         let record = |length: u64| {
             let layout = Layout::new(length, 4096).expect("blocks may be so small");
             let stamp = FileStamp { device: 8, inode: 4711, length, modified, changed };
@@ -48,7 +49,8 @@ pub(crate) mod manifest {
                     assert_eq!(Manifest::parse(&manifest.to_string()), Ok(manifest.clone()));
                     let stripe = manifest.stripe();
                     let length = Some(stripe.length(manifest.stripes.length));
-                    let (node, suffix) = ("n".to_owned(), stripe.suffix());
+                    let node = "n".to_owned();
+                    let suffix = stripe.suffix();
                     let found = FoundStripe { node, suffix, length, text };
                     let whole = StripeSet::assemble(&[found]).is_ok();
                     assert_eq!(whole, manifest.stripes.servers == 1);
@@ -67,7 +69,8 @@ pub(crate) mod manifest {
         let server = |name: &str| {
             format!("[[servers]]\nname = \"{name}\"\ndigest = \"{}\"\n", "12".repeat(32))
         };
-        let (one, two) = (server("io1"), server("io2"));
+        let one = server("io1");
+        let two = server("io2");
         vec![format!("{beginning}{one}").into(), format!("{beginning}{one}{two}").into()]
     }
 }
@@ -79,7 +82,8 @@ pub(crate) mod name {
     use garland_protocol::wire::Secret;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
-        let (entry, manifest) = (NameEntry::parse(bytes), NameManifest::parse(bytes).ok());
+        let entry = NameEntry::parse(bytes);
+        let manifest = NameManifest::parse(bytes).ok();
         if let Some(entry) = &entry {
             assert_eq!(NameEntry::parse(&entry.to_bytes()).as_ref(), Some(entry));
         }
@@ -156,7 +160,9 @@ pub(crate) mod trace {
 
     pub(crate) fn examples() -> Vec<Vec<u8>> {
         let stage = Stage::of_number(1).expect("there is a second stage");
-        let (lane, peer, operation) = (0, NONE, 0);
+        let lane = 0;
+        let peer = NONE;
+        let operation = 0;
         let span = |begin_ns: u64| Span {
             stage,
             lane,
@@ -221,7 +227,9 @@ pub(crate) mod tree {
     pub(crate) fn examples() -> Vec<Vec<u8>> {
         let meta = || Meta { mode: 0o755, owner: (1, 2), modified: (3, 4), attributes: Vec::new() };
         let name = |name: &str| name.as_bytes().to_vec();
-        let (length, sparse, linked) = (3, false, true);
+        let length = 3;
+        let sparse = false;
+        let linked = true;
         let file = Record::File { name: name("f"), meta: meta(), length, sparse, linked };
         let enter = Record::Enter { name: name("d"), meta: meta() };
         let link = Record::Link { name: name("l"), meta: meta(), target: name("../x") };

@@ -38,7 +38,8 @@ pub(crate) mod channel {
     fn channels() -> (Channel, Channel) {
         let secret = Secret([3; 32]);
         let shake = |side| Handshake::link(side, &secret, b"fuzz").expect("the secret is one");
-        let (mut near, mut far) = (shake(Side::Initiator), shake(Side::Responder));
+        let mut near = shake(Side::Initiator);
+        let mut far = shake(Side::Responder);
         far.read(&near.write(&[]).expect("its turn")).expect("the secret is the same");
         near.read(&far.write(&[]).expect("its turn")).expect("the secret is the same");
         let open = |shake: Handshake| shake.into_channel().expect("both messages went over");
@@ -101,7 +102,8 @@ pub(crate) mod frame {
         let length = bytes.len().min(FRAME_LEN);
         padded[..length].copy_from_slice(&bytes[..length]);
         let bytes = padded;
-        let (copy, secret) = (CopyId([1; 16]), Secret([7; 32]));
+        let copy = CopyId([1; 16]);
+        let secret = Secret([7; 32]);
         let keys = Keys::new(&secret, copy);
         assert!(Frame::parse(&bytes, &keys).is_err(), "a forged frame was believed");
         let readable = Frame::claimed_copy(&bytes).is_some();
@@ -157,8 +159,10 @@ pub(crate) mod digests {
         let mut first = [0; 8];
         first[..place.len()].copy_from_slice(place);
         let first = u64::from_le_bytes(first);
-        let (lane, signer) = (LaneBlocks::all(BLOCKS), DigestKey::Sign(Secret([7; 32])));
-        let (mut node, mut sink) = (windows(&signer.to_public()), Sink::new(layout(), true));
+        let lane = LaneBlocks::all(BLOCKS);
+        let signer = DigestKey::Sign(Secret([7; 32]));
+        let mut node = windows(&signer.to_public());
+        let mut sink = Sink::new(layout(), true);
         let known = node.accept(&lane, first, window, &mut sink).is_ok();
         assert!(!known || signed().contains(&bytes.to_vec()), "a forged window was believed");
         known
@@ -174,12 +178,15 @@ pub(crate) mod digests {
 
     /// Returns all windows that the source signed, each preceded by its ordinal.
     fn signed() -> Vec<Vec<u8>> {
-        let (lane, signer) = (LaneBlocks::all(BLOCKS), DigestKey::Sign(Secret([7; 32])));
+        let lane = LaneBlocks::all(BLOCKS);
+        let signer = DigestKey::Sign(Secret([7; 32]));
         let mut sink = Sink::source(layout());
         for index in (0..BLOCKS).filter(|index| index % 7 != 3) {
             sink.learn(index, [index as u8; 32]).expect("it is read once");
         }
-        let (mut source, mut told, mut signed) = (windows(&signer), 0, Vec::new());
+        let mut source = windows(&signer);
+        let mut told = 0;
+        let mut signed = Vec::new();
         while let Some(window) = source.next(&lane, told, BLOCKS - 1, &sink) {
             told = window.end;
             signed.push([&window.first.to_le_bytes()[..], &window.bytes].concat());
@@ -287,7 +294,8 @@ pub(crate) mod greeting {
     }
 
     fn keys() -> Agreement {
-        let (ours, theirs) = (KeyPair { private: Secret([3; 32]), public: [7; 32] }, [9; 32]);
+        let ours = KeyPair { private: Secret([3; 32]), public: [7; 32] };
+        let theirs = [9; 32];
         ours.agree(Side::Initiator, &theirs).expect("the key is valid")
     }
 

@@ -120,7 +120,8 @@ fn fuzz(name: &str) {
     feed(target, &[]);
     let mut numbers = Numbers(u64::from_le_bytes(random::bytes()) | 1);
     let end = clock::now_ns() + seconds * 1_000_000_000;
-    let (mut fed, mut read) = (0_u64, 0_u64);
+    let mut fed = 0_u64;
+    let mut read = 0_u64;
     while clock::now_ns() < end {
         for _ in 0..BATCH {
             let mut bytes = numbers.one_of(&pool).clone();

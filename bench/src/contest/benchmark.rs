@@ -87,7 +87,8 @@ impl<P> Benchmark<P> {
     fn contend(&self, root: &Path, run: u32, args: &[String]) -> Result<()> {
         let words = &self.usage().parse(args)?;
         let setting = Setting { root, run, words };
-        let (mut outcomes, mut notes) = (Vec::new(), Vec::new());
+        let mut outcomes = Vec::new();
+        let mut notes = Vec::new();
         for Place { make, contests } in self.places {
             let contests = words.choose(contests.iter());
             if !contests.is_empty() {

@@ -102,11 +102,14 @@ fn whole(thirds: &[Figure]) -> Figure {
 /// Returns the figures, in microseconds, of the only point of a `garland.ping/2` result.
 fn ping(result: &Value) -> Option<Figure> {
     let point = &result["pairs"][0]["points"][0];
-    let (mean, stay) = (point["each_ns"].as_f64()? / 1e3, point["sojourn"]["p50"].as_f64()? / 1e3);
+    let mean = point["each_ns"].as_f64()? / 1e3;
+    let stay = point["sojourn"]["p50"].as_f64()? / 1e3;
     let p99 = point["sojourn"]["p99"].as_f64()? / 1e3;
-    let (depth, together) = (point["in_flight"].as_u64()?, point["timed_together"].as_u64()?);
+    let depth = point["in_flight"].as_u64()?;
+    let together = point["timed_together"].as_u64()?;
     if depth > 1 {
-        let (count, writes) = (point["count"].as_f64()?, point["writes"].as_f64()?);
+        let count = point["count"].as_f64()?;
+        let writes = point["writes"].as_f64()?;
         let mut beside = format!("each stays {stay:.2} (p50)");
         if writes > 0.0 {
             beside += &format!("; {:.1} go out in one write", count / writes);

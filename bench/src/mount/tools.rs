@@ -93,7 +93,8 @@ impl Mount {
     /// call the shell function `now`, which prints the time in nanoseconds.
     fn with(self, stage: &Stage, line: &str) -> Result<String> {
         let said = stage.folder.join("said");
-        let (folder, told) = (stage.folder.join("mounted"), said.display());
+        let folder = stage.folder.join("mounted");
+        let told = said.display();
         fs::create_dir_all(&folder).context("failed to create the mount point")?;
         let at = folder.display();
         // Unmount even if the command fails.
@@ -112,7 +113,8 @@ impl Mount {
                 command
             }
             Self::Sshfs => {
-                let (node, address) = (stage.root(1)?.display().to_string(), stage.address(1)?);
+                let node = stage.root(1)?.display().to_string();
+                let address = stage.address(1)?;
                 let options = stage.ssh_options();
                 let mount = format!("sshfs {options} root@{address}:{node} {at}; {}", inside(""));
                 stage.shell(CLIENT, &mount)?
@@ -183,7 +185,8 @@ fn round_trips(stage: &Stage) -> Result<Figure> {
     const PORT: u16 = 7005;
     let fetch = stage.folder.join("fetch").display().to_string();
     let server = stage.listen(PORT, |_| format!("exec {fetch} serve {PORT}"))?;
-    let (address, said) = (stage.address(1)?, stage.folder.join("said"));
+    let address = stage.address(1)?;
+    let said = stage.folder.join("said");
     let line = format!("exec {fetch} ask {address} {PORT} {SMALL} {SECONDS} > {}", said.display());
     let status = stage.shell(CLIENT, &line)?.status().context("failed to start fetch")?;
     ensure!(status.success(), "fetch failed: {status}");

@@ -35,7 +35,8 @@ impl Dolly {
     fn write_list(field: &Field, job: &Job) -> Result<PathBuf> {
         let addresses = (1..=job.receivers).map(|node| field.address(node));
         let addresses: Vec<String> = addresses.collect::<Result<_>>()?;
-        let (first, last) = (&addresses[0], &addresses[addresses.len() - 1]);
+        let first = &addresses[0];
+        let last = &addresses[addresses.len() - 1];
         let mut list = format!("infile {}\noutfile {}\n", job.source.display(), Job::COPY);
         write!(list, "server {}\nfirstclient {first}\nlastclient {last}\n", field.address(0)?)?;
         write!(list, "clients {}\n{}\nendconfig\n", job.receivers, addresses.join("\n"))?;

@@ -108,7 +108,8 @@ impl Stage {
             ensure!(found == self.files, "{} has a wrong number of files: {found}", copy.display());
         }
         if let Some(last) = copies.last() {
-            let (tree, last) = (self.tree().display().to_string(), last.display().to_string());
+            let tree = self.tree().display().to_string();
+            let last = last.display().to_string();
             sandbox::command(&["diff", "-rq", &tree, &last])?;
         }
         for copy in copies {

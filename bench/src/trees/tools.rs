@@ -44,7 +44,8 @@ pub(super) const RSYNC: Tool = Tool {
 };
 
 fn garland(stage: &Stage) -> Result<Figure> {
-    let (tree, target) = (stage.tree(), format!("{}:/", stage.list()));
+    let tree = stage.tree();
+    let target = format!("{}:/", stage.list());
     let words = ["cp", "-q", "-r", "--lab", LAB, "--no-fsync", &tree.to_string_lossy(), &target];
     let seconds = stage.garland(&words)?;
     let copies = (1..=stage.nodes).map(|node| Ok(stage.root(node)?.join("tree")));
@@ -88,7 +89,8 @@ fn tar(stage: &Stage) -> Result<Figure> {
 
 fn rsync(stage: &Stage) -> Result<Figure> {
     const PORT: u16 = 873;
-    let (folder, configuration) = (stage.folder.display(), stage.folder.join("rsyncd.conf"));
+    let folder = stage.folder.display();
+    let configuration = stage.folder.join("rsyncd.conf");
     let text = format!(
         "use chroot = no\nuid = root\ngid = root\nreverse lookup = no\n[bench]\npath = {folder}\n"
     );

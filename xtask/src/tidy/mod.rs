@@ -1,6 +1,7 @@
 //! The project's rules that the compiler does not check, each in a file of its own.
 
 mod banned;
+mod bindings;
 mod direction;
 mod finding;
 mod imports;

@@ -7,20 +7,21 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, direction, imports, lengths, names, pages, parameters, paths, promises, reach,
-    scenarios, sizes, vocabulary, waits,
+    banned, bindings, direction, imports, lengths, names, pages, parameters, paths, promises,
+    reach, scenarios, sizes, vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     direction::check,
     lengths::check,
     banned::check,
     imports::check,
     names::check,
     pages::check,
+    bindings::check,
     parameters::check,
     paths::check,
     promises::check,

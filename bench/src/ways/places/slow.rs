@@ -45,7 +45,8 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
         );
         cluster(Path::new("/dev/shm"), name, &topology, NODES)
     };
-    let (slow, alike) = (lab(LABS[0], "100mbit")?, lab(LABS[1], "1gbit")?);
+    let slow = lab(LABS[0], "100mbit")?;
+    let alike = lab(LABS[1], "1gbit")?;
     let source = slow.folder.join("source");
     source::write(&source, BYTES)?;
     let list = format!("lab:n[1-{NODES}]");

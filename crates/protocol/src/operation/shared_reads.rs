@@ -49,8 +49,8 @@ impl SharedDigests {
     pub fn missing(&self) -> Option<LaneBlocks> {
         let first = self.digests.iter().position(Option::is_none)?;
         let length = self.digests[first..].iter().take_while(|it| it.is_none()).count();
-        let (first, end) = (first as u64, (first + length) as u64);
-        Some(LaneBlocks { first, end, ..LaneBlocks::all(end) })
+        let end = (first + length) as u64;
+        Some(LaneBlocks { first: first as u64, end, ..LaneBlocks::all(end) })
     }
 
     /// Sets the digests of `blocks`, in order.

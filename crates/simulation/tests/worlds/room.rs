@@ -299,7 +299,9 @@ impl Case {
         let addresses = nodes.iter().map(|node| SocketAddr::from((node.address(), PORT)));
         let agents: Vec<_> = addresses.zip(keys.iter().map(|keys| keys.public)).collect();
         let (tell, told) = channel();
-        let (case, own, head_folder) = (self.clone(), own.clone(), own.clone());
+        let case = self.clone();
+        let head_folder = own.clone();
+        let own = own.clone();
         let began_ns = clock::now_ns();
         let its = log.clone();
         let head = Process::start("head", move || {

@@ -73,8 +73,8 @@ impl Head {
 
     /// Moves all hops of a lane to the rail of the lane `other`.
     fn move_lane(&mut self, lane: usize, other: usize, rails: usize) {
-        let (from, to) = (usize::from(self.rails[lane]), usize::from(self.rails[other]));
-        if from % rails == to % rails {
+        let rail = |lane: usize| usize::from(self.rails[lane]) % rails;
+        if rail(lane) == rail(other) {
             return;
         }
         self.lanes[lane].pace.moved = true;
