@@ -9,7 +9,7 @@ use garland_core::farm::Text;
 use garland_core::printable;
 use serde::{Deserialize, Serialize};
 
-use super::ends::is_stream;
+use super::ends::{is_descriptor, is_stream};
 use garland_fleet::args::LAB_VARIABLE;
 use garland_state::places::Places;
 use garland_state::run::{Run, read_file};
@@ -18,8 +18,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The file in a run's directory.
 const FILE: &str = "command.json";
 
-/// How a copy whose list was read from standard input goes on.
-const LIST_AGAIN: &str = "start the copy again with the same list; only what nodes lack is sent";
+/// How a copy goes on that read a list from what cannot be read again.
+const LIST_AGAIN: &str = "start the copy again with the same lists; only what nodes lack is sent";
 
 /// The command line of a copy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,14 +32,16 @@ pub struct CommandLine {
     lab: Option<Text>,
     /// Whether a source could be read only once.
     is_stream: bool,
-    /// Whether the list of what is copied was read from standard input.
+    /// Whether a list of paths or patterns could be read only once. Without it, the copy would be
+    /// another one.
     #[serde(default)]
     is_list_read: bool,
 }
 
 impl CommandLine {
-    /// Returns the command line with these words, which copies `sources`; `None` without words, when another command
-    /// makes the copy. `is_list_read` says whether the list of what is copied comes from standard input.
+    /// Returns the command line with these words, which copies `sources`; `None` without words, when
+    /// another command makes the copy. `is_list_read` says whether a list of paths or patterns can be
+    /// read only once.
     pub fn new(words: &[OsString], sources: &[PathBuf], is_list_read: bool) -> Option<Self> {
         if words.is_empty() {
             return None;
@@ -50,7 +52,7 @@ impl CommandLine {
             directory: text(directory.as_os_str()),
             words: words.iter().map(|word| text(word)).collect(),
             lab: lab_here(),
-            is_stream: sources.iter().any(|source| is_stream(source)),
+            is_stream: sources.iter().any(|source| is_stream(source) || is_descriptor(source)),
             is_list_read,
         })
     }
@@ -87,7 +89,8 @@ impl CommandLine {
     /// its paths mean the same.
     ///
     /// # Errors
-    /// When the run is unknown, still runs or read standard input, or when its directory is gone.
+    /// When the run is unknown, still runs or read what cannot be read again, or when its directory
+    /// is gone.
     pub fn go_back_to(run: &str) -> Result<Vec<OsString>, Failure> {
         let run = Run::find_own(&Places::open()?, run, FILE, "a copy that can be resumed")?;
         if run.is_running() {
@@ -121,7 +124,7 @@ impl CommandLine {
         }
         if self.is_list_read {
             let message = format!(
-                "cannot resume {run}: it read its list from standard input (--files-from -)"
+                "cannot resume {run}: it read a list of paths or patterns from standard input or a pipe"
             );
             return Err(Failure::usage(message).hint(LIST_AGAIN));
         }

@@ -1,6 +1,7 @@
 //! The arguments of `garland cp`, checked and put together once.
 
 use garland_copy::command_line::CommandLine;
+use garland_copy::lists;
 use garland_copy::spec::CopySpec;
 use garland_terminal::failure::Failure;
 
@@ -18,8 +19,18 @@ pub fn parse(args: &Cp, task: &Task) -> Result<CopySpec, Failure> {
     if args.join.is_none() {
         refuse_missing_source(args)?;
     }
+    spec(args)
+}
+
+/// Returns the copy that `args` ask for, all of which have an effect on it.
+///
+/// # Errors
+/// When the value of an option cannot be parsed, or a list cannot be read.
+pub fn spec(args: &Cp) -> Result<CopySpec, Failure> {
+    args.source.refuse_two_readers()?;
+    refuse_files_called_dash(args)?;
     let sources = args.sources();
-    let is_list_read = args.source.reads_list_from_input();
+    let is_list_read = args.source.lists().any(|list| lists::is_read_once(list.file));
     let command_line = CommandLine::new(&args.words, sources, is_list_read);
     Ok(CopySpec {
         source: args.source.spec(sources)?,
@@ -39,6 +50,21 @@ fn refuse_missing_source(args: &Cp) -> Result<(), Failure> {
     }
     if args.sources().iter().any(|source| source.as_os_str().is_empty()) {
         return Err(Failure::usage("the path of a SOURCE is empty"));
+    }
+    Ok(())
+}
+
+/// Refuses `-` as the name of a file that is written: what stands for standard output elsewhere
+/// would become a file of this name.
+fn refuse_files_called_dash(args: &Cp) -> Result<(), Failure> {
+    let list = ("--failed-to", &args.source.failed_to, "standard output has the result");
+    let plan = ("--save-plan", &args.run.save_plan, "to print the plan: garland cp -n --json");
+    for (option, file, instead) in [list, plan] {
+        if file.as_ref().is_some_and(|file| file.as_os_str() == "-") {
+            let message = format!("{option} needs the name of a file, not `-`");
+            let hint = format!("{instead}; for a file of this name: {option} ./-");
+            return Err(Failure::usage(message).hint(hint));
+        }
     }
     Ok(())
 }
@@ -65,7 +91,8 @@ mod tests {
         let command = Cp::augment_args(Command::new("cp").no_binary_name(true));
         let matches = command.get_matches_from(["Cargo.toml", "n1:/x"]);
         let args = Cp::from_arg_matches(&matches).expect("a valid command line");
-        let typed = CopySpec::try_from(&args).expect("a copy");
+        let task = Task::new(&args).expect("a task");
+        let typed = parse(&args, &task).expect("a copy");
         let source = SourceSpec { paths: vec!["Cargo.toml".into()], ..SourceSpec::default() };
         let made = CopySpec::new(source, args.run.launch.clone());
         assert_eq!(format!("{typed:?}"), format!("{made:?}"));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::Command;
 use std::time::SystemTime;
 
-use garland_testkit::Scratch;
+use garland_testkit::{Running, Scratch};
 
 use crate::trees::compare::assert_equal;
 use crate::trees::{garland, paths, write};
@@ -126,14 +126,22 @@ fn the_paths_of_a_list_are_copied_as_by_rsync() {
     assert!(command.output().unwrap().status.success());
     assert_eq!(paths(&scratch.root("local4")), wanted);
     let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
-    assert!(said.err.contains("from standard input (--files-from -)\nhint: start"), "{}", said.err);
+    assert!(said.err.contains("from standard input or a pipe\nhint: start"), "{}", said.err);
     write(&scratch, "missing", b"nosuch\none\n");
     let words = ["-r", "--files-from", "missing", ".", "local3:/"];
     let said = garland(&scratch).cp(&words).with_code(1);
     assert!(said.out.contains("missed  ./nosuch: "), "{}", said.out);
     assert_eq!(paths(&scratch.root("local3")), ["one"]);
     write(&scratch, "outside", b"one\n../one\n");
-    let refused: [(&[&str], &str); 4] = [
+    write(&scratch, "all", b".\n");
+    let refused: [(&[&str], &str); 8] = [
+        (&["-r", "--files-from=all", "."], "all:1: `.` stands for everything\nhint: start the"),
+        (
+            &["-r", "--files-from=-", "--exclude-from=-", "."],
+            "cannot read --files-from -: --exclude-from - takes all of that input",
+        ),
+        (&["-r", "--failed-to=-", "."], "--failed-to needs the name of a file, not `-`"),
+        (&["--save-plan=-", "one"], "--save-plan needs the name of a file, not `-`"),
         (&["-r", "--files-from=outside", "."], "outside:2: ../one: paths are relative to SOURCE"),
         (&["-r", "--files-from=lines", "a", "b"], "--files-from needs one SOURCE"),
         (&["-r", "--files-from=lines", "--delete", "."], "cannot be used with"),
@@ -143,6 +151,31 @@ fn the_paths_of_a_list_are_copied_as_by_rsync() {
         let said = garland(&scratch).cp(&[words, &["local3:/"]].concat()).with_code(2);
         assert!(said.err.contains(wanted), "{words:?}: {}", said.err);
     }
+    assert!(!scratch.path("-").exists());
+}
+
+#[test]
+fn no_copy_is_resumed_without_the_list_that_it_read_from_a_pipe() {
+    let scratch = Scratch::new("tree-list-once");
+    for name in ["new/a", "patterns", "roots/local1/new/kept"] {
+        write(&scratch, name, b"kept\n");
+    }
+    for (patterns, from) in
+        [("-", "< patterns"), ("/dev/stdin", "< patterns"), ("/dev/fd/5", "5< patterns")]
+    {
+        let line = format!("exec \"$0\" \"$@\" --exclude-from {patterns} new local1:/ {from}");
+        let words = ["cp", "-r", "--delete", "--local-root", "roots"];
+        let _ = Running::start(garland(&scratch).by_shell(&line, &words)).end().with_code(0);
+        let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
+        assert!(said.err.contains("a list of paths or patterns from"), "{patterns}: {}", said.err);
+        assert_eq!(paths(&scratch.root("local1")), ["new/", "new/a", "new/kept"]);
+    }
+    // The same file is another one for another command.
+    let line = "exec \"$0\" \"$@\" < patterns";
+    let words = ["cp", "--local-root", "roots", "/dev/stdin", "local1:/x"];
+    let _ = Running::start(garland(&scratch).by_shell(line, &words)).end().with_code(0);
+    let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
+    assert!(said.err.contains("its source was a stream"), "{}", said.err);
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! Options that say what is copied, and what of it is kept.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args as ClapArgs};
+use garland_copy::lists::is_one_input;
 use garland_copy::spec::SourceSpec;
+use garland_core::printable;
 use garland_protocol::copy::KeptStatus;
 use garland_terminal::failure::Failure;
 
@@ -35,8 +38,11 @@ pub struct SourceArgs {
     /// decides.
     #[arg(long, value_name = "PATTERN", requires = "tree", hide_short_help = true)]
     include: Vec<OsString>,
-    /// Patterns from FILE, one a line, as of --exclude, or with `+` and a space before it as of --include; lines that
-    /// begin with # or ; are comments.
+    /// Patterns from FILE, one a line, as of --exclude, or with `+` and a space before it as of
+    /// --include; `-` is standard input.
+    ///
+    /// Lines that begin with # or ; are comments. A copy with a list from standard input or a pipe
+    /// cannot be resumed, only started again.
     #[arg(long, value_name = "FILE", requires = "tree", hide_short_help = true)]
     exclude_from: Vec<PathBuf>,
     /// The patterns of the three options above, in the order in which they were given.
@@ -103,6 +109,20 @@ pub struct SourceArgs {
     pub failed_to: Option<PathBuf>,
 }
 
+/// A list of patterns or paths, which stands in a file.
+pub struct List<'a> {
+    /// The option that names it.
+    option: &'static str,
+    /// The file; `-` is standard input.
+    pub file: &'a Path,
+}
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.option, printable::path(self.file))
+    }
+}
+
 /// The copies that may set modes and times.
 const KEEPING: Kinds = FILE | OBJECT | TREE | FROM_FILES | FROM_TREES;
 
@@ -157,9 +177,27 @@ impl SourceArgs {
         all.into_iter().map(|(_, rule)| rule).collect()
     }
 
-    /// Whether the paths to copy are read from standard input.
-    pub fn reads_list_from_input(&self) -> bool {
-        self.files_from.as_deref().is_some_and(|list| list.as_os_str() == "-")
+    /// Returns the lists of patterns and paths.
+    pub fn lists(&self) -> impl Iterator<Item = List<'_>> {
+        let patterns = self.exclude_from.iter().map(|file| List { option: "--exclude-from", file });
+        let paths = self.files_from.iter().map(|file| List { option: "--files-from", file });
+        patterns.chain(paths)
+    }
+
+    /// Refuses two lists that are the same pipe or standard input: the second would be empty.
+    ///
+    /// # Errors
+    /// When there are such lists.
+    pub fn refuse_two_readers(&self) -> Result<(), Failure> {
+        let lists: Vec<List<'_>> = self.lists().collect();
+        for (at, second) in lists.iter().enumerate() {
+            let first = lists[..at].iter().find(|first| is_one_input(first.file, second.file));
+            if let Some(first) = first {
+                let message = format!("cannot read {second}: {first} takes all of that input");
+                return Err(Failure::usage(message).hint("write one of the lists to a file"));
+            }
+        }
+        Ok(())
     }
 
     /// Returns what a copy of `paths` copies.
