@@ -12,6 +12,7 @@ mod out;
 mod refusal;
 pub mod resume;
 mod sources;
+pub mod spooled;
 mod task;
 
 pub use self::options::Cp;

@@ -25,6 +25,7 @@ use garland_copy::source::CopySource;
 use garland_copy::spec::CopySpec;
 use garland_core::cluster::Node;
 use garland_core::farm::Text;
+use garland_core::tree::Pattern;
 use garland_core::units::{Nanos, bytes};
 use garland_sys::clock;
 use garland_sys::error::reason;
@@ -41,7 +42,7 @@ use self::queue::{Queue, Waiting};
 use self::record::SpoolRecord;
 use self::status::Status;
 use crate::args::Up;
-use crate::cp::Cp;
+use crate::cp::spooled;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::members::{MemberKeys, hand_out, names_are_used};
@@ -73,7 +74,8 @@ const RECORDED_MAX: usize = 1000;
 /// A spool that is served.
 struct Spool<'a> {
     context: &'a Context,
-    up: &'a Up,
+    /// The copy of an entry, which names no path yet.
+    spec: CopySpec,
     place: &'a Place,
     /// The path on the nodes, a directory.
     path: Vec<u8>,
@@ -131,14 +133,10 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let destination = destination(up);
     elsewhere::refuse_as_destination(&destination)?;
+    // Options that no copy can have are refused before anything is done.
+    let spec = spooled::parse(&up.options, directory, destination.clone(), &up.launch)?;
     let (place, target) = Place::enter(context, &interrupts, &up.launch, &destination, true)?;
     let Target { nodes, path } = target;
-    // Options that no copy can have are refused now.
-    let spec = CopySpec::try_from(&copy_of(up, directory)?)?;
-    if spec.source.failed_to.is_some() {
-        let what = "--failed-to has no effect on a spool";
-        return Err(Failure::usage(what).hint("DIR/done has the result of each entry"));
-    }
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&place.places, "spool")?;
     let start = |nodes: &[Node], quiet| start(up, &place, &run, nodes, &interrupts, quiet);
@@ -172,7 +170,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
             .or_nothing("serving the spool")?;
         Spool {
             context,
-            up,
+            spec,
             place: &place,
             path,
             directory,
@@ -201,15 +199,6 @@ fn destination(up: &Up) -> OsString {
         destination.push("/");
     }
     destination
-}
-
-/// Parses the copy of `source` as `garland cp` would. With `-a` a link stays a link, and options of
-/// trees are known; a file is opened as such nevertheless.
-fn copy_of(up: &Up, source: &Path) -> Result<Cp, Failure> {
-    let mut words = vec![OsString::from("-a")];
-    words.extend(up.options.iter().cloned());
-    words.extend(["--".into(), source.as_os_str().to_owned(), destination(up)]);
-    Cp::of_words(words, &up.launch)
 }
 
 /// Connects to the standing agents of `nodes`; starts those that are missing.
@@ -305,7 +294,9 @@ impl Spool<'_> {
             return Ok(());
         }
         let path = shown(self.directory.path());
-        let found = self.directory.entries().or_nothing(format!("reading {path}"))?;
+        let mut found = self.directory.entries().or_nothing(format!("reading {path}"))?;
+        // In `done` they would look as if nodes had them.
+        found.entries.retain(|entry| !self.is_excluded(entry));
         for (name, reason) in &found.left_out {
             if !self.left_out.contains(name) {
                 output::warn(format!("cannot copy {}: {reason}\n", shown(name)));
@@ -315,6 +306,12 @@ impl Spool<'_> {
         self.recording.is_wanted |= self.queue.see(&found.entries);
         self.looking.done(began_ns);
         Ok(())
+    }
+
+    /// Returns whether the user's patterns leave out all of an entry.
+    fn is_excluded(&self, entry: &Entry) -> bool {
+        let is_directory = entry.stamp.kind() == FileType::Directory;
+        Pattern::exclude(&self.spec.source.excludes, entry.name.as_bytes(), is_directory)
     }
 
     /// Looks whether entries in `done` were written after the copy. They go out again.
@@ -517,8 +514,7 @@ impl Spool<'_> {
     fn make(&mut self, entry: &Entry, nodes: &[usize]) -> Result<CopyResult, Failure> {
         let kind = entry.stamp.kind();
         let path = self.directory.path_of(entry);
-        let cp = copy_of(self.up, &path)?;
-        let spec = CopySpec::try_from(&cp)?;
+        let spec = spooled::for_entry(&self.spec, path.clone());
         let all = self.members.nodes();
         let target = Target {
             nodes: nodes.iter().map(|&node| all[node].clone()).collect(),
@@ -526,7 +522,8 @@ impl Spool<'_> {
         };
         // Others may have given the name to a link to what only this user can read.
         let open = |disk| match kind {
-            FileType::RegularFile => {
+            // A single file would go without its attributes.
+            FileType::RegularFile if !spec.source.keeps_attributes => {
                 let file = self.directory.open_file(entry);
                 let what = || format!("cannot open {}", entry.shown());
                 let file = file
@@ -621,31 +618,5 @@ fn on_one_line(text: &str) -> String {
     match text.contains(char::is_control) {
         true => shown(text),
         false => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct Args {
-        #[command(flatten)]
-        up: Up,
-    }
-
-    #[test]
-    fn files_of_a_spool_take_the_options_of_its_directories() {
-        for option in
-            ["--exclude=*.o", "--delete", "--xattrs", "-x", "--modify-window=1", "--no-times"]
-        {
-            let words = ["up", "--spool", "out", "n1:/x", "--", option];
-            let Args { up } = Args::try_parse_from(words).expect("a spool");
-            let made = copy_of(&up, Path::new("out/file"));
-            let spec = made.and_then(|cp| CopySpec::try_from(&cp));
-            assert!(spec.is_ok_and(|spec| spec.source.preserves), "{option}");
-        }
     }
 }

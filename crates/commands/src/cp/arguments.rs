@@ -69,15 +69,6 @@ fn refuse_files_called_dash(args: &Cp) -> Result<(), Failure> {
     Ok(())
 }
 
-impl TryFrom<&Cp> for CopySpec {
-    type Error = Failure;
-
-    /// Parses and checks the arguments as [`parse`] does.
-    fn try_from(args: &Cp) -> Result<Self, Failure> {
-        parse(args, &Task::new(args)?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::{Args as _, Command, FromArgMatches};

@@ -63,10 +63,21 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
 /// Returns whether each entry that changes is named.
 fn names_changes(spec: &CopySpec, given: &CopySource) -> Result<bool, Failure> {
     let names = spec.run.names_entries && matches!(given, CopySource::Tree(_));
-    if names && spec.ignores_status() {
+    if names {
+        refuse_to_name_unknown(spec)?;
+    }
+    Ok(names)
+}
+
+/// Refuses to name the entries of a tree that change if that is not known by their status.
+///
+/// # Errors
+/// When -v is given with an option that does not look at the status.
+pub fn refuse_to_name_unknown(spec: &CopySpec) -> Result<(), Failure> {
+    if spec.run.names_entries && spec.ignores_status() {
         let why =
             "-v names what differs by size and time, not what --whole, --checksum or --verify send";
         return Err(Failure::usage(why).hint("omit -v, or the other option"));
     }
-    Ok(names)
+    Ok(())
 }

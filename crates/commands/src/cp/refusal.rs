@@ -42,13 +42,9 @@ pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
         let Some(value) = typed.next().map(|(_, value)| value.as_str()) else { continue };
         if !rule.allows(kind, value) {
             let failure = Failure::usage(format!("--{} has no effect on {kind}", rule.option));
-            return Err(match kind {
-                Kind::Join => failure.hint(
-                    "nodes that join use the options of the copy's own command; \
-                     only --quiet and --json can be combined with --join",
-                ),
-                _ if rule.hint.is_empty() => failure,
-                _ => failure.hint(rule.hint),
+            return Err(match rule.hint(kind) {
+                "" => failure,
+                hint => failure.hint(hint),
             });
         }
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use garland_testkit::{Garland, Running, Scratch, random_bytes, until};
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use super::garland;
 
@@ -102,6 +103,43 @@ fn nodes_that_are_killed_meanwhile_get_everything() {
         assert!(result.contains("garland.cp/"), "{result}");
     }
     until("the keys are there again", || keys().len() == 4);
+    spool.end(&garland);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn options_hold_for_all_entries_of_a_spool_and_others_are_refused() {
+    let scratch = Scratch::new("spool-options");
+    let garland = garland(&scratch);
+    let folder = scratch.path("spool");
+    fs::create_dir_all(&folder).expect("it is made");
+    fs::write(folder.join("a"), "content").expect("it is written");
+    let shown = folder.to_str().expect("a path of text");
+    for options in [&["-n", "--delete"][..], &["--min-ok", "1"], &["--exclude-from", "-"]] {
+        let words = ["up", "--spool", shown, "local1:/to", "--"];
+        let said = garland.run(&[&words[..], options].concat()).with_code(2);
+        assert!(said.err.contains("a spool"), "{options:?}: {}", said.err);
+    }
+    assert!(!folder.join("done").exists() && !scratch.root("local1").join("to").exists());
+    let list = scratch.path("list");
+    fs::write(&list, "*.part\n").expect("it is written");
+    let from = format!("--exclude-from={}", list.display());
+    let spool = Served::start(&garland, &scratch, "local1", &["--", &from, "--xattrs", "--delete"]);
+    // The patterns are known for good.
+    fs::remove_file(list).expect("it is removed");
+    spool.put("b.part", b"part");
+    let hidden = folder.join(".c");
+    fs::write(&hidden, "content").expect("it is written");
+    let name = "user.of";
+    setxattr(&hidden, name, b"c", XattrFlags::empty()).expect("it has an attribute");
+    fs::rename(hidden, folder.join("c")).expect("it is renamed");
+    spool.await_done("c");
+    let there = scratch.root("local1").join("to");
+    let mut value = [0; 8];
+    let length = getxattr(there.join("c"), name, &mut value[..]).expect("it has an attribute");
+    assert_eq!(&value[..length], b"c");
+    assert!(spool.is_done("a") && there.join("a").exists());
+    assert!(folder.join("b.part").exists() && !there.join("b.part").exists());
     spool.end(&garland);
     scratch.assert_nothing_left();
 }

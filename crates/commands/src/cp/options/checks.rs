@@ -72,16 +72,18 @@ pub struct CheckArgs {
 
 pub const RULES: &[Rule] = &[
     // A copy without a comparison sends everything anyway.
-    Rule::everywhere("whole"),
-    Rule::new("checksum", TO_NODES, "copies from nodes send everything"),
-    Rule::new("modify-window", TREE | OBJECT, "only copies of directories to nodes compare times"),
-    Rule::everywhere("no-fsync"),
+    Rule::everywhere("whole").spooled(),
+    Rule::new("checksum", TO_NODES, "copies from nodes send everything").spooled(),
+    Rule::new("modify-window", TREE | OBJECT, "only copies of directories to nodes compare times")
+        .spooled(),
+    Rule::everywhere("no-fsync").spooled(),
     Rule::new(
         "force-device",
         FILE | OBJECT | STREAM | FROM_FILES | FROM_STRIPES,
         "this copy writes to no device",
-    ),
-    Rule::everywhere("verify"),
+    )
+    .not_spooled("entries go into a directory, not to a device"),
+    Rule::everywhere("verify").spooled(),
     Rule::everywhere("digest"),
 ];
 

@@ -23,6 +23,8 @@ pub enum Kind {
     FromStripes,
     /// Nodes join a running copy.
     Join,
+    /// The files and directories that come into a spool, to nodes.
+    Spool,
 }
 
 /// A set of kinds, one bit each.
@@ -37,6 +39,7 @@ pub const FROM_FILES: Kinds = Kind::FromFiles.bit();
 pub const FROM_TREES: Kinds = Kind::FromTrees.bit();
 pub const FROM_STRIPES: Kinds = Kind::FromStripes.bit();
 pub const JOIN: Kinds = Kind::Join.bit();
+pub const SPOOL: Kinds = Kind::Spool.bit();
 /// Copies to nodes in which every node gets everything.
 pub const BROADCAST: Kinds = FILE | OBJECT | STREAM | TREE;
 pub const TO_NODES: Kinds = BROADCAST | STRIPES;
@@ -62,6 +65,7 @@ impl fmt::Display for Kind {
             Self::FromTrees => "a copy of trees from nodes",
             Self::FromStripes => "a striped copy from nodes",
             Self::Join => "a running copy (--join)",
+            Self::Spool => "a spool",
         })
     }
 }

@@ -186,7 +186,10 @@ impl Cp {
         words: impl IntoIterator<Item = OsString>,
         launch: &Launch,
     ) -> Result<Self, Failure> {
-        let told = |error: clap::Error| Failure::usage(error.to_string().trim_end());
+        let told = |error: clap::Error| {
+            let text = error.to_string();
+            Failure::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
+        };
         let command = Self::augment_args(Command::new("garland cp").no_binary_name(true));
         let matches = command.try_get_matches_from(words).map_err(told)?;
         let mut cp = Self::from_arg_matches(&matches).map_err(told)?;

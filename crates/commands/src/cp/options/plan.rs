@@ -99,20 +99,24 @@ pub const RULES: &[Rule] = &[
         "it applies only to one regular file of this machine, which nodes see at the same path",
     ),
     Rule::new("order", TO_NODES, "copies from nodes read from all nodes at once")
-        .same(FROM_NODES, &["auto", "list"]),
+        .same(FROM_NODES, &["auto", "list"])
+        .spooled(),
     Rule::new(
         "shape",
         BROADCAST & !STREAM,
         "in this copy no node feeds another, or the source is a stream, which always uses a chain",
     )
-    .same(STREAM, &["auto", "chain"]),
-    Rule::everywhere("rails"),
+    .same(STREAM, &["auto", "chain"])
+    .spooled(),
+    Rule::everywhere("rails").spooled(),
     Rule::new(
         "block-size",
         COPY & !FROM_STRIPES,
         "stripes are read in blocks of the size in their manifest",
-    ),
-    Rule::new("inject", TO_NODES, ONLY_TO_NODES),
+    )
+    .spooled(),
+    Rule::new("inject", TO_NODES, ONLY_TO_NODES)
+        .not_spooled("an entry may go to any of the nodes; to test diagnosis, use garland cp"),
 ];
 
 impl PlanArgs {

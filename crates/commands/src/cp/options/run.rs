@@ -52,21 +52,25 @@ pub struct RunArgs {
     pub launch: Launch,
 }
 
+/// Where a spool has the options that say how agents are started.
+const BEFORE_DASHES: &str = "it says how agents are started, and stands before `--`";
+
 pub const RULES: &[Rule] = &[
-    Rule::everywhere("dry-run"),
-    Rule::everywhere("verbose"),
-    Rule::everywhere("save-plan"),
-    Rule::everywhere("keep-traces"),
-    Rule::new("quiet", COPY | JOIN, ""),
-    Rule::everywhere("progress"),
+    Rule::everywhere("dry-run")
+        .not_spooled("garland cp -an DIR/ENTRY NODES:PATH/ says how an entry would be copied"),
+    Rule::everywhere("verbose").spooled(),
+    Rule::everywhere("save-plan").not_spooled("the run of each copy keeps its plan"),
+    Rule::everywhere("keep-traces").spooled(),
+    Rule::new("quiet", COPY | JOIN, "").spooled(),
+    Rule::everywhere("progress").spooled(),
     // How agents are started.
-    Rule::everywhere("launcher"),
-    Rule::everywhere("mptcp"),
-    Rule::everywhere("lab"),
-    Rule::everywhere("from"),
-    Rule::everywhere("listen"),
-    Rule::everywhere("port"),
-    Rule::everywhere("local-root"),
+    Rule::everywhere("launcher").not_spooled(BEFORE_DASHES),
+    Rule::everywhere("mptcp").not_spooled(BEFORE_DASHES),
+    Rule::everywhere("lab").not_spooled(BEFORE_DASHES),
+    Rule::everywhere("from").not_spooled(BEFORE_DASHES),
+    Rule::everywhere("listen").not_spooled(BEFORE_DASHES),
+    Rule::everywhere("port").not_spooled(BEFORE_DASHES),
+    Rule::everywhere("local-root").not_spooled(BEFORE_DASHES),
     // Options of all commands.
     Rule::everywhere("cluster"),
     Rule::new("json", COPY | JOIN, ""),

@@ -73,11 +73,14 @@ pub struct SlowArgs {
 const NONE_APART: &str = "no node can be fed on the side in this copy: each node has a different part, or the source can be read only once";
 
 pub const RULES: &[Rule] = &[
-    Rule::new("on-slow", BROADCAST & !STREAM, NONE_APART).same(STREAM | STRIPES, &["wait"]),
-    Rule::new("slow-below", BROADCAST & !STREAM, NONE_APART),
-    Rule::everywhere("stuck-after"),
-    Rule::everywhere("dead-after"),
-    Rule::new("min-ok", COPY & !STRIPES & !FROM_STRIPES, ""),
+    Rule::new("on-slow", BROADCAST & !STREAM, NONE_APART)
+        .same(STREAM | STRIPES, &["wait"])
+        .spooled(),
+    Rule::new("slow-below", BROADCAST & !STREAM, NONE_APART).spooled(),
+    Rule::everywhere("stuck-after").spooled(),
+    Rule::everywhere("dead-after").spooled(),
+    Rule::new("min-ok", COPY & !STRIPES & !FROM_STRIPES, "")
+        .not_spooled("an entry waits until all nodes have it, and those behind it go on meanwhile"),
 ];
 
 impl SlowArgs {

@@ -130,32 +130,40 @@ const ONLY_TREES: &str = "it applies only to directories, which are copied with 
 
 pub const RULES: &[Rule] = &[
     // Objects below a prefix are a tree; for another address the option is refused by an error that names it.
-    Rule::new("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r"),
-    Rule::new("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a"),
-    Rule::new("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    Rule::new("include", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    Rule::new("exclude-from", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    Rule::new("files-from", TREE | OBJECT, ONLY_TREES),
+    Rule::new("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r")
+        .spooled(),
+    Rule::new("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a")
+        .spooled(),
+    Rule::new("exclude", TREE | FROM_TREES | OBJECT, ONLY_TREES).spooled(),
+    Rule::new("include", TREE | FROM_TREES | OBJECT, ONLY_TREES).spooled(),
+    Rule::new("exclude-from", TREE | FROM_TREES | OBJECT, ONLY_TREES).spooled(),
+    Rule::new("files-from", TREE | OBJECT, ONLY_TREES)
+        .not_spooled("an entry goes out with all that is in it; --exclude leaves out paths"),
     Rule::new(
         "delete",
         TREE | OBJECT,
         "copies from nodes add and replace files, but never remove any",
-    ),
+    )
+    .spooled(),
     Rule::new(
         "max-delete",
         TREE | OBJECT,
         "copies from nodes add and replace files, but never remove any",
-    ),
-    Rule::new("one-file-system", TREE | FROM_TREES, "it applies only to directories on disks"),
-    Rule::new("no-perms", KEEPING, "this copy sets no modes of files"),
-    Rule::new("no-times", KEEPING, "this copy sets no times of files"),
+    )
+    .spooled(),
+    Rule::new("one-file-system", TREE | FROM_TREES, "it applies only to directories on disks")
+        .spooled(),
+    Rule::new("no-perms", KEEPING, "this copy sets no modes of files").spooled(),
+    Rule::new("no-times", KEEPING, "this copy sets no times of files").spooled(),
     Rule::new(
         "failed-to",
         TREE,
         "--files-from, which reads it, applies only to directories that are copied to nodes",
-    ),
-    Rule::new("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES),
-    Rule::new("preserve", COPY & !STREAM, "a stream has no mode and no modification time"),
+    )
+    .not_spooled("DIR/done has the result of each entry"),
+    Rule::new("xattrs", TREE | FROM_TREES | OBJECT, ONLY_TREES).spooled(),
+    Rule::new("preserve", COPY & !STREAM, "a stream has no mode and no modification time")
+        .spooled(),
 ];
 
 impl SourceArgs {

@@ -88,14 +88,14 @@ pub struct TuningArgs {
 const ONLY_STRIPES: &str = "only a striped copy to nodes is cut into operations";
 
 pub const RULES: &[Rule] = &[
-    Rule::new("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]),
+    Rule::new("compress", BROADCAST, ONLY_TO_NODES).same(FROM_NODES, &["none"]).spooled(),
     Rule::new("op-size", STRIPES, ONLY_STRIPES),
     Rule::new("op-overlap", STRIPES, ONLY_STRIPES),
-    Rule::everywhere("no-encrypt"),
-    Rule::everywhere("bwlimit"),
-    Rule::everywhere("buffers"),
-    Rule::everywhere("congestion"),
-    Rule::everywhere("no-trace"),
+    Rule::everywhere("no-encrypt").spooled(),
+    Rule::everywhere("bwlimit").spooled(),
+    Rule::everywhere("buffers").spooled(),
+    Rule::everywhere("congestion").spooled(),
+    Rule::everywhere("no-trace").spooled(),
 ];
 
 impl TuningArgs {
