@@ -42,6 +42,24 @@ impl Chosen {
     pub fn inside(&self, name: &[u8]) -> Option<&Self> {
         self.below.get(name).filter(|own| !own.below.is_empty())
     }
+
+    /// Returns the paths of all chosen entries, sorted. They are relative to the directory.
+    pub fn paths(&self) -> Vec<Vec<u8>> {
+        let mut paths = Vec::new();
+        let mut folders = vec![(Vec::new(), self)];
+        while let Some((above, folder)) = folders.pop() {
+            for (name, own) in &folder.below {
+                let path = [&above[..], name].concat();
+                if own.below.is_empty() {
+                    paths.push(path);
+                } else {
+                    folders.push(([&path[..], b"/"].concat(), own));
+                }
+            }
+        }
+        paths.sort_unstable();
+        paths
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +80,8 @@ mod tests {
         let folder = chosen.inside(b"d").unwrap();
         assert!(folder.names().eq([&b"a"[..], b"e"]));
         assert!(folder.inside(b"e").unwrap().names().eq([&b"f"[..], b"g"]));
+        assert_eq!(chosen.paths(), [&b"b"[..], b"d/a", b"d/e/f", b"d/e/g"]);
+        assert_eq!(folder.paths(), [&b"a"[..], b"e/f", b"e/g"]);
     }
 
     #[test]

@@ -244,13 +244,23 @@ impl<'a> Walk<'a> {
         if Pattern::exclude(&self.options.excludes, inside, is_folder) {
             return Ok(());
         }
+        if !is_folder && self.chosen.is_some_and(|chosen| chosen.inside(name).is_some()) {
+            // Only what is below it was asked for, and nothing is.
+            let is = other_kind(&stat).unwrap_or(match kind {
+                FileType::Symlink => "a symbolic link, which is not followed",
+                _ => "a file",
+            });
+            self.leave_out(&format!("it is {is}"));
+            return Ok(());
+        }
         let done = match kind {
             FileType::Directory => return self.folder(folder, name, number, &stat),
             FileType::RegularFile => self.file(folder, name, number, &stat),
             FileType::Symlink => self.link(folder, name, number, &stat),
             _ => {
                 let is = other_kind(&stat).unwrap_or_default();
-                self.leave_out(LeftOut::skipped(&self.path, is));
+                self.scan.left_out.push(LeftOut::skipped(&self.path, is));
+                self.incomplete = true;
                 Ok(())
             }
         };
@@ -265,8 +275,7 @@ impl<'a> Walk<'a> {
         stat: &Stat,
     ) -> Result<(), ScanError> {
         if self.depth == DEPTH_MAX {
-            let reason = format!("directories are nested more than {DEPTH_MAX} deep");
-            self.leave_out(LeftOut::failed(&self.path, reason));
+            self.leave_out(&format!("directories are nested more than {DEPTH_MAX} deep"));
             return Ok(());
         }
         let opened = self.mounts.open_directory(above, name);
@@ -361,8 +370,7 @@ impl<'a> Walk<'a> {
     fn push(&mut self, number: u32, record: &Record, body: Body) -> Option<u32> {
         let bytes = record.to_bytes();
         if bytes.len() > RECORD_MAX {
-            let reason = format!("its extended attributes exceed {RECORD_MAX} bytes");
-            self.leave_out(LeftOut::failed(&self.path, reason));
+            self.leave_out(&format!("its extended attributes exceed {RECORD_MAX} bytes"));
             return None;
         }
         Some(self.scan.index.push_bytes(number, &bytes, body))
@@ -372,16 +380,34 @@ impl<'a> Walk<'a> {
         if self.options.attributes { attributes::read(fd) } else { Ok(Vec::new()) }
     }
 
-    fn leave_out(&mut self, left: LeftOut) {
-        self.scan.left_out.push(left);
-        self.incomplete = true;
-    }
-
     /// Leaves the current entry out because `operation` failed on it. The scan continues.
     fn fail(&mut self, operation: &str, error: &io::Error) -> Result<(), ScanError> {
-        let reason = format!("cannot {operation} it: {}", reason(error));
-        self.leave_out(LeftOut::failed(&self.path, reason));
+        let why = reason(error);
+        self.leave_out_as(format!("cannot {operation} it: {why}"), &why);
         Ok(())
+    }
+
+    /// Leaves the current entry out, which should be copied.
+    fn leave_out(&mut self, why: &str) {
+        self.leave_out_as(why.to_owned(), why);
+    }
+
+    /// Leaves the current entry out with `reason`. If a list chooses entries below it, these are
+    /// left out in its place, because of `why`: a copy of what was left out then asks for no more
+    /// than this one.
+    fn leave_out_as(&mut self, reason: String, why: &str) {
+        self.incomplete = true;
+        let name = self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let Some(chosen) = self.chosen.and_then(|chosen| chosen.inside(name)) else {
+            self.scan.left_out.push(LeftOut::failed(&self.path, reason));
+            return;
+        };
+        let way = printable::name(&self.path);
+        let left = chosen.paths().into_iter().map(|path| {
+            let path = [&self.path[..], b"/", &path].concat();
+            LeftOut::failed(&path, format!("cannot reach it through {way}: {why}"))
+        });
+        self.scan.left_out.extend(left);
     }
 }
 
@@ -429,6 +455,7 @@ mod tests {
     use garland_testkit::{HangingDisk, Oddities};
 
     use super::super::place::record_of;
+    use super::super::scan::Tally;
     use super::*;
     use crate::tests::Scratch;
 
@@ -498,6 +525,48 @@ mod tests {
         let listed = scan_chosen(&dir.join("tree"), &chosen, &options(true)).unwrap();
         assert_eq!(listed.tally.files, 1);
         drop(disk);
+    }
+
+    #[test]
+    fn each_chosen_path_is_copied_or_left_out_by_its_own_name_and_nothing_else_is() {
+        let dir = Scratch::new("chosen-tree");
+        let tree = dir.join("tree");
+        std::fs::create_dir_all(tree.join("own")).unwrap();
+        std::fs::write(tree.join("own/o"), "o").unwrap();
+        std::fs::write(tree.join("own/p"), "p").unwrap();
+        std::os::unix::fs::symlink("own", tree.join("ln")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(tree.join("own/s")).unwrap();
+        let mut chosen = Chosen::default();
+        for path in ["ln/o", "own/o/x", "own/o/y/z", "own/p", "own/s/x", "nope/a", "nope/b/c"] {
+            assert!(chosen.add(path.as_bytes()), "{path}");
+        }
+        let options = ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: false,
+            one_file_system: false,
+            root: &Root::Free,
+            stop: &|| false,
+        };
+        let scan = scan_chosen(&tree, &chosen, &options).unwrap();
+        let top = tree.display();
+        let left_out = scan.left_out.iter().map(|left| format!("{} {left}", left.failed));
+        let through = |path, way, why| {
+            format!("true {top}/{path}: cannot reach it through {top}/{way}: {why}")
+        };
+        let missing = "no such file or directory";
+        let is_link = "it is a symbolic link, which is not followed";
+        let wanted = [
+            through("ln/o", "ln", is_link),
+            through("nope/a", "nope", missing),
+            through("nope/b/c", "nope", missing),
+            through("own/o/x", "own/o", "it is a file"),
+            through("own/o/y/z", "own/o", "it is a file"),
+            through("own/s/x", "own/s", "it is a socket"),
+        ];
+        assert_eq!(left_out.collect::<Vec<_>>(), wanted);
+        let Tally { files, folders, links } = scan.tally;
+        assert_eq!([files, folders, links], [1, 1, 0], "own/p in own");
     }
 
     fn folder(path: &Path) -> OwnedFd {

@@ -2,7 +2,7 @@
 //! copied.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
@@ -95,5 +95,31 @@ fn what_was_not_copied_is_listed_as_files_from_reads_it() {
     let _ = garland.cp(&["-a", "-n", "-v", "--failed-to", "list", "d", "local1:/"]).with_code(0);
     assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"e/b\n");
     let _ = garland.cp(&["-a", "--failed-to", "list", "d", "d/e", "local1:/"]).with_code(2);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_a_list_names_is_copied_or_listed_by_its_own_path() {
+    let scratch = Scratch::new("tree-listed");
+    for name in ["m/own/o", "m/own/p"] {
+        write(&scratch, name, name);
+    }
+    symlink("own", scratch.path("m/ln")).expect("it can be made");
+    write(&scratch, "l", "ln/o\nown/o/x\nown/p\nnope/a\n");
+    let garland = garland(&scratch);
+    let there = || paths(&scratch.root("local1").join("m"));
+    let listed = |name: &str| fs::read_to_string(scratch.path(name)).expect("a list");
+    let copy = ["-a", "--files-from", "l", "--failed-to", "g", "m", "local1:/m"];
+    let said = garland.cp(&copy).with_code(1).out;
+    assert!(said.contains("m/ln/o: cannot reach it through m/ln: it is a symbolic link"), "{said}");
+    assert_eq!(listed("g"), "ln/o\nnope/a\nown/o/x\n");
+    assert_eq!(there(), ["own/", "own/p"]);
+    // What was not asked for is not copied by the next copy, either.
+    write(&scratch, "m/nope/a", "a");
+    write(&scratch, "m/nope/unwanted", "unwanted");
+    let again = ["-a", "--files-from", "g", "--failed-to", "h", "m", "local1:/m"];
+    let _ = garland.cp(&again).with_code(1);
+    assert_eq!(listed("h"), "ln/o\nown/o/x\n");
+    assert_eq!(there(), ["nope/", "nope/a", "own/", "own/p"]);
     scratch.assert_nothing_left();
 }
