@@ -17,6 +17,16 @@ pub struct Changes {
     sets: Vec<(String, bool)>,
     /// The number of entries that are removed, but not named.
     unnamed: u64,
+    /// Why some of them stay; `None` if all are removed.
+    limit: Option<RemovalLimit>,
+}
+
+/// A limit to what is removed, which is reached.
+struct RemovalLimit {
+    /// The maximum number of entries that are removed from each node.
+    removes_max: u64,
+    /// The nodes on which more would be removed, as text.
+    nodes: String,
 }
 
 /// An entry that is copied or removed.
@@ -38,8 +48,13 @@ enum Change {
 
 impl Changes {
     /// Collects the changes of the copy of `tree`: for each node that answered, its name and what
-    /// changes there.
-    pub fn new(tree: &TreeSource, answered: &[(&str, NodeChanges)]) -> Self {
+    /// changes there. At most `removes_max` entries are removed from each node, if there is a
+    /// maximum.
+    pub fn new(
+        tree: &TreeSource,
+        answered: &[(&str, NodeChanges)],
+        removes_max: Option<u64>,
+    ) -> Self {
         let mut sets = Sets {
             names: answered.iter().map(|(name, _)| *name).collect(),
             known: BTreeMap::new(),
@@ -69,11 +84,22 @@ impl Changes {
             set: sets.find(nodes),
         }));
         let unnamed = answered.iter().map(|(_, node)| node.unnamed).fold(0, u64::saturating_add);
-        Self { rows, sets: sets.into_texts(), unnamed }
+        let limit = removes_max.and_then(|most| RemovalLimit::reached(most, answered));
+        Self { rows, sets: sets.into_texts(), unnamed, limit }
     }
 
     fn count(&self, change: Change) -> usize {
         self.rows.iter().filter(|row| row.change == change).count()
+    }
+}
+
+impl RemovalLimit {
+    /// Returns the limit if a node would remove more.
+    fn reached(removes_max: u64, answered: &[(&str, NodeChanges)]) -> Option<Self> {
+        let surplus = |node: &NodeChanges| (node.surplus.len() as u64).saturating_add(node.unnamed);
+        let over = answered.iter().filter(|(_, node)| surplus(node) > removes_max);
+        let names: Vec<&str> = over.map(|(name, _)| *name).collect();
+        (!names.is_empty()).then(|| Self { removes_max, nodes: nodelist::fold(&names) })
     }
 }
 
@@ -117,7 +143,11 @@ impl fmt::Display for Changes {
         let copied = self.count(Change::Copy);
         let removed = self.count(Change::Remove);
         let more = if self.unnamed > 0 { "more than " } else { "" };
-        writeln!(f, "changes {copied} to copy, {more}{removed} to remove")
+        write!(f, "changes {copied} to copy, {more}{removed} to remove")?;
+        if let Some(RemovalLimit { removes_max, nodes }) = &self.limit {
+            write!(f, ", of which --max-delete {removes_max} keeps some on {nodes}")?;
+        }
+        writeln!(f)
     }
 }
 
@@ -189,7 +219,7 @@ mod tests {
             ("n2", node(records, &rest, &["d/x/", "d/x/y"], 3)),
             ("n3", node(records, &rest, &["d/x/"], 0)),
         ];
-        let changes = Changes::new(&tree, &answered);
+        let changes = Changes::new(&tree, &answered, None);
         let text = "\
 copy    d/  (n[2-3])
 copy    d/a  (n[2-3])
@@ -201,10 +231,18 @@ remove  and 3 more, which nodes had no room to name
 changes 3 to copy, more than 3 to remove
 ";
         assert_eq!(changes.to_string(), text);
+        // n1 has two to remove, n2 five, and n3 one.
+        let limited = |most| Changes::new(&tree, &answered, Some(most)).to_string();
+        let last = "changes 3 to copy, more than 3 to remove";
+        assert!(limited(5).ends_with(&format!("{last}\n")));
+        let some =
+            |most, nodes| format!("{last}, of which --max-delete {most} keeps some on {nodes}\n");
+        assert!(limited(1).ends_with(&some(1, "n[1-2]")), "{}", limited(1));
+        assert!(limited(4).ends_with(&some(4, "n2")), "{}", limited(4));
         let json = serde_json::to_value(&changes).unwrap();
         let first = serde_json::json!({ "change": "copy", "path": "d/", "nodes": "n[2-3]" });
         assert_eq!(json[0], first);
-        let none = Changes::new(&tree, &[("n1", node(records, &all, &[], 0))]);
+        let none = Changes::new(&tree, &[("n1", node(records, &all, &[], 0))], Some(0));
         assert_eq!(none.to_string(), "changes 0 to copy, 0 to remove\n");
     }
 }

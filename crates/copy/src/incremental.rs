@@ -80,7 +80,7 @@ pub fn leave_out_unchanged(
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
     let (agents, ComparisonEnd { unchanged, changes, .. }) =
         compare(agents, &asking).or_nothing(COMPARING)?;
-    let changes = changes.and_then(|changes| named(tree, &plan, &agents, changes));
+    let changes = changes.and_then(|changes| named(spec, tree, &plan, &agents, changes));
     let Some(unchanged) = unchanged else {
         return Ok((Remaining { given, ends, plan, agents }, changes));
     };
@@ -96,6 +96,7 @@ pub fn leave_out_unchanged(
 
 /// Returns what changes on the nodes that have answered; `None` if none has.
 fn named(
+    spec: &CopySpec,
     tree: &TreeSource,
     plan: &Plan,
     agents: &[Result<Agent, String>],
@@ -104,7 +105,7 @@ fn named(
     let names = plan.nodes[1..].iter().map(|node| node.name.as_str());
     let nodes = names.zip(changes).zip(agents);
     let answered: Vec<_> = nodes.filter(|(_, agent)| agent.is_ok()).map(|(node, _)| node).collect();
-    (!answered.is_empty()).then(|| Changes::new(tree, &answered))
+    (!answered.is_empty()).then(|| Changes::new(tree, &answered, spec.source.removes_max))
 }
 
 /// Asks the agents which parts of the source their nodes already have. Only a file that is copied
