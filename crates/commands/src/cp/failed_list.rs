@@ -2,15 +2,16 @@
 //! them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_copy::source::CopySource;
 use garland_copy::spec::SourceSpec;
+use garland_core::printable;
 use garland_dataplane::{TreeSource, name_of};
 use garland_protocol::copy::{Absence, NodeOutcome, Verdict};
 use garland_results::copy_outcome::CopyOutcome;
@@ -19,11 +20,15 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// What stands for all of the source.
 const ALL: &[u8] = b".";
 
+/// The maximum number of links that follow each other on a path, as in the kernel.
+const LINKS_MAX: usize = 40;
+
 /// The open file of the list. Until the copy has ended it says that nothing was copied.
 pub struct FailedList {
     path: PathBuf,
     file: File,
-    /// The tree before anything of it is left out; `None` if the source is a single file.
+    /// The tree before anything of it is left out; `None` if the source is a single file, or not
+    /// open yet.
     tree: Option<Arc<TreeSource>>,
     source: PathBuf,
     /// The directory on nodes to which the list is relative; empty if that is the destination.
@@ -34,24 +39,75 @@ pub struct FailedList {
     failed: BTreeSet<Vec<u8>>,
 }
 
-/// Refuses lists that could not be read again.
+/// Refuses lists that could not be read again, and those that take the place of what is read.
 ///
 /// # Errors
 /// When names would not tell of which source they are, or the list that is read would be
-/// overwritten, so that `--resume` could not read it.
+/// overwritten, so that `--resume` could not read it, or the list would lie in its source, so that
+/// it would be copied while it changes, or overwrite a file there.
 pub fn check(spec: &SourceSpec) -> Result<(), Failure> {
     let SourceSpec { failed_to: Some(written), chosen_by, paths, .. } = spec else { return Ok(()) };
-    if paths.len() != 1 {
+    let [source] = &paths[..] else {
         return Err(Failure::usage("--failed-to needs one SOURCE, as --files-from does")
             .hint("copy each by itself, or the directory that they are in"));
-    }
-    let id = |path: &Path| fs::metadata(path).ok().map(|stat| (stat.dev(), stat.ino()));
-    let is_same = |read: &PathBuf| id(read).is_some_and(|read| id(written) == Some(read));
-    if chosen_by.as_ref().is_some_and(is_same) {
+    };
+    if chosen_by.as_ref().is_some_and(|read| is_same_list(read, written)) {
         return Err(Failure::usage("--files-from and --failed-to name the same file")
             .hint("let --failed-to write another one: --resume reads the first again"));
     }
+    // A link is copied as one, unless names are looked for in what it leads to.
+    let stat = if chosen_by.is_some() { fs::metadata(source) } else { source.symlink_metadata() };
+    if stat.is_ok_and(|stat| is_inside(written, FileId::new(&stat))) {
+        let written = printable::path(written);
+        let source = printable::path(source);
+        let what = format!("cannot write the list of --failed-to to {written}: it is in SOURCE");
+        return Err(Failure::usage(what).hint(format!("name a file outside of {source}")));
+    }
     Ok(())
+}
+
+/// What tells a file from all others, whatever its path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileId {
+    disk: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn new(stat: &Metadata) -> Self {
+        Self { disk: stat.dev(), inode: stat.ino() }
+    }
+}
+
+/// Returns whether the list `read` would be overwritten by `written`. A terminal keeps nothing.
+fn is_same_list(read: &Path, written: &Path) -> bool {
+    let read = if read == Path::new("-") { Path::new("/dev/stdin") } else { read };
+    let Ok(read) = fs::metadata(read) else { return false };
+    let is_same = |stat: Metadata| FileId::new(&stat) == FileId::new(&read);
+    !read.file_type().is_char_device() && fs::metadata(written).is_ok_and(is_same)
+}
+
+/// Returns whether the file with this path is `source` or inside of it, or would be if it were
+/// made. What is no regular file takes the place of nothing.
+fn is_inside(path: &Path, source: FileId) -> bool {
+    if fs::metadata(path).is_ok_and(|stat| !stat.is_file()) {
+        return false;
+    }
+    let is_source = |path: &Path| fs::metadata(path).is_ok_and(|stat| FileId::new(&stat) == source);
+    let folder = real_folder(path);
+    is_source(path) || folder.is_some_and(|folder| folder.ancestors().any(is_source))
+}
+
+/// Returns the directory of the file with this path, or the one in which it would be made: through
+/// all links.
+fn real_folder(path: &Path) -> Option<PathBuf> {
+    let above = |path: &Path| Path::new(".").join(path.parent().unwrap_or(path));
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = above(&path).join(target);
+    }
+    fs::canonicalize(above(&path)).ok()
 }
 
 impl FailedList {
@@ -60,7 +116,7 @@ impl FailedList {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn open(spec: &SourceSpec, given: &CopySource) -> Result<Option<Self>, Failure> {
+    pub fn open(spec: &SourceSpec) -> Result<Option<Self>, Failure> {
         let SourceSpec { failed_to: Some(path), paths, chosen_by, removes_others, .. } = spec
         else {
             return Ok(None);
@@ -68,15 +124,11 @@ impl FailedList {
         let source = paths.first().cloned().unwrap_or_default();
         // Chosen entries keep their paths in SOURCE, whose name nodes do not see.
         let top = name_of(&source).filter(|_| chosen_by.is_none()).map(PathBuf::from);
-        let tree = match given {
-            CopySource::Tree(tree) => Some(Arc::clone(tree)),
-            CopySource::File(..) | CopySource::Elsewhere(_) | CopySource::Stream(..) => None,
-        };
         let file = File::options().create(true).append(true).open(path);
         let mut list = Self {
             path: path.clone(),
             file: file.or_nothing(format!("cannot write {}", path.display()))?,
-            tree,
+            tree: None,
             source,
             top: top.unwrap_or_default(),
             removes_others: *removes_others,
@@ -88,6 +140,16 @@ impl FailedList {
             list.write()?;
         }
         Ok(Some(list))
+    }
+
+    /// Makes the list one of `given`, the open source, before anything of it is left out.
+    #[must_use]
+    pub fn with_source(self, given: &CopySource) -> Self {
+        let tree = match given {
+            CopySource::Tree(tree) => Some(Arc::clone(tree)),
+            CopySource::File(..) | CopySource::Elsewhere(_) | CopySource::Stream(..) => None,
+        };
+        Self { tree, ..self }
     }
 
     /// Makes the list that of what was not copied in `outcome`.
@@ -212,14 +274,7 @@ mod tests {
         /// The list of a copy of the directory `foo`, or of what a list chooses in it.
         fn list(&self, is_chosen: bool, removes_others: bool) -> FailedList {
             let source = self.0.join("foo");
-            let options = ScanOptions {
-                excludes: Vec::new(),
-                attributes: false,
-                sweep: false,
-                one_file_system: false,
-                root: &Root::Free,
-                stop: &|| false,
-            };
+            let options = options();
             let mut chosen = Chosen::default();
             assert!(chosen.add(b"foo/bar.py"));
             let tree = match is_chosen {
@@ -234,13 +289,25 @@ mod tests {
                 ..SourceSpec::default()
             };
             let given = CopySource::Tree(Arc::new(tree.unwrap()));
-            FailedList::open(&spec, &given).unwrap().expect("a list was asked for")
+            let list = FailedList::open(&spec).unwrap().expect("a list was asked for");
+            list.with_source(&given)
         }
     }
 
     impl Drop for Scratch {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn options() -> ScanOptions<'static> {
+        ScanOptions {
+            excludes: Vec::new(),
+            attributes: false,
+            sweep: false,
+            one_file_system: false,
+            root: &Root::Free,
+            stop: &|| false,
         }
     }
 
@@ -291,7 +358,12 @@ mod tests {
     fn the_list_says_that_nothing_was_copied_until_the_copy_has_ended() {
         let scratch = Scratch::new("failed-early");
         fs::write(scratch.0.join("failed"), "of/another/copy\n").unwrap();
-        let mut list = scratch.list(false, false);
+        let spec = SourceSpec {
+            paths: vec![scratch.0.join("none")],
+            failed_to: Some(scratch.0.join("failed")),
+            ..SourceSpec::default()
+        };
+        let mut list = FailedList::open(&spec).unwrap().expect("a list was asked for");
         let read = || fs::read_to_string(scratch.0.join("failed")).unwrap();
         assert_eq!(read(), ".\n");
         list.failed = BTreeSet::new();
@@ -350,6 +422,39 @@ mod tests {
         assert_eq!(found("d", "d"), ".");
         assert_eq!(found("d", "d/"), ".");
         assert_eq!(found("d", "dd/f"), ".", "not below it");
+    }
+
+    #[test]
+    fn a_list_in_its_own_source_is_refused() {
+        let scratch = Scratch::new("failed-inside");
+        let source = scratch.0.join("foo");
+        let link = scratch.0.join("link");
+        symlink(&source, &link).unwrap();
+        symlink("foo/none", scratch.0.join("dangling")).unwrap();
+        symlink("/dev/null", source.join("nothing")).unwrap();
+        let is_refused = |source: &Path, is_chosen: bool, written: &str| {
+            check(&SourceSpec {
+                paths: vec![source.to_owned()],
+                chosen_by: is_chosen.then(|| scratch.0.join("chosen")),
+                failed_to: Some(scratch.0.join(written)),
+                ..SourceSpec::default()
+            })
+            .is_err()
+        };
+        for written in
+            ["foo/new", "foo/foo/bar.py", "foo/foo/../new", "link/new", "dangling", "foo/foo/.."]
+        {
+            assert!(is_refused(&source, false, written) == (written != "foo/foo/.."), "{written}");
+        }
+        for written in ["new", "foo2", "no/such", "foo/nothing"] {
+            assert!(!is_refused(&source, false, written), "{written}");
+        }
+        assert!(is_refused(&source.join("foo/bar.py"), false, "foo/foo/bar.py"), "the source");
+        // What a link leads to is copied only if it is looked into.
+        let into = link.join("");
+        assert!(!is_refused(&link, false, "foo/new"));
+        assert!(is_refused(&into, false, "foo/new") && is_refused(&link, true, "foo/new"));
+        assert!(!scratch.0.join("foo/none").exists() && !scratch.0.join("foo/new").exists());
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     elsewhere::refuse_as_destination(destination)?;
     failed_list::check(&spec.source)?;
+    // Before anything can fail; a dry run copies nothing, and leaves the list of a copy alone.
+    let failed_list = if spec.run.is_dry { None } else { FailedList::open(&spec.source)? };
     // A dry run that asks no node needs no lab.
     let needs_lab = !spec.run.is_dry || spec.run.names_entries;
     let launch = &spec.run.launch;
@@ -44,7 +46,7 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
         let fleet = copy.assemble(&run)?;
         return tell_dry_run(&copy.dry_run(fleet)?, context, spec);
     }
-    let failed_list = FailedList::open(&spec.source, copy.source())?;
+    let failed_list = failed_list.map(|list| list.with_source(copy.source()));
     let run = copy.begin()?;
     let fleet = copy.assemble(&run)?;
     let overtime = Overtime::watch("copying", &interrupts)?;

@@ -1,7 +1,7 @@
 //! Options of rsync that say what is removed, compared and set, and the list of what was not
 //! copied.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -121,5 +121,34 @@ fn what_a_list_names_is_copied_or_listed_by_its_own_path() {
     let _ = garland.cp(&again).with_code(1);
     assert_eq!(listed("h"), "ln/o\nown/o/x\n");
     assert_eq!(there(), ["nope/", "nope/a", "own/", "own/p"]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_list_of_what_was_not_copied_is_never_that_of_another_copy_nor_in_its_source() {
+    let scratch = Scratch::new("tree-old-list");
+    write(&scratch, "d/a", "a");
+    fs::create_dir(scratch.path("empty")).expect("it can be made");
+    let garland = garland(&scratch);
+    for words in [&["none"][..], &["--files-from", "none", "d"], &["--delete", "empty"]] {
+        write(&scratch, "list", "");
+        let words = [&["-a", "--failed-to", "list"], words, &["local1:/"]].concat();
+        let _ = garland.cp(&words).with_code(3);
+        assert_eq!(fs::read(scratch.path("list")).expect("a list"), b".\n", "{words:?}");
+    }
+    for list in ["d/a", "d/new"] {
+        let refused = garland.cp(&["-a", "--failed-to", list, "d", "local1:/"]).with_code(2).err;
+        let told =
+            format!("error: cannot write the list of --failed-to to {list}: it is in SOURCE");
+        assert!(refused.starts_with(&told), "{refused}");
+    }
+    assert_eq!(fs::read(scratch.path("d/a")).expect("it is there"), b"a");
+    assert_eq!(paths(&scratch.path("d")), ["a"]);
+    // The list is read before it could be written.
+    write(&scratch, "list", "a\n");
+    let words = ["-a", "--files-from", "-", "--failed-to", "list", "d", "local1:/"];
+    let list = File::open(scratch.path("list")).expect("it is there");
+    let _ = garland.start_cp_reading(&words, list).end().with_code(2);
+    assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"a\n");
     scratch.assert_nothing_left();
 }

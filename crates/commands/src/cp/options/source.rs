@@ -104,7 +104,8 @@ pub struct SourceArgs {
     ///
     /// They are relative to the one SOURCE, one a line, or each followed by NUL if lines could not
     /// tell them; `.` is all of it: a node failed as a whole, and the copy is to be started again.
-    /// FILE is empty if everything was copied, and has `.` until the copy has ended.
+    /// FILE lies outside of SOURCE, is empty if everything was copied, and has `.` until the copy
+    /// has ended.
     #[arg(long, value_name = "FILE", requires = "tree", hide_short_help = true)]
     pub failed_to: Option<PathBuf>,
 }
