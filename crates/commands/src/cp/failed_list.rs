@@ -2,6 +2,7 @@
 //! them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -161,10 +162,23 @@ impl FailedList {
         for node in outcome.copies.iter().flat_map(|copied| &copied.outcome.nodes) {
             failed.extend(self.lacking(node));
         }
-        if failed.contains(ALL) {
-            failed = BTreeSet::from([ALL.to_vec()]);
+        Self { failed: self.copyable(failed), ..self }
+    }
+
+    /// Returns the paths `failed` if a copy of these copies nothing that was left out; else all.
+    fn copyable(&self, failed: BTreeSet<Vec<u8>>) -> BTreeSet<Vec<u8>> {
+        if failed.contains(ALL) || self.mount_points().any(|path| failed.contains(&path)) {
+            return BTreeSet::from([ALL.to_vec()]);
         }
-        Self { failed, ..self }
+        failed
+    }
+
+    /// Returns the paths of the directories whose content `-x` left out, which --files-from copies
+    /// if it names them, and those of entries that are of no kind that is sent.
+    fn mount_points(&self) -> impl Iterator<Item = Vec<u8>> {
+        let left_out = self.tree.iter().flat_map(|tree| tree.left_out());
+        let skipped = left_out.filter(|left| !left.failed);
+        skipped.map(|left| below(&self.source, left.path.as_os_str().as_bytes()))
     }
 
     /// Returns the paths that a node lacks, if it names all of them and can be believed; else all.
@@ -226,14 +240,11 @@ fn replace(file: &mut File, text: &[u8]) -> io::Result<()> {
 
 /// Returns the part of `path` below `top`; all of it if that is `top` itself, or not below it.
 fn below(top: &Path, path: &[u8]) -> Vec<u8> {
-    let top = top.as_os_str().as_bytes();
-    let top = top.strip_suffix(b"/").unwrap_or(top);
-    let inside = match top {
-        b"" => Some(path),
-        top => path.strip_prefix(top).and_then(|rest| rest.strip_prefix(b"/")),
-    };
-    match inside {
-        Some(inside) if !inside.is_empty() => inside.to_vec(),
+    // A path may begin with `./`, though the other does not.
+    let bare = |path| Path::strip_prefix(path, ".").unwrap_or(path);
+    let path = bare(Path::new(OsStr::from_bytes(path)));
+    match path.strip_prefix(bare(top)) {
+        Ok(inside) if !inside.as_os_str().is_empty() => inside.as_os_str().as_bytes().to_vec(),
         _ => ALL.to_vec(),
     }
 }
@@ -253,10 +264,12 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
 
-    use garland_dataplane::ScanOptions;
+    use garland_core::plan::Layout;
     use garland_dataplane::tree::Chosen;
+    use garland_dataplane::{Content, ScanOptions};
     use garland_protocol::copy::Absent;
     use garland_sys::confine::Root;
+    use garland_testkit::{HangingDisk, Oddities};
 
     use super::*;
 
@@ -422,6 +435,53 @@ mod tests {
         assert_eq!(found("d", "d"), ".");
         assert_eq!(found("d", "d/"), ".");
         assert_eq!(found("d", "dd/f"), ".", "not below it");
+        // However the user writes it: entries have the path of the directory that they are in.
+        for top in ["a//d", "a/./d", "a//d/", "./a/d", ".//a/d/.", "a/d"] {
+            assert_eq!(found(top, "a/d/e/f"), "e/f", "{top}");
+            assert_eq!(found(top, "./a/d//f"), "f", "{top}");
+        }
+        assert_eq!(found(".", "f"), "f");
+        assert_eq!(found("./", "./d/f"), "d/f");
+        assert_eq!(found("/", "/f"), "f");
+        assert_eq!(found("../d", "../d/f"), "f");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named_however_the_source_is_written() {
+        let scratch = Scratch::new("failed-spelling");
+        let file = scratch.0.join("foo/foo/bar.py");
+        for spelling in ["foo", "foo/", "/foo", "./foo", "foo/.", "./foo//foo/../"] {
+            fs::write(&file, "").unwrap();
+            let source = PathBuf::from(format!("{}/{spelling}", scratch.0.display()));
+            let tree = TreeSource::open(&[&source], &options()).unwrap();
+            fs::remove_file(&file).unwrap();
+            let layout = Layout::fitting(tree.length());
+            (0..layout.blocks()).for_each(|index| {
+                let mut block = vec![0; layout.block_length(index) as usize];
+                tree.read(layout, index, &mut block).unwrap();
+            });
+            let left_out = tree.left_out();
+            let named =
+                left_out.iter().map(|left| below(&source, left.path.as_os_str().as_bytes()));
+            assert_eq!(named.collect::<Vec<_>>(), [b"foo/bar.py"], "{spelling}");
+        }
+    }
+
+    #[test]
+    fn what_is_mounted_and_was_left_out_is_not_listed() {
+        let scratch = Scratch::new("failed-mounted");
+        let source = scratch.0.join("foo");
+        let disk = HangingDisk::mount_odd(&source.join("foo"), Oddities::default());
+        let options = ScanOptions { one_file_system: true, ..options() };
+        let tree = TreeSource::open(&[source], &options).unwrap();
+        let list = scratch.list(false, false).with_source(&CopySource::Tree(Arc::new(tree)));
+        let listed = |path: &str| {
+            let named = list.copyable(lacking(&list, &[path]).into_iter().map(Vec::from).collect());
+            named.into_iter().map(|path| String::from_utf8(path).unwrap()).collect::<Vec<_>>()
+        };
+        let found = ["foo", "foo/foo"].map(listed);
+        drop(disk);
+        assert_eq!(found, [["."], ["."]]);
     }
 
     #[test]
