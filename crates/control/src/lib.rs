@@ -40,7 +40,7 @@ pub use farm::{FarmEnd, Stager, StagerSession, run_farm};
 pub use garland_protocol::copy::{Moments, NodeOutcome};
 pub use meeting::meet;
 pub use names::{AskedAgent, NamesQuestion, NamesReply, ask_names};
-pub use names_patience::NamesPatience;
+pub use names_patience::{NamesPatience, PatienceMark};
 pub use outcome::Outcome;
 pub use session::Session;
 pub use stat::{Looked, examine, stat};

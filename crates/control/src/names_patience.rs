@@ -34,6 +34,9 @@ struct Waited {
     left_out: Option<String>,
 }
 
+/// How long each agent was waited for until some moment.
+pub struct PatienceMark(BTreeMap<String, Waited>);
+
 impl NamesPatience {
     /// Returns patience that asks nothing of the agents that this one asks nothing, and has waited
     /// for no other one yet: that of work in the background.
@@ -52,13 +55,21 @@ impl NamesPatience {
         }
     }
 
-    /// Forgets how long those agents were waited for which took less than `limit` since the last time: a command with a
-    /// long list of questions waits again for honest agents, and no longer than once for one that only delays.
-    pub fn begin_again_with_quick(&self, limit: Duration) {
-        for waited in self.0.lock().values_mut() {
-            if waited.time + waited.prompt < limit {
-                waited.time = Duration::ZERO;
-                waited.prompt = Duration::ZERO;
+    /// Returns how long each agent was waited for until now.
+    pub fn mark(&self) -> PatienceMark {
+        PatienceMark(self.0.lock().clone())
+    }
+
+    /// Forgets how long those agents were waited for since `mark` which took less than `limit`: a command with a long
+    /// list of questions waits again for honest agents with each of them, and no longer than once for one that only
+    /// delays.
+    pub fn forgive_quick(&self, mark: &PatienceMark, limit: Duration) {
+        for (node, waited) in self.0.lock().iter_mut() {
+            let before = mark.0.get(node).cloned().unwrap_or_default();
+            let took = (waited.time + waited.prompt).saturating_sub(before.time + before.prompt);
+            if took < limit {
+                waited.time = before.time;
+                waited.prompt = before.prompt;
             }
         }
     }
@@ -169,13 +180,23 @@ mod tests {
     fn one_that_delays_is_not_waited_for_again_with_each_question() {
         let patience = NamesPatience::default();
         let limit = Duration::from_secs(5);
-        let delay = Duration::from_secs(25) + PROMPT;
-        let left_out = (1..100).find(|_| {
-            patience.begin_again_with_quick(limit);
+        let question = |hostile: Duration| {
+            let mark = patience.mark();
             assert_eq!(patience.charge("honest", Duration::from_secs(4), 0), None);
-            patience.charge("hostile", delay, 0).is_some()
-        });
-        assert_eq!(left_out, Some(2));
+            let ended = patience.charge("hostile", hostile, 0);
+            patience.forgive_quick(&mark, limit);
+            ended.is_some()
+        };
+        // Answers at once in between do not help it.
+        let delay = Duration::from_secs(15) + PROMPT;
+        let mut delays = [delay, Duration::ZERO].into_iter().cycle();
+        let left_out = (1..100).find(|_| question(delays.next().expect("it is endless")));
+        assert_eq!(left_out, Some(3));
+        // One slow answer of an honest one is held against it, and no later quick ones.
+        assert_eq!(patience.charge("honest", Duration::from_secs(20), 0), None);
+        for _ in 0..100 {
+            let _ = question(Duration::ZERO);
+        }
     }
 
     #[test]

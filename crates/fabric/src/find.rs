@@ -15,24 +15,26 @@ const OWN: &str = ".local/bin";
 const VARIABLE: &str = "GARLAND_FABRIC";
 
 /// Returns the path of the helper: the one in the environment variable, or else the first such file
-/// next to this program, in PATH, or in the directory of the user's own programs.
+/// next to this program, in PATH, or in the directory of the user's own programs, in which `fault` finds none: why
+/// another user may have written the file.
 ///
 /// # Errors
 /// When there is no such file; the message lists the searched places and says what to do.
-pub fn find() -> Result<PathBuf, FabricError> {
+pub fn find(fault: impl Fn(&Path) -> Option<String>) -> Result<PathBuf, FabricError> {
     let beside = std::fs::read_link("/proc/self/exe").ok();
     let beside = beside.as_deref().and_then(Path::parent).map(Path::to_path_buf);
     let named = std::env::var_os(VARIABLE);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let own = std::env::var_os("HOME").map(|home| Path::new(&home).join(OWN));
     let folders = std::env::split_paths(&path).chain(own);
-    look(named.as_deref(), beside.as_deref(), folders)
+    look(named.as_deref(), beside.as_deref(), folders, fault)
 }
 
 fn look(
     named: Option<&OsStr>,
     beside: Option<&Path>,
     others: impl Iterator<Item = PathBuf>,
+    fault: impl Fn(&Path) -> Option<String>,
 ) -> Result<PathBuf, FabricError> {
     if let Some(named) = named {
         let named = PathBuf::from(named);
@@ -40,15 +42,19 @@ fn look(
         return if named.is_file() { Ok(named) } else { Err(FabricError::Unsuitable(missing)) };
     }
     let folders = beside.map(Path::to_path_buf).into_iter().chain(others);
-    let found = folders.map(|folder| folder.join(NAME)).find(|file| file.is_file());
-    found.ok_or_else(|| {
-        let beside = beside.map_or(String::new(), |folder| format!("in {}, ", folder.display()));
-        FabricError::Unsuitable(format!(
-            "there is no {NAME} on this node ({beside}in PATH, in ~/{OWN}, or named by {VARIABLE}), \
-             which a fabric needs besides libfabric: `make fabric` builds it, beside garland on the \
-             head, which copies it to nodes that lack it; usable without it: tcp, shm"
-        ))
-    })
+    let mut left_out = String::new();
+    for file in folders.map(|folder| folder.join(NAME)).filter(|file| file.is_file()) {
+        match fault(&file) {
+            None => return Ok(file),
+            Some(why) => left_out += &format!("{} is not used: {why}; ", file.display()),
+        }
+    }
+    let beside = beside.map_or(String::new(), |folder| format!("in {}, ", folder.display()));
+    Err(FabricError::Unsuitable(format!(
+        "{left_out}there is no {NAME} on this node ({beside}in PATH, in ~/{OWN}, or named by {VARIABLE}), \
+         which a fabric needs besides libfabric: `make fabric` builds it, beside garland on the \
+         head, which copies it to nodes that lack it; usable without it: tcp, shm"
+    )))
 }
 
 #[cfg(test)]
@@ -61,15 +67,19 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join(NAME);
         let nowhere = || std::iter::once(PathBuf::from("/nowhere"));
-        let error = look(None, Some(&folder), nowhere()).unwrap_err().to_string();
+        let error = look(None, Some(&folder), nowhere(), |_| None).unwrap_err().to_string();
         assert!(error.contains("make fabric") && error.contains("tcp, shm"), "{error}");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(look(None, Some(&folder), nowhere()).as_ref(), Ok(&file));
+        assert_eq!(look(None, Some(&folder), nowhere(), |_| None).as_ref(), Ok(&file));
         let others = nowhere().chain([folder.clone()]);
-        assert_eq!(look(None, None, others).as_ref(), Ok(&file));
-        assert_eq!(look(Some(file.as_os_str()), None, nowhere()).as_ref(), Ok(&file));
-        let error = look(Some(OsStr::new("/nowhere/x")), Some(&folder), nowhere()).unwrap_err();
+        assert_eq!(look(None, None, others, |_| None).as_ref(), Ok(&file));
+        assert_eq!(look(Some(file.as_os_str()), None, nowhere(), |_| None).as_ref(), Ok(&file));
+        let error =
+            look(Some(OsStr::new("/nowhere/x")), Some(&folder), nowhere(), |_| None).unwrap_err();
         assert!(error.to_string().contains("/nowhere/x"), "{error}");
+        let strange = |_: &Path| Some("it belongs to user 7".to_owned());
+        let error = look(None, Some(&folder), nowhere(), strange).unwrap_err().to_string();
+        assert!(error.contains("garland-fabric is not used: it belongs to user 7; "), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -46,6 +46,9 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
     let doing = || format!("cannot read {shown}");
     // A symbolic link must belong to the user, too. Opening a pipe could block.
     let link = fs::symlink_metadata(path).or_nothing(doing())?;
+    if link.uid() != process::user_id() {
+        return Err(strange(path, &format!("it belongs to user {}", link.uid())));
+    }
     let is_file = fs::metadata(path).or_nothing(doing())?.is_file();
     if !is_file {
         return Err(unused(path, "it is not a regular file"));
@@ -53,13 +56,10 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
     let mut file = File::open(path).or_nothing(doing())?;
     let opened = file.metadata().or_nothing(doing())?;
     let folder = fs::metadata(".").or_nothing("cannot stat the working directory")?;
-    if link.uid() != process::user_id() {
-        return Err(unused(path, &format!("it belongs to user {}", link.uid())));
-    }
     let of_folder = || ownership::fault_of_folder(Path::new("."), &folder);
     let fault = ownership::fault_of_file(path, &opened).or_else(of_folder);
     if let Some(why) = fault {
-        return Err(unused(path, &why));
+        return Err(strange(path, &why));
     }
     let mut text = String::new();
     file.read_to_string(&mut text).or_nothing(doing())?;
@@ -68,6 +68,14 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
         Some(why) => Err(unused(path, &why)),
         None => Ok(cluster),
     }
+}
+
+/// The failure for a file that another user has written, or may have. Whoever names it trusts that user: what
+/// its ssh options say runs on this machine.
+fn strange(path: &Path, why: &str) -> Failure {
+    let shown = printable::path(path);
+    Failure::usage(format!("./{shown} is not used: {why}"))
+        .hint("run the command in another directory; another user may have put the file here")
 }
 
 fn unused(path: &Path, why: &str) -> Failure {

@@ -450,31 +450,37 @@ impl<'a> Keepers<'a> {
             return Ok(found.values().filter(|entry| entry.record.content().is_some()).count());
         };
         let known = next.ask(&NamesOrder::Find(None), &[])?;
-        // What an earlier command handed over takes no time of this one, whatever a minority says.
-        let is_kept =
-            |entry: &&NameEntry| records::have(known.iter().take(KEEPERS), entry) >= needed;
+        // What was asked until now was long with many names.
+        self.patience.begin_again();
+        let having = |entry: &NameEntry| records::have(known.iter().take(KEEPERS), entry);
+        let answering = known.iter().take(KEEPERS).filter(|answer| answer.is_ok()).count();
+        // What an earlier command handed over takes no time of this one. Those names that most have, whatever a
+        // minority says, come last, and are safe if there is no time for them.
+        let lacked = found.values().filter(|entry| having(entry) < needed);
+        let kept = found.values().filter(|entry| (needed..answering).contains(&having(entry)));
         let until_ns = clock::after(HAND_OVER_MAX);
         let mut untold = Vec::new();
         let mut lost = 0;
         let mut put_off = 0;
-        for entry in found.values().filter(|entry| !is_kept(entry)) {
+        for entry in lacked.chain(kept) {
+            let is_safe = having(entry) >= needed;
             if clock::until(until_ns).is_zero() {
-                put_off += 1;
+                put_off += usize::from(!is_safe);
                 continue;
             }
+            let mark = self.patience.mark();
             match self.give(entry, &mut next)? {
-                // There may be many names, and honest agents on slow disks.
-                HandedOver::Kept => self.patience.begin_again_with_quick(QUICK_HAND_OVER),
-                HandedOver::KeptByFew(reason) => {
-                    self.patience.begin_again_with_quick(QUICK_HAND_OVER);
+                HandedOver::Kept => {}
+                HandedOver::KeptByFew(reason) | HandedOver::Unreadable(reason) => {
                     untold.push(reason);
                 }
-                HandedOver::Unreadable(reason) => untold.push(reason),
                 HandedOver::Lost(reason) => {
-                    lost += 1;
+                    lost += usize::from(!is_safe);
                     untold.push(reason);
                 }
             }
+            // There may be many names, and honest agents on slow disks.
+            self.patience.forgive_quick(&mark, QUICK_HAND_OVER);
         }
         tell(&untold);
         if put_off > 0 {

@@ -173,6 +173,19 @@ fn a_node_that_asks_for_the_first_block_again_and_again_is_not_served_for_ever()
 }
 
 #[test]
+fn a_node_that_requests_one_block_again_and_again_is_not_served_for_ever() {
+    let mut head = Middle::source(8);
+    assert_eq!(ask_head(&mut head, 1, 0, 0..0), None);
+    let refused = (1..1000).find(|_| {
+        let mut orders = head.after(Event::Requested(1, Kind::Again, 0));
+        orders.extend(head.after(Event::Fed(BLOCK)));
+        orders.iter().any(|order| matches!(order, Order::ReportLost(Down, 1, _)))
+    });
+    // Each block once, and 256 MiB.
+    assert_eq!(refused, Some(8 + 64 + 1));
+}
+
+#[test]
 fn blocks_that_cost_nothing_on_the_wire_may_be_sent_again_and_again() {
     let mut head = Middle::source(100_000);
     for epoch in 1..100 {

@@ -10,6 +10,7 @@ use garland_results::copy::{CopyResult, NodeResult};
 use garland_results::head::{NodeVerdict, print_json};
 use garland_results::tree::TreeResult;
 use garland_state::run::Run;
+use garland_sys::new_file;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::{output, verdicts};
 use serde::Serialize;
@@ -64,7 +65,8 @@ pub fn end_with(
 pub fn save(spec: &CopySpec, planned: &impl Serialize) -> Result<(), Failure> {
     let Some(file) = &spec.run.plan_file else { return Ok(()) };
     let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
-    std::fs::write(file, text).or_nothing(format!("writing {}", file.display()))
+    new_file::write_or_replace(file, text.as_bytes())
+        .or_nothing(format!("writing {}", file.display()))
 }
 
 /// Prints a plan, why its order was chosen, and which files of a tree it copies and removes

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::proc_file;
+
 /// The name of the group that an administrator may create below the root of the hierarchy and give
 /// to a user.
 pub const GIVEN: &str = "garland";
@@ -30,7 +32,7 @@ pub struct Group(PathBuf);
 /// # Errors
 /// When `/proc` cannot be read, or no hierarchy has a CPU controller.
 pub fn places() -> io::Result<Vec<Group>> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let mounts = proc_file::read("/proc/self/mountinfo")?;
     let own = fs::read_to_string("/proc/self/cgroup")?;
     let places = find(&mounts, &own, "cpu", controllers_at);
     if places.is_empty() {
@@ -129,7 +131,7 @@ pub struct Memory {
 /// if it cannot be read.
 #[must_use]
 pub fn memory() -> Option<Memory> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts = proc_file::read("/proc/self/mountinfo").ok()?;
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = find(&mounts, &own, "memory", controllers_at).into_iter().next()?;
     let groups = own.ancestors().filter_map(memory_at);

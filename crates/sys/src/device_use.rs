@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{major, minor};
 
+use crate::proc_file;
+
 /// Returns what the device with this number, or one of its partitions, is used for, such as
 /// `mounted on /data`; `None` if no use is found.
 #[must_use]
@@ -18,7 +20,7 @@ pub fn use_of(device: u64) -> Option<String> {
     let own = format!("{}:{}", major(device), minor(device));
     let mut all: Vec<(String, PathBuf)> = std::iter::once((own, folder.clone())).collect();
     all.extend(numbered);
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = proc_file::read("/proc/self/mountinfo").unwrap_or_default();
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
     all.iter().find_map(|(number, folder)| {
         let mounted = mount_point(&mounts, number).map(|at| format!("mounted on {at}"));

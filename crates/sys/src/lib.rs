@@ -45,6 +45,7 @@ pub mod pinning;
 pub mod ports;
 pub mod power;
 pub mod private_file;
+pub mod proc_file;
 pub mod process;
 pub mod process_table;
 pub mod processors;

@@ -14,7 +14,7 @@ use std::process::Command;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use crate::{process, random};
+use crate::{proc_file, process, random};
 
 /// The variable.
 const VARIABLE: &str = "GARLAND_MARK";
@@ -174,7 +174,7 @@ impl Stat {
 /// the rights of no other one.
 fn is_own(number: u32) -> bool {
     let own = process::user_id().to_string();
-    let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
+    let status = proc_file::read(format!("/proc/{number}/status")).unwrap_or_default();
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
@@ -188,7 +188,7 @@ fn number_of_self() -> Option<u32> {
 /// if `/proc` belongs to an outer PID namespace. `None` if it has ended or is in no such namespace.
 fn own_number(number: u32) -> Option<u32> {
     let numbers = |name: &str| -> Option<Vec<u32>> {
-        let text = fs::read_to_string(PathBuf::from("/proc").join(name).join("status")).ok()?;
+        let text = proc_file::read(PathBuf::from("/proc").join(name).join("status")).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
         line.split_whitespace().map(|number| number.parse().ok()).collect()
     };

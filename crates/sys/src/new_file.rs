@@ -87,6 +87,18 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
+/// Writes an output that the user has named: what is there and no regular file, such as a pipe, gets the bytes, and
+/// anything else is replaced, as by [`write`].
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_or_replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(there) if !there.is_file() => File::options().write(true).open(path)?.write_all(bytes),
+        _ => write(path, bytes),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

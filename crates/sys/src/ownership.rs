@@ -28,6 +28,20 @@ pub fn fault_of_folder(path: &Path, folder: &Metadata) -> Option<String> {
     Rights::new(path, folder).fault_of_folder(process::user_id())
 }
 
+/// Returns why the program `path` may be what another user wrote; none if it is this user's or root's alone, and
+/// others can neither write to it nor replace it.
+///
+/// # Errors
+/// When it cannot be inspected.
+pub fn fault_of_program(path: &Path) -> io::Result<Option<String>> {
+    let path = fs::canonicalize(path)?;
+    let file = fs::metadata(&path)?;
+    let owner = if file.uid() == 0 { 0 } else { process::user_id() };
+    let fault = Rights::new(&path, &file).fault_of_file(owner);
+    let Some(folder) = path.parent().filter(|_| fault.is_none()) else { return Ok(fault) };
+    Ok(fault_of_folder(folder, &fs::metadata(folder)?))
+}
+
 /// Returns why the directory `path`, an absolute path without symbolic links, may hold what another
 /// user wrote, or may be replaced by one that does; none if it is this user's alone.
 ///
@@ -190,6 +204,28 @@ mod tests {
         assert_eq!((own.fault_of_folder(1000), own.fault_of_file(1000)), (None, None));
         let open = Rights { mode: 0o040_777, ..own };
         assert!(open.fault_of_folder(1000).is_some() && open.fault_of_file(1000).is_some());
+    }
+
+    #[test]
+    fn a_program_is_its_users_or_roots_and_nobody_else_can_replace_it() {
+        let folder = std::env::temp_dir().join(format!("garland-program-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let file = folder.join("program");
+        fs::write(&file, "").unwrap();
+        let fault = |folder_mode: u32, file_mode: u32| {
+            let set = |path: &Path, mode| {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+            };
+            set(&folder, folder_mode);
+            set(&file, file_mode);
+            fault_of_program(&file).unwrap()
+        };
+        assert_eq!(fault(0o755, 0o755), None);
+        assert!(fault(0o755, 0o757).is_some_and(|why| why.contains("may write to it")));
+        assert!(fault(0o757, 0o755).is_some_and(|why| why.contains("may replace it")));
+        assert_eq!(fault(0o1777, 0o755), None, "a sticky directory protects it");
+        assert_eq!(fault_of_program(Path::new("/bin/sh")).unwrap(), None);
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 
 use crate::identity::Identity;
-use crate::process;
+use crate::{proc_file, process};
 
 /// Returns the processes of this user that have `word` among their arguments.
 ///
 /// # Errors
 /// When the processes cannot be listed, or those that hide their memory are not shown to this user.
 pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
-    let mounts = fs::read_to_string("/proc/mounts")?;
+    let mounts = proc_file::read("/proc/mounts")?;
     if process::user_id() != 0 && hides_processes(&mounts) {
         return Err(io::Error::other("/proc does not show them (it is mounted with hidepid)"));
     }
@@ -21,9 +21,13 @@ pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
         let entry = entry?;
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
         let Some(pid) = pid else { continue };
+        // The arguments of another user's process are in its memory, and can be kept from coming.
+        if !is_own(&entry.path()) {
+            continue;
+        }
         // Whoever has ended meanwhile has no arguments any more.
         let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if has_word(&arguments, word.as_bytes()) && is_own(&entry.path()) {
+        if has_word(&arguments, word.as_bytes()) {
             found.extend(Identity::of(pid).ok());
         }
     }

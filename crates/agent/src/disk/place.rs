@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use garland_core::units::bytes;
 use garland_protocol::measure::{DiskCached, DiskPlace};
 use garland_sys::cache::{self, CacheProbe};
-use garland_sys::process;
 use garland_sys::uring::Ring;
+use garland_sys::{proc_file, process};
 
 use crate::conditions;
 use crate::error::OrderError;
@@ -36,7 +36,7 @@ pub fn of(test: &TestFile) -> DiskPlace {
     let number = test.file().metadata().map_or(0, |metadata| metadata.dev());
     let major = rustix::fs::major(number);
     let minor = rustix::fs::minor(number);
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = proc_file::read("/proc/self/mountinfo").unwrap_or_default();
     let (system, mounted) = mount(&mounts, major, minor).unwrap_or_default();
     let device = device_folder(major, minor).or_else(|| {
         // btrfs and similar file systems have device numbers of their own, and are mounted from a

@@ -1,7 +1,6 @@
 //! `garland net show`: the drawing, parts and bounds of a topology.
 
 use std::fmt::Write;
-use std::fs;
 
 use garland_topology::{Inventory, Price, Topology, scenarios};
 use serde::Serialize;
@@ -11,6 +10,7 @@ use super::tables;
 use crate::args::NetShow;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json};
+use garland_sys::new_file;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_topology::drawing;
@@ -32,7 +32,7 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
     let topology = scenarios::load(&show.topology)?;
     phases.end("read");
     if let Some(file) = &show.svg {
-        fs::write(file, drawing::svg(&topology)).map_err(|error| {
+        new_file::write_or_replace(file, drawing::svg(&topology).as_bytes()).map_err(|error| {
             Failure::nothing(format!("cannot write the drawing {}: {error}", file.display()))
         })?;
     }

@@ -7,11 +7,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use garland_sys::new_file::NewFile;
+use garland_sys::regular_file;
 
 use super::image::{Image, RUNNING};
 
@@ -92,7 +95,7 @@ pub fn for_nodes() -> io::Result<Box<dyn Read>> {
     if let Some(carried) = Carried::running()? {
         return Ok(Box::new(io::Cursor::new(carried.bytes()?)));
     }
-    match fs::read_link(RUNNING).and_then(|path| File::open(beside(&path))) {
+    match fs::read_link(RUNNING).and_then(|path| regular_file::open(&beside(&path))) {
         Ok(file) => Ok(Box::new(file)),
         Err(_) => Ok(Box::new(Image::running()?)),
     }
@@ -111,41 +114,38 @@ fn beside(path: &Path) -> PathBuf {
 /// # Errors
 /// When a file cannot be read or written, or gzip fails.
 pub fn carry(node: &Path, output: &Path) -> io::Result<()> {
-    // The whole name and the process: whoever writes to a name that differs only in what follows its dot, or to the
-    // same one at the same time, has a part of its own.
-    let mut part = output.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(part);
-    let written = write(node, &part).and_then(|()| fs::rename(&part, output));
-    if written.is_err() {
-        // It may not be there.
-        let _ = fs::remove_file(&part);
-    }
-    written
-}
-
-fn write(node: &Path, part: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
     Image::of(File::open(node)?)?.read_to_end(&mut bytes)?;
-    // gzip reads from a file: it could block while this process writes to it.
-    fs::write(part, &bytes)?;
-    let mut gzip = Command::new("gzip");
-    let output = gzip.arg("-nc").stdin(File::open(part)?).stderr(Stdio::inherit()).output()?;
-    if !output.status.success() {
-        return Err(Error::other(format!("gzip failed: {}", output.status)));
-    }
+    let packed = packed(&bytes, output)?;
     let own = File::open(RUNNING)?;
     let whole = own.metadata()?;
     // It may carry one already.
     let length = Carried::of(own.try_clone()?)?.map_or(whole.len(), |carried| carried.offset);
-    let mut file = File::create(part)?;
+    // Others may write to the same name at the same time, or to its directory.
+    let written = NewFile::create(output)?;
+    let mut file = written.file();
     io::copy(&mut own.take(length), &mut file)?;
-    file.write_all(&output.stdout)?;
+    file.write_all(&packed)?;
     file.write_all(MAGIC)?;
-    file.write_all(&(output.stdout.len() as u64).to_le_bytes())?;
+    file.write_all(&(packed.len() as u64).to_le_bytes())?;
     file.write_all(&sha256(&bytes))?;
-    file.write_all(&sha256(&output.stdout))?;
-    file.set_permissions(whole.permissions())
+    file.write_all(&sha256(&packed))?;
+    file.set_permissions(whole.permissions())?;
+    written.commit()
+}
+
+/// Returns `bytes` as gzip compresses them. They are in a file beside `output` meanwhile: gzip could block
+/// while this process writes to it.
+fn packed(bytes: &[u8], output: &Path) -> io::Result<Vec<u8>> {
+    let plain = NewFile::create(output)?;
+    plain.file().write_all(bytes)?;
+    let input = File::open(format!("/proc/self/fd/{}", plain.file().as_raw_fd()))?;
+    let mut gzip = Command::new("gzip");
+    let packed = gzip.arg("-nc").stdin(input).stderr(Stdio::inherit()).output()?;
+    match packed.status.success() {
+        true => Ok(packed.stdout),
+        false => Err(Error::other(format!("gzip failed: {}", packed.status))),
+    }
 }
 
 fn sha256(bytes: &[u8]) -> [u8; 32] {

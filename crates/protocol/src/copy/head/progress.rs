@@ -27,9 +27,12 @@ impl Head {
         }
     }
 
-    /// Whether `one` has blocks that `other` lacks.
+    /// Whether `one` has blocks that `other` lacks: all of them, whatever it reports, once it has
+    /// said that it is complete.
     fn has_more(&self, one: NodeId, other: NodeId) -> bool {
+        use NodeState::{Committed, Complete, Prepared};
+        let has_all = matches!(self.nodes[one.index()].state, Complete | Prepared | Committed);
         let whole = |id: NodeId| self.nodes[id.index()].report.whole;
-        whole(one) > whole(other)
+        has_all || whole(one) > whole(other)
     }
 }

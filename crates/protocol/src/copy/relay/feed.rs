@@ -203,15 +203,16 @@ impl Relay {
         let block_size = sink.layout().block_size;
         let mut refused = Vec::new();
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
-            // A repair is for a block that came before. The next one in the lane's order is not free
-            // because the node has requested it, too.
+            // The next block in the lane's order is no repair because the node has requested it, too.
             let is_in_order = down.next == place;
             down.sent(index, place);
-            if let Some(repeats) = self.repeats.get_mut(&down.node).filter(|_| is_in_order) {
-                repeats.add(place, bytes);
-                if repeats.are_too_many(block_size) {
-                    refused.push(down.epoch);
-                }
+            let repeats = self.repeats.entry(down.node).or_default();
+            match is_in_order {
+                true => repeats.add(place, bytes),
+                false => repeats.add_repair(bytes),
+            }
+            if repeats.are_too_many(block_size, self.blocks.len()) {
+                refused.push(down.epoch);
             }
         }
         // On the side it holds up nobody.

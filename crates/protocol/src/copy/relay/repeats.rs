@@ -17,6 +17,8 @@ pub(super) struct Repeats {
     sent: u64,
     /// The bytes on the wire that were sent a second time.
     repeated_bytes: u64,
+    /// The bytes on the wire of blocks that the node has requested one by one.
+    repaired_bytes: u64,
 }
 
 impl Repeats {
@@ -32,10 +34,18 @@ impl Repeats {
         }
     }
 
-    /// Whether the node was sent more a second time than it can have lost. Blocks have `block_size`
-    /// bytes each.
-    pub(super) fn are_too_many(&self, block_size: u32) -> bool {
-        let share = self.sent.saturating_mul(u64::from(block_size)) / REPEATED_SHARE;
-        self.repeated_bytes > REPEATED_BYTES_MAX + share
+    /// Adds a block that the node has requested.
+    pub(super) fn add_repair(&mut self, bytes: u64) {
+        self.repaired_bytes += bytes;
+    }
+
+    /// Whether the node was sent more a second time than it can have lost, or has requested more
+    /// than each of the lane's `blocks` once, as a node whose feeder changes all of them does, and
+    /// one that drops blocks while its disk is slow. Blocks have `block_size` bytes each.
+    pub(super) fn are_too_many(&self, block_size: u32, blocks: u64) -> bool {
+        let bytes = |blocks: u64| blocks.saturating_mul(u64::from(block_size));
+        let repeated_max = REPEATED_BYTES_MAX + bytes(self.sent) / REPEATED_SHARE;
+        let repaired_max = REPEATED_BYTES_MAX.saturating_add(bytes(blocks));
+        self.repeated_bytes > repeated_max || self.repaired_bytes > repaired_max
     }
 }

@@ -4,14 +4,14 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use garland_core::printable;
 use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
 use garland_sys::socket::TcpStream;
-use garland_sys::{clock, event};
+use garland_sys::{clock, event, ownership};
 
 use super::super::super::SILENCE;
 use super::super::round::read;
@@ -70,7 +70,10 @@ pub fn unexpected<T>() -> Result<T, ProbeError> {
 impl<'a> Helper<'a> {
     /// Starts the helper, and waits for its hello.
     pub fn start(meeting: &'a MeetingState, stream: &'a TcpStream) -> Result<Self, ProbeError> {
-        let (path, name, hint) = match (find(), &meeting.helper) {
+        let fault = |path: &Path| {
+            ownership::fault_of_program(path).unwrap_or_else(|error| Some(reason(&error)))
+        };
+        let (path, name, hint) = match (find(fault), &meeting.helper) {
             (Ok(path), _) => (path, None, ""),
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
             (Err(missing), None) => return Err(missing.to_string().into()),
