@@ -2,10 +2,8 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 use garland_protocol::ToAgent;
-use garland_sys::error::reason;
 use garland_sys::ownership;
 
 use crate::copy::Agent;
@@ -15,16 +13,12 @@ use garland_fabric::find::find;
 /// The maximum number of bytes of the program in one message of the control channel.
 const PARCEL: usize = 48 << 10;
 
-/// Returns why the file may be a program of another user, which would be run here and on nodes.
-fn fault(path: &Path) -> Option<String> {
-    ownership::fault_of_program(path).unwrap_or_else(|error| Some(reason(&error)))
-}
-
 /// Sends the helper program of this machine to `agents`. If this machine has none, or cannot read
 /// it, nothing is sent: the agents report that the program is missing.
 pub fn bring<'a>(agents: impl Iterator<Item = &'a mut Agent>) {
     let mut bytes = Vec::new();
-    let image = find(fault).ok().and_then(|path| Image::of(File::open(path).ok()?).ok());
+    let found = find(ownership::fault_of_program).ok();
+    let image = found.and_then(|path| Image::of(File::open(path).ok()?).ok());
     let Some(Ok(1..)) = image.map(|mut image| image.read_to_end(&mut bytes)) else { return };
     let last = bytes.chunks(PARCEL).count() - 1;
     for agent in agents {

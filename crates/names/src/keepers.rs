@@ -423,7 +423,7 @@ impl<'a> Keepers<'a> {
     }
 
     /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
-    /// are about to end. Returns how many names no other agent keeps then, which are told.
+    /// are about to end. Tells the user which names no other agent keeps then, and returns their number.
     pub fn hand_over(mut self, leaving: &[&str]) -> Result<usize, Failure> {
         let leaves = |node: &str| leaving.contains(&node);
         let is_any_reached = self.nodes.iter().any(|node| leaves(node));

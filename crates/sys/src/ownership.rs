@@ -9,6 +9,7 @@ use std::process::Command;
 
 use rustix::io::Errno;
 
+use crate::error::reason;
 use crate::process;
 
 /// The extended attribute with the access control list of a file.
@@ -28,12 +29,14 @@ pub fn fault_of_folder(path: &Path, folder: &Metadata) -> Option<String> {
     Rights::new(path, folder).fault_of_folder(process::user_id())
 }
 
-/// Returns why the program `path` may be what another user wrote; none if it is this user's or root's alone, and
-/// others can neither write to it nor replace it.
-///
-/// # Errors
-/// When it cannot be inspected.
-pub fn fault_of_program(path: &Path) -> io::Result<Option<String>> {
+/// Returns why the program `path` may be what another user wrote, or cannot be inspected; none if it is this user's
+/// or root's alone, and others can neither write to it nor replace it.
+#[must_use]
+pub fn fault_of_program(path: &Path) -> Option<String> {
+    inspect_program(path).unwrap_or_else(|error| Some(reason(&error)))
+}
+
+fn inspect_program(path: &Path) -> io::Result<Option<String>> {
     let path = fs::canonicalize(path)?;
     let file = fs::metadata(&path)?;
     let owner = if file.uid() == 0 { 0 } else { process::user_id() };
@@ -218,13 +221,13 @@ mod tests {
             };
             set(&folder, folder_mode);
             set(&file, file_mode);
-            fault_of_program(&file).unwrap()
+            fault_of_program(&file)
         };
         assert_eq!(fault(0o755, 0o755), None);
         assert!(fault(0o755, 0o757).is_some_and(|why| why.contains("may write to it")));
         assert!(fault(0o757, 0o755).is_some_and(|why| why.contains("may replace it")));
         assert_eq!(fault(0o1777, 0o755), None, "a sticky directory protects it");
-        assert_eq!(fault_of_program(Path::new("/bin/sh")).unwrap(), None);
+        assert_eq!(fault_of_program(Path::new("/bin/sh")), None);
         fs::remove_dir_all(folder).unwrap();
     }
 

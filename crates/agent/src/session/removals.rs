@@ -31,7 +31,7 @@ impl Removals {
         removed
     }
 
-    /// Notes that the copy was committed, so that the next one begins anew.
+    /// Notes that the copy was committed, so that the next one starts from nothing.
     pub fn end(&self) {
         *self.last.lock() = None;
     }

@@ -419,7 +419,7 @@ mod tests {
         };
         let pairs = [(&first, &first), (&first, &second), (&first, &third), (&third, &third)];
         let are_refused = pairs.map(|pair| refused(pair.0, pair.1));
-        // A list that is not there cannot be read: that is told elsewhere.
+        // Reading a list that does not exist fails later, and says so.
         assert_eq!(are_refused, [true, true, false, false]);
     }
 

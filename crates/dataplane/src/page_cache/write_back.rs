@@ -103,7 +103,7 @@ mod tests {
 
     /// What is left of a file that was written.
     struct Left {
-        /// The number of its bytes in the page cache. The kernel drops more than it is told to if memory is scarce.
+        /// The number of its bytes in the page cache. If memory is short, the kernel drops more than it is told to.
         cached: u64,
         /// The number of chunks that leave the page cache when the disk has them.
         leaving: usize,

@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -70,10 +70,8 @@ pub fn unexpected<T>() -> Result<T, ProbeError> {
 impl<'a> Helper<'a> {
     /// Starts the helper, and waits for its hello.
     pub fn start(meeting: &'a MeetingState, stream: &'a TcpStream) -> Result<Self, ProbeError> {
-        let fault = |path: &Path| {
-            ownership::fault_of_program(path).unwrap_or_else(|error| Some(reason(&error)))
-        };
-        let (path, name, hint) = match (find(fault), &meeting.helper) {
+        let found = find(ownership::fault_of_program);
+        let (path, name, hint) = match (found, &meeting.helper) {
             (Ok(path), _) => (path, None, ""),
             (Err(_), Some(program)) => (program.path(), Some(BROUGHT), ELSEWHERE),
             (Err(missing), None) => return Err(missing.to_string().into()),
