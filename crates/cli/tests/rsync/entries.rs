@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use garland_sys::process;
+
 use crate::disks::Disk;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,9 +151,10 @@ pub fn differences(source: &Entries, theirs: Side, ours: Side, what: Compared) -
             && theirs.has_left_as_it_was(path)
             && ours.has_left_as_it_was(path)
     };
-    for (path, ours) in ours.after.iter().filter(|(path, _)| !stays(path)) {
+    for (path, left) in ours.after.iter().filter(|(path, _)| !stays(path)) {
         if rsync.contains_key(path) {
-            Allowed::new(path, source, rsync).check(path, ours, what, &mut found);
+            let replaced = ours.before.get(path);
+            Allowed::new(path, source, rsync, replaced).check(path, left, what, &mut found);
         } else {
             found.push(format!("{path:?} is too many"));
         }
@@ -167,17 +170,24 @@ struct Allowed<'a> {
     /// What rsync left, what was sent, if it was, and what rsync left of other names of the same file.
     entries: Vec<&'a Entry>,
     sent: Option<&'a Entry>,
+    /// What was at Garland's destination.
+    replaced: Option<&'a Entry>,
 }
 
 impl<'a> Allowed<'a> {
-    fn new(path: &Path, source: &'a Entries, rsync: &'a Entries) -> Self {
+    fn new(
+        path: &Path,
+        source: &'a Entries,
+        rsync: &'a Entries,
+        replaced: Option<&'a Entry>,
+    ) -> Self {
         let sent = source.get(path);
         let same_file = |(other, entry): &(&PathBuf, &Entry)| {
             other.as_path() == path || sent.is_some_and(|sent| sent.inode == entry.inode)
         };
         let names = source.iter().filter(same_file).map(|(name, _)| name.as_path());
         let theirs = names.chain([path]).filter_map(|name| rsync.get(name));
-        Self { entries: theirs.chain(sent).collect(), sent }
+        Self { entries: theirs.chain(sent).collect(), sent, replaced }
     }
 
     fn check(&self, path: &Path, ours: &Entry, what: Compared, found: &mut Vec<String>) {
@@ -203,7 +213,9 @@ impl<'a> Allowed<'a> {
             let is_file = ours.kind == Kind::File;
             let loses_bits = !what.modes && is_file;
             let stays = |it: &Entry| loses_bits && it.mode & !0o7000 == ours.mode;
-            check("mode", &|it| it.mode == ours.mode || stays(it));
+            // Another user's file in the way gives no more than both modes allow (docs/copy.md).
+            let both = self.of_both(ours).filter(|_| loses_bits);
+            check("mode", &|it| it.mode == ours.mode || stays(it) || both == Some(ours.mode));
             check("owner", &|it| it.owner == ours.owner);
         }
         if what.xattrs && what.disk.of_destinations().modes {
@@ -219,6 +231,16 @@ impl<'a> Allowed<'a> {
             };
             check("attributes", &|it| is_kept(it) || it.xattrs == ours.xattrs);
         }
+    }
+}
+
+impl Allowed<'_> {
+    /// Returns the mode that the file that was sent and another owner's file that it replaced allow.
+    fn of_both(&self, ours: &Entry) -> Option<u32> {
+        let other_owner = |there: &&Entry| there.owner[0] != ours.owner[0];
+        let there = self.replaced.filter(other_owner)?;
+        let permissions = 0o777 & !process::umask();
+        Some(ours.mode & !0o7777 | self.sent?.mode & there.mode & permissions)
     }
 }
 
