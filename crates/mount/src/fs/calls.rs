@@ -26,7 +26,9 @@ use super::open::Open;
 use super::top::{Named, Own};
 
 /// The maximum number of background requests, such as read-ahead, that the kernel sends at a time.
-const BACKGROUND: u16 = 64;
+/// Those of all nodes count together, so that one node which does not answer could stop the others:
+/// as many as the kernel allows to this user, by its memory.
+const BACKGROUND_MAX: u16 = u16::MAX;
 
 /// The callbacks of the file system for the FUSE library.
 pub struct Files(pub Arc<Mount>);
@@ -79,7 +81,7 @@ impl Filesystem for Files {
             let _ = config.add_capabilities(one);
         }
         let _ = config.set_max_write(PIECE);
-        let _ = config.set_max_background(BACKGROUND);
+        let _ = config.set_max_background(BACKGROUND_MAX);
         Ok(())
     }
 

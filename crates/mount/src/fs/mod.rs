@@ -122,3 +122,6 @@ impl Mount {
         let _ = self.distrusted.send(number);
     }
 }
+
+#[cfg(test)]
+mod tests;

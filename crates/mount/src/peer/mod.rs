@@ -2,6 +2,8 @@
 //! request after they were lost. Nothing here blocks: requests have continuations.
 
 mod dial;
+#[cfg(test)]
+mod hand_agent;
 mod link;
 mod reply;
 mod traffic;
@@ -23,6 +25,8 @@ use self::wire::Wire;
 use crate::recording::Recording;
 
 pub use self::dial::Reach;
+#[cfg(test)]
+pub use self::hand_agent::HandAgent;
 pub use self::reply::{Reply, Then, room};
 
 /// The pause in nanoseconds after a failed attempt to connect. Requests fail during the pause.
@@ -72,6 +76,27 @@ impl Peer {
         let state = Mutex::new(State::Down(None, 0));
         let epochs = AtomicU64::new(0);
         Arc::new(Self { name, traffic, dialer, state, epochs })
+    }
+
+    /// Creates a node that is connected by these ends, in place of those of a dialer.
+    #[cfg(test)]
+    pub fn connected(name: &str, node: usize, ends: Vec<link::Ends>) -> Arc<Self> {
+        let reach: Reach = Arc::new(|_| Err("it is lost".to_owned()));
+        let recording = Arc::new(Recording::begin(node + 1, false));
+        let peer = Self::new(name.to_owned(), node, reach, true, recording);
+        let wire = Wire::start(Arc::clone(&peer.traffic), 1, ends).expect("threads can be started");
+        *peer.state.lock() = State::Up(wire);
+        peer
+    }
+
+    /// Closes the connections, as if they were lost.
+    #[cfg(test)]
+    pub fn lose(&self) {
+        let wire = match &*self.state.lock() {
+            State::Up(wire) => Arc::clone(wire),
+            State::Down(..) | State::Dialling(_) => return,
+        };
+        wire.fail("it is lost");
     }
 
     /// Sends a request; connects first if necessary. `payload` is empty or was made by [`room`]. If
