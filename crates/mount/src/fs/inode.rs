@@ -194,6 +194,8 @@ pub type Settled = Box<dyn FnOnce() + Send>;
 pub struct Flow {
     /// The writes that the node has not acknowledged.
     pub behind: Behind<Arc<OpenFile>>,
+    /// Whether a thread sends writes now; it also sends what others add meanwhile.
+    pub is_sending: bool,
     /// The file while it is new, and what is done to it is held; `None` for all other files.
     pub held: Option<Held<Arc<OpenFile>>>,
     /// The attributes in the node's reply to the last write, if it had any.

@@ -111,13 +111,20 @@ impl Mount {
         self.settle(&inode, Box::new(then));
     }
 
-    /// Sends the writes to a file that may be sent now.
+    /// Sends the writes to a file that may be sent now. One thread does so at a time, and no call
+    /// within another: if the node is lost, each write fails as soon as it is sent, and sends the
+    /// next one.
     fn send(self: &Arc<Self>, inode: &Arc<Inode>) {
+        if std::mem::replace(&mut inode.flow().is_sending, true) {
+            return;
+        }
         loop {
             let flight = {
                 let mut flow = inode.flow();
                 let hurry = !flow.waiting.is_empty();
-                flow.behind.take(hurry)
+                let flight = flow.behind.take(hurry);
+                flow.is_sending = flight.is_some();
+                flight
             };
             let Some(flight) = flight else { return };
             self.fly(inode, flight);
@@ -167,3 +174,6 @@ impl Mount {
         self.peer(inode).ask_in(epoch, ask, data, Box::new(then));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+use garland_sys::channel::channel;
+
+use super::super::TopFolder;
+use super::*;
+use crate::peer::{HandAgent, Peer};
+use crate::recording::Recording;
+
+/// More than one call within another for each would have stacks for.
+const WRITES: u64 = 100_000;
+
+#[test]
+fn any_number_of_writes_may_wait_for_a_node_that_is_lost() {
+    let (ends, _agent) = HandAgent::connections();
+    let peer = Peer::connected("n1", 0, ends);
+    let (tell, _distrusted) = channel();
+    let top = TopFolder::new(vec!["n1".to_owned()], None);
+    let recording = Arc::new(Recording::begin(1, false));
+    let mount = Mount::new(vec![Arc::clone(&peer)], top, tell, recording);
+    let inode = Inode::root(1, 0);
+    let file = OpenFile::new(Arc::clone(&inode), 1, 1, false);
+    for write in 0..WRITES {
+        // By turns at two places, so that none is joined with the one before it.
+        inode.flow().behind.put(&file, write % 2 * 4096, b"x", false);
+    }
+    let (tell, told) = channel();
+    let settled = move || {
+        let _ = tell.send(());
+    };
+    mount.settle(&inode, Box::new(settled));
+    assert!(told.try_recv().is_err(), "the node has not answered");
+    peer.lose();
+    assert_eq!(told.try_recv(), Ok(()));
+    assert_eq!(file.check(), Err(Errno::IO));
+}
