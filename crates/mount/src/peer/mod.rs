@@ -7,6 +7,7 @@ mod hand_agent;
 mod link;
 mod reply;
 mod traffic;
+mod unanswered;
 mod watch;
 mod wire;
 

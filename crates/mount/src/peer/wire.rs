@@ -1,41 +1,30 @@
-//! The connections to an agent, and the requests that it has not answered yet.
+//! The connections to an agent: sends requests, and passes the replies on.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use garland_core::trace::Stage;
-use garland_protocol::files::{Ask, BULK_LINK, FileReply, FileRequest, SMALL_MAX};
+use garland_protocol::files::{Answer, Ask, BULK_LINK, FileReply, FileRequest, SMALL_MAX};
 use garland_protocol::wire::FRAME_HEAD;
 use garland_sys::sync::{Mutex, MutexGuard};
-use garland_sys::{clock, threads};
+use garland_sys::threads;
 use rustix::io::Errno;
 
 use super::link::{Ends, Link, Receiver};
 use super::reply::{Reply, Then, room};
 use super::traffic::Traffic;
-use crate::recording;
+use super::unanswered::{Late, Pending, Unanswered};
 
 /// The connections to an agent that were established together.
 pub struct Wire {
     /// The number that distinguishes these connections from earlier and later ones to the node.
     pub epoch: u64,
     links: Vec<Arc<Link>>,
-    /// The requests that are not answered yet, by number; once the connections are closed, the
-    /// reason.
-    unanswered: Mutex<Result<HashMap<u64, Pending>, String>>,
+    /// The requests that are not answered yet; once the connections are closed, the reason.
+    unanswered: Mutex<Result<Unanswered, String>>,
     last: AtomicU64,
     traffic: Arc<Traffic>,
-}
-
-/// A request that is not answered yet.
-struct Pending {
-    then: Then,
-    stage: Stage,
-    asked_ns: u64,
-    /// The length of the request's payload in bytes.
-    bytes: u64,
 }
 
 impl Wire {
@@ -45,7 +34,7 @@ impl Wire {
     /// When a thread cannot be started.
     pub fn start(traffic: Arc<Traffic>, epoch: u64, ends: Vec<Ends>) -> io::Result<Arc<Self>> {
         let (links, receivers): (Vec<_>, Vec<_>) = ends.into_iter().map(Link::new).unzip();
-        let unanswered = Mutex::new(Ok(HashMap::new()));
+        let unanswered = Mutex::new(Ok(Unanswered::default()));
         let last = AtomicU64::new(0);
         let wire = Arc::new(Self { epoch, links, unanswered, last, traffic });
         for (link, receiver) in wire.links.iter().zip(receivers) {
@@ -99,33 +88,64 @@ impl Wire {
             Ask::Block { .. } => true,
             _ => length > SMALL_MAX as usize,
         };
+        let link = if is_bulk { BULK_LINK } else { 0 };
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let stage = recording::stage(&ask);
-        let asked_ns = clock::now_ns();
-        let bytes = length as u64;
-        let pending = Pending { then, stage, asked_ns, bytes };
-        match &mut *self.lock() {
-            Ok(_) if !ask.has_reply() => {}
-            Ok(unanswered) => drop(unanswered.insert(number, pending)),
-            Err(_) => return (pending.then)(Err(Errno::IO)),
+        let pending = Pending::new(&ask, link, length as u64, then);
+        let refused = match &mut *self.lock() {
+            Ok(unanswered) if ask.has_reply() => {
+                unanswered.insert(number, pending);
+                None
+            }
+            Ok(_) => None,
+            Err(_) => pending.then,
+        };
+        // Not before the requests are unlocked: it may look at them, or make another one.
+        if let Some(then) = refused {
+            return then(Err(Errno::IO));
         }
-        let link = usize::from(if is_bulk { BULK_LINK } else { 0 });
-        if let Err(error) = self.links[link].send(frame, &FileRequest { number, ask }) {
+        if let Err(error) = self.links[usize::from(link)].send(frame, &FileRequest { number, ask })
+        {
             self.fail(&format!("cannot send: {error}"));
         }
     }
 
     /// Passes a reply to the continuation of its request.
     fn answered(&self, answered: FileReply, body: Vec<u8>, payload: usize) {
-        let pending = self.lock().as_mut().ok().and_then(|all| all.remove(&answered.number));
+        let pending = self.lock().as_mut().ok().and_then(|all| all.remove(answered.number));
         // Ignore a reply without a request: it is a fault of the agent.
-        let Some(Pending { then, stage, asked_ns, bytes }) = pending else { return };
+        let Some(Pending { then, stage, asked_ns, bytes, .. }) = pending else { return };
         self.traffic.read.fetch_add(payload as u64, Ordering::Relaxed);
         self.traffic.note(stage, asked_ns, bytes + payload as u64);
+        let Some(then) = then else { return self.close_unwanted(answered.outcome.ok()) };
         then(match answered.outcome {
             Ok(answer) => Ok(Reply::new(answer, self.epoch, body, payload)),
             Err(number) => Err(Errno::from_raw_os_error(i32::from(number.clamp(1, 4095)))),
         });
+    }
+
+    /// Closes what the agent has opened for a request that was given up before.
+    fn close_unwanted(&self, answer: Option<Answer>) {
+        if let Some(Answer::Opened { handle, .. } | Answer::Listed { more: Some(handle), .. }) =
+            answer
+        {
+            self.ask(Ask::Close(handle), Vec::new(), Box::new(|_| ()));
+        }
+    }
+
+    /// Notes that the time `passed` has passed. Requests that the agent should have answered by
+    /// now fail with EIO; if it answers none, the connections are closed.
+    pub fn pass(&self, passed: Duration) {
+        let late = match &mut *self.lock() {
+            Ok(unanswered) => unanswered.pass(passed),
+            Err(_) => return,
+        };
+        match late {
+            Late::Alone(given_up) => given_up.into_iter().for_each(|then| then(Err(Errno::IO))),
+            Late::All(executed) => {
+                let seconds = executed.as_secs();
+                self.fail(&format!("its agent did not answer a request for {seconds} s"));
+            }
+        }
     }
 
     /// Closes the connections for the reason `why`. All unanswered requests fail with EIO.
@@ -138,9 +158,11 @@ impl Wire {
             std::mem::replace(&mut *state, Err(why.to_owned())).unwrap_or_default()
         };
         self.links.iter().for_each(|link| link.shut());
-        for Pending { then, stage, asked_ns, .. } in unanswered.into_values() {
+        for Pending { then, stage, asked_ns, .. } in unanswered.into_requests() {
             self.traffic.note(stage, asked_ns, 0);
-            then(Err(Errno::IO));
+            if let Some(then) = then {
+                then(Err(Errno::IO));
+            }
         }
     }
 
@@ -149,7 +171,10 @@ impl Wire {
         self.lock().as_ref().err().cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, Pending>, String>> {
+    fn lock(&self) -> MutexGuard<'_, Result<Unanswered, String>> {
         self.unanswered.lock()
     }
 }
+
+#[cfg(test)]
+mod tests;
