@@ -37,27 +37,9 @@ const TOLD_MAX: usize = 10;
 /// How long a command gives names to keepers that lack them. Another one goes on with that.
 const REPAIR_MAX: Duration = Duration::from_secs(30);
 
-/// How long `down` hands names over. The same command, given again, goes on with that.
-const HAND_OVER_MAX: Duration = Duration::from_secs(600);
-
-/// An agent that takes less for what it is asked about one name is waited for again with the next one.
-const QUICK_HAND_OVER: Duration = Duration::from_secs(5);
-
 /// How many wrong manifests a keeper sends before it is left out: a disk damages a file or two, and
 /// the other names there are sound.
 const WRONG_MANIFESTS_MAX: usize = 3;
-
-/// What became of an entry that was to be handed over.
-enum HandedOver {
-    /// Enough other agents keep it.
-    Kept,
-    /// Another agent keeps it, and that is fewer than is usual, which is said.
-    KeptByFew(String),
-    /// No agent has its manifest any more, and why that is said.
-    Unreadable(String),
-    /// No other agent keeps it, and why.
-    Lost(String),
-}
 
 /// What became of an entry that the keepers were told to keep.
 pub enum Kept {
@@ -83,9 +65,9 @@ pub struct TooFew {
 
 /// A node that does not keep an entry, and why.
 #[derive(Clone)]
-struct NotKeeping {
-    node: String,
-    reason: String,
+pub struct NotKeeping {
+    pub node: String,
+    pub reason: String,
 }
 
 impl TooFew {
@@ -224,6 +206,50 @@ impl<'a> Keepers<'a> {
         self.tried += next.len();
     }
 
+    /// Connects to those that keep the names when the agents of the nodes `leaving` have ended.
+    /// `None` if no agent stays.
+    pub fn successors(&self, leaving: &[&str]) -> Option<Result<Self, Failure>> {
+        let stays = |record: &&Standing| !leaving.contains(&record.name.as_str());
+        let left: Vec<Standing> = self.standing.iter().filter(stays).cloned().collect();
+        if left.is_empty() {
+            return None;
+        }
+        Some(Self::among(left, self.access, self.patience, self.interrupts))
+    }
+
+    /// Returns the nodes whose agents were reached, in order.
+    pub fn nodes(&self) -> &[String] {
+        &self.nodes
+    }
+
+    /// Returns the nodes whose agents could not be reached.
+    pub fn unreached(&self) -> &[NotKeeping] {
+        &self.unreached
+    }
+
+    /// Returns how long the command waits for each agent.
+    pub fn patience(&self) -> &'a NamesPatience {
+        self.patience
+    }
+
+    /// Returns how many agents have to keep a name: a majority of those that should, which are
+    /// three if there are so many.
+    pub fn needed(&self) -> usize {
+        records::majority(self.standing.len().min(KEEPERS))
+    }
+
+    /// Returns whether none of the agents that were reached is asked nothing more.
+    pub fn are_all_asked(&self) -> bool {
+        self.agents.iter().all(Result::is_ok)
+    }
+
+    /// Returns what those that should keep all names say of them, in order.
+    pub fn known(&mut self) -> Result<Vec<Answer>, Failure> {
+        let mut answers = self.ask(&NamesOrder::Find(None), &[])?;
+        answers.truncate(KEEPERS);
+        Ok(answers)
+    }
+
     /// Returns whether a node has a standing agent, as far as this machine was told.
     pub fn knows(&self, node: &str) -> bool {
         self.access.standing().iter().any(|record| record.name == node)
@@ -330,7 +356,7 @@ impl<'a> Keepers<'a> {
     }
 
     /// Returns the encoded manifest of an entry, empty if its name has ended, or that no keeper has it.
-    fn bytes_if_any(&mut self, entry: &NameEntry) -> Result<Result<Vec<u8>, String>, Failure> {
+    pub fn bytes_if_any(&mut self, entry: &NameEntry) -> Result<Result<Vec<u8>, String>, Failure> {
         let Some(content) = entry.record.content() else { return Ok(Ok(Vec::new())) };
         let name = entry.record.name();
         let mut answers = self.ask(&NamesOrder::Manifest(name.to_owned()), &[])?;
@@ -377,8 +403,7 @@ impl<'a> Keepers<'a> {
     }
 
     /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root.
-    /// Those that refuse it are told, if enough others keep it: a majority of those that should,
-    /// which are three if there are so many.
+    /// Those that refuse it are told, if enough others keep it.
     ///
     /// # Errors
     /// When the entry exceeds limits, or the user interrupts it.
@@ -391,7 +416,7 @@ impl<'a> Keepers<'a> {
         // Others would not be told of what is newer: what they kept would be old.
         let answers = self.ask_some(|keeper| keeper < KEEPERS, &order, manifest)?;
         let answers = answers.iter().map(|(keeper, answer)| (*keeper, answer));
-        let needed = records::majority(self.standing.len().min(KEEPERS));
+        let needed = self.needed();
         let names = |kept: &[usize]| -> Vec<String> {
             kept.iter().map(|keeper| self.nodes[*keeper].clone()).collect()
         };
@@ -420,101 +445,6 @@ impl<'a> Keepers<'a> {
             }
             Keeping::Superseded(newer) => Ok(Kept::Newer(newer)),
         }
-    }
-
-    /// Makes other agents keep the names if some of these keepers are in `leaving`, the names of nodes whose agents
-    /// are about to end. Tells the user which names no other agent keeps then, and returns their number.
-    pub fn hand_over(mut self, leaving: &[&str]) -> Result<usize, Failure> {
-        let leaves = |node: &str| leaving.contains(&node);
-        let is_any_reached = self.nodes.iter().any(|node| leaves(node));
-        if !is_any_reached && !self.unreached.iter().any(|it| leaves(&it.node)) {
-            return Ok(0);
-        }
-        let found = self.all(None)?;
-        // Without names nobody keeps any.
-        let silent = self.unreached.iter().filter(|it| leaves(&it.node) && !found.is_empty());
-        for NotKeeping { node, reason } in silent {
-            garland_terminal::errln!("names: what {node} keeps was not handed over: {reason}");
-        }
-        if !is_any_reached {
-            return Ok(0);
-        }
-        let left = self.standing.iter().filter(|record| !leaves(&record.name)).cloned();
-        let left: Vec<Standing> = left.collect();
-        // If all agents end, the names stay on their disks, as they do without a list of nodes.
-        if left.is_empty() {
-            return Ok(0);
-        }
-        let needed = records::majority(left.len().min(KEEPERS));
-        let Ok(mut next) = Self::among(left, self.access, self.patience, self.interrupts) else {
-            return Ok(found.values().filter(|entry| entry.record.content().is_some()).count());
-        };
-        let known = next.ask(&NamesOrder::Find(None), &[])?;
-        // What was asked until now was long with many names.
-        self.patience.begin_again();
-        let having = |entry: &NameEntry| records::have(known.iter().take(KEEPERS), entry);
-        let answering = known.iter().take(KEEPERS).filter(|answer| answer.is_ok()).count();
-        // What an earlier command handed over takes no time of this one. Those names that most have, whatever a
-        // minority says, come last, and are safe if there is no time for them.
-        let lacked = found.values().filter(|entry| having(entry) < needed);
-        let kept = found.values().filter(|entry| (needed..answering).contains(&having(entry)));
-        let until_ns = clock::after(HAND_OVER_MAX);
-        let mut untold = Vec::new();
-        let mut lost = 0;
-        let mut put_off = 0;
-        for entry in lacked.chain(kept) {
-            let is_safe = having(entry) >= needed;
-            if clock::until(until_ns).is_zero() {
-                put_off += usize::from(!is_safe);
-                continue;
-            }
-            let mark = self.patience.mark();
-            match self.give(entry, &mut next)? {
-                HandedOver::Kept => {}
-                HandedOver::KeptByFew(reason) | HandedOver::Unreadable(reason) => {
-                    untold.push(reason);
-                }
-                HandedOver::Lost(reason) => {
-                    lost += usize::from(!is_safe);
-                    untold.push(reason);
-                }
-            }
-            // There may be many names, and honest agents on slow disks.
-            self.patience.forgive_quick(&mark, QUICK_HAND_OVER);
-        }
-        tell(&untold);
-        if put_off > 0 {
-            let minutes = HAND_OVER_MAX.as_secs() / 60;
-            garland_terminal::errln!(
-                "names: {put_off} names were not handed over within {minutes} min: \
-                 the same command goes on with that"
-            );
-        }
-        Ok(lost + put_off)
-    }
-
-    /// Gives an entry to the `next` keepers.
-    fn give(&mut self, entry: &NameEntry, next: &mut Self) -> Result<HandedOver, Failure> {
-        let name = entry.record.name();
-        let reason = match self.bytes_if_any(entry)? {
-            Ok(manifest) => match next.keep(entry, &manifest)? {
-                Kept::ByTooFew(few) => {
-                    let reason = few.failure(name, "publish it again").message().to_owned();
-                    // Those few may be wrong, or lie: the user learns of it.
-                    return Ok(match few.is_kept_nowhere() {
-                        true => HandedOver::Lost(format!("{name} was not handed over: {reason}")),
-                        false => HandedOver::KeptByFew(reason),
-                    });
-                }
-                Kept::By(_) | Kept::Newer(_) => return Ok(HandedOver::Kept),
-            },
-            // If all keepers were asked, nothing is lost with any of them.
-            Err(reason) if self.agents.iter().all(Result::is_ok) => {
-                return Ok(HandedOver::Unreadable(format!("{name} was not handed over: {reason}")));
-            }
-            Err(reason) => reason,
-        };
-        Ok(HandedOver::Lost(format!("{name} was not handed over: {reason}")))
     }
 
     /// Tells the keepers that a node has the content of an entry.
@@ -602,7 +532,7 @@ fn connected(
 }
 
 /// Says what is wrong with names, the first ones of many.
-fn tell(untold: &[String]) {
+pub fn tell(untold: &[String]) {
     for reason in untold.iter().take(TOLD_MAX) {
         garland_terminal::errln!("names: {reason}");
     }

@@ -37,6 +37,14 @@ pub struct Refusal {
     pub reason: String,
 }
 
+/// An entry that is to be handed over to other keepers.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Due<'a> {
+    pub entry: &'a NameEntry,
+    /// Whether enough of them say that they have it.
+    pub is_safe: bool,
+}
+
 /// Which keepers have sent a manifest, by their numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Manifests {
@@ -136,8 +144,29 @@ pub fn has(answer: &Answer, entry: &NameEntry) -> bool {
 }
 
 /// Returns how many of the keepers that answer say that they have an entry's record.
-pub fn have<'a>(answers: impl Iterator<Item = &'a Answer>, entry: &NameEntry) -> usize {
-    answers.filter(|answer| has(answer, entry)).count()
+fn have(answers: &[Answer], entry: &NameEntry) -> usize {
+    answers.iter().filter(|answer| has(answer, entry)).count()
+}
+
+/// Returns those of the entries `found` that some of the next keepers lack, by their `answers`. What
+/// an earlier command handed over takes no time of this one. Those names that the `needed` number of
+/// them have, whatever a minority says, come last: they are safe if there is no time for them.
+pub fn due<'a>(
+    found: impl Iterator<Item = &'a NameEntry>,
+    answers: &[Answer],
+    needed: usize,
+) -> Vec<Due<'a>> {
+    let answering = answers.iter().filter(|answer| answer.is_ok()).count();
+    let mut due = Vec::new();
+    for entry in found {
+        let having = have(answers, entry);
+        let is_safe = having >= needed;
+        if !is_safe || having < answering {
+            due.push(Due { entry, is_safe });
+        }
+    }
+    due.sort_by_key(|it| it.is_safe);
+    due
 }
 
 /// Returns what became of `record`, which `needed` keepers have to have, by the answers of keepers

@@ -568,9 +568,36 @@ fn those_have_a_name_that_have_its_newest_record() {
     };
     let silent = || -> Answer { Err("silent".to_owned()) };
     let newest = entry(2);
-    let have = |answers: &[Answer]| have(answers.iter(), &newest);
+    let have = |answers: &[Answer]| have(answers, &newest);
     assert_eq!(have(&[lists(&[entry(2)]), silent(), lists(&[entry(2)])]), 2);
     assert_eq!(have(&[lists(&[entry(2)]), lists(&[entry(1)])]), 1, "an older one is not it");
     assert_eq!(have(&[lists(&[entry(2)]), lists(&[])]), 1);
     assert_eq!(have(&[silent(), silent()]), 0);
+}
+
+#[test]
+fn what_too_few_of_the_next_keepers_have_is_handed_over_first() {
+    let entry = |name: &str| NameEntry {
+        record: NameRecord::new(name, 1, None, &KEY),
+        holders: Vec::new(),
+    };
+    let lists = |names: &str| -> Answer {
+        let named = names.chars().map(|name| (name.to_string(), entry(&name.to_string())));
+        Ok(NamesAnswer { entries: named.collect(), ..NamesAnswer::default() })
+    };
+    let found = ["a", "b", "c", "d"].map(entry);
+    let order = |answers: &[Answer]| -> String {
+        let due = due(found.iter(), answers, 2);
+        let shown = due.iter().map(|it| match it.is_safe {
+            true => it.entry.record.name().to_uppercase(),
+            false => it.entry.record.name().to_owned(),
+        });
+        shown.collect()
+    };
+    // Upper case: it is safe without that.
+    assert_eq!(order(&[lists("abd"), lists("bcd"), lists("bc")]), "aCD");
+    let silent = || -> Answer { Err("silent".to_owned()) };
+    assert_eq!(order(&[lists("abd"), silent(), lists("bc")]), "acd", "it may lack anything");
+    assert_eq!(order(&[lists("abcd"), silent(), lists("abcd")]), "");
+    assert_eq!(order(&[silent(), silent()]), "abcd");
 }
