@@ -124,27 +124,24 @@ impl CopyTask {
         let mut threads = copy_threads::start(&copy, &begin.lanes, on, source.as_ref())
             .map_err(cannot("start the copy's lanes"))?;
         threads.extend(bringing.and_then(|bringing| begin_to_bring(&copy, bringing)));
-        let links = ExpectedLinks::new(&agent.expected, &copy);
-        begin
-            .routes
-            .iter()
-            .try_for_each(|route| links.accept(route))
-            .inspect_err(|_| copy.close())?;
-        agent.activity.add_copy(&copy, name(&*copy.config.store, source.as_ref()));
-        begin.routes.into_iter().for_each(|route| copy.route(&route));
-        trace.took(Stage::SetUp, At::HERE, began);
-        copy.sample_now();
-        Ok(Self {
+        let task = Self {
             controller: controller.clone(),
+            links: ExpectedLinks::new(&agent.expected, &copy),
             copy,
             source,
             read_back: begin.read_back,
             absence_max: begin.absence_max as usize,
             threads,
             finishing: Finishing::default(),
-            links,
             _shares: (share, found),
-        })
+        };
+        for route in &begin.routes {
+            task.follow(route).inspect_err(|_| task.copy.close())?;
+        }
+        agent.activity.add_copy(&task.copy, task.name());
+        trace.took(Stage::SetUp, At::HERE, began);
+        task.copy.sample_now();
+        Ok(task)
     }
 
     /// Returns the name of the copy's destination or source, for messages.
@@ -159,10 +156,19 @@ impl CopyTask {
 
     /// Changes the route of a lane.
     pub fn route(&self, route: &Route) {
-        if let Err(error) = self.links.accept(route) {
+        if let Err(error) = self.follow(route) {
             log(&format!("cannot accept the links of a route: {error}"));
         }
+    }
+
+    /// Accepts the links of a route, and gives it to its lane.
+    ///
+    /// # Errors
+    /// When another operation has the identity of a link: the lane is without this link.
+    fn follow(&self, route: &Route) -> Result<(), OrderError> {
+        let accepted = self.links.accept(route);
         self.copy.route(route);
+        accepted
     }
 
     /// Lets all lanes forward blocks that the disk is too slow to accept, without writing them
