@@ -56,7 +56,8 @@ pub struct Session {
     continued: Condvar,
     receiving: Mutex<Incoming>,
     delivery: Mutex<Delivery>,
-    /// Whether a write failed: the kernel tells the error once, and the reader only of an end.
+    /// Whether the present connection broke: messages are only kept, for the next one. The kernel
+    /// tells a writer the error once, and the reader only of an end.
     is_broken: AtomicBool,
     /// The socket of the present connection, to be shut down by other threads.
     socket: Mutex<TcpStream>,
@@ -95,8 +96,6 @@ pub struct SessionShare {
 struct Outgoing {
     stream: TcpStream,
     line: Line,
-    /// Messages are only kept, for the next connection.
-    is_broken: bool,
 }
 
 /// The receiving side of a session.
@@ -127,7 +126,7 @@ impl Session {
         prepare(&stream)?;
         let (next, further) = self::channel();
         let Channel { sending: line, receiving } = channel;
-        let sending = Outgoing { stream: stream.try_clone()?, line, is_broken: false };
+        let sending = Outgoing { stream: stream.try_clone()?, line };
         let socket = Mutex::new(stream.try_clone()?);
         let incoming = Incoming {
             stream,
@@ -241,17 +240,12 @@ impl Session {
             let seconds = UNSETTLED_MAX.as_secs();
             self.refuse(&format!("it has acknowledged no message for {seconds} s"));
         }
-        if self.is_dead() {
+        // Locked until the end: another connection that replaces this one is not broken.
+        let socket = self.socket.lock();
+        if is_dead(&socket) {
             self.is_broken.store(true, Ordering::SeqCst);
-            let _ = self.socket.lock().shutdown(Shutdown::Both);
+            let _ = socket.shutdown(Shutdown::Both);
         }
-    }
-
-    /// Returns whether data is sent again in vain, and the head's kernel answers nothing. A head
-    /// that only reads nothing is not dead: its kernel answers.
-    fn is_dead(&self) -> bool {
-        let info = TcpInfo::of(&self.socket.lock());
-        info.is_ok_and(|info| info.vain >= 2 && info.unheard >= limits::UNACKNOWLEDGED)
     }
 
     /// Returns the interval between heartbeats.
@@ -281,7 +275,7 @@ impl Session {
     pub fn send(&self, message: &FromAgent) {
         let mut sending = self.sending.lock();
         let must_wait = match self.unacknowledged.is_limited() {
-            false => sending.is_broken && self.kept_bytes() > KEPT_MAX,
+            false => self.is_broken.load(Ordering::SeqCst) && self.kept_bytes() > KEPT_MAX,
             true => self.is_over_budget(),
         };
         if must_wait && !self.is_over() {
@@ -321,7 +315,7 @@ impl Session {
     }
 
     fn write(&self, sending: &mut Outgoing, frame: &[u8]) {
-        if sending.is_broken {
+        if self.is_broken.load(Ordering::SeqCst) {
             return;
         }
         let mut bytes = Vec::new();
@@ -330,12 +324,9 @@ impl Session {
             // No connection can carry it.
             self.end();
         }
-        if sealed.is_err()
-            || write_whole(&mut sending.stream, &bytes, || self.is_over() || self.is_dead())
-                .is_err()
-        {
+        let is_over = || self.is_over() || is_dead(&self.socket.lock());
+        if sealed.is_err() || write_whole(&mut sending.stream, &bytes, is_over).is_err() {
             // A partial frame cannot be completed: close the connection.
-            sending.is_broken = true;
             self.is_broken.store(true, Ordering::SeqCst);
             let _ = sending.stream.shutdown(Shutdown::Both);
         }
@@ -458,7 +449,7 @@ impl Session {
         drop(delivery);
         let frames = frames?;
         let Channel { sending: line, receiving } = channel;
-        *sending = Outgoing { stream: stream.try_clone()?, line, is_broken: false };
+        *sending = Outgoing { stream: stream.try_clone()?, line };
         self.is_broken.store(false, Ordering::SeqCst);
         self.write(&mut sending, &FromAgent::Resumed(received).to_bytes());
         frames.iter().for_each(|frame| self.write(&mut sending, frame));
@@ -475,6 +466,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.settle(self.kept_bytes());
     }
+}
+
+/// Returns whether data is sent again in vain, and the head's kernel answers nothing. A head that
+/// only reads nothing is not dead: its kernel answers.
+fn is_dead(socket: &TcpStream) -> bool {
+    let info = TcpInfo::of(socket);
+    info.is_ok_and(|info| info.vain >= 2 && info.unheard >= limits::UNACKNOWLEDGED)
 }
 
 /// Prepares the socket of a control session.
