@@ -16,7 +16,7 @@ use std::time::Duration;
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
 use garland_protocol::copy::{Head, HeadEvent, HeadOrder, NodeAddress};
-use garland_protocol::operation::AgentEvent;
+use garland_protocol::operation::{AgentEvent, Turns};
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -32,10 +32,6 @@ use garland_dataplane::recorder::At;
 /// The longest interval between two calls of `observe`.
 const SHOW: Duration = Duration::from_nanos(SHOW_NS);
 const SHOW_NS: u64 = 100_000_000;
-
-/// An iteration of the loop that takes longer than this, in nanoseconds, means that the process was
-/// suspended; that time does not count as silence of nodes.
-const SLEEP_NS: u64 = 500_000_000;
 
 /// Runs a copy. `agents` contains the agent or error of each receiver, in the order of the plan.
 /// Calls `observe` at intervals. Returns the outcome, and the agents for another operation, or why
@@ -83,8 +79,7 @@ struct Driver<'a> {
     attempt: Attempt,
     /// The time of the head's last report on its own hops, in monotonic nanoseconds.
     reported_ns: u64,
-    /// The start of the loop's last iteration, in monotonic nanoseconds.
-    turned_ns: u64,
+    turns: Turns,
     finished: bool,
 }
 
@@ -114,7 +109,7 @@ impl<'a> Driver<'a> {
             addresses,
             attempt,
             reported_ns: 0,
-            turned_ns: now,
+            turns: Turns::new(now),
             finished: false,
         })
     }
@@ -143,8 +138,7 @@ impl<'a> Driver<'a> {
         self.attempt.wake.lower();
         let now = clock::now_ns();
         let context = &self.attempt.context;
-        let slept = now.saturating_sub(std::mem::replace(&mut self.turned_ns, now));
-        if slept > SLEEP_NS {
+        if let Some(slept) = self.turns.turn(now) {
             context.config.trace.took(Stage::Pause, At::HERE, now - slept);
             self.head.handle(now, HeadEvent::Slept(slept));
         }

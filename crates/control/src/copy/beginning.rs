@@ -5,6 +5,7 @@ use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
 use garland_protocol::ToAgent;
 use garland_protocol::copy::{Begin, End, HeadEvent, Route, root_digest};
+use garland_protocol::operation::Turns;
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
@@ -92,7 +93,7 @@ impl Driver<'_> {
     pub(super) fn begin_again(&mut self, interrupts: Option<&Interrupts>) -> std::io::Result<()> {
         self.close(interrupts)?;
         if !self.finished {
-            self.turned_ns = clock::now_ns();
+            self.turns = Turns::new(clock::now_ns());
             self.attempt = Attempt::new(self.job, self.agents.ids().count() + 1)?;
             let key = |id| Some((self.agents.connection(id)?.key(), id));
             let agents = self.agents.ids().filter_map(key).collect();

@@ -15,6 +15,7 @@ mod shared_reads;
 mod silence;
 mod stat;
 mod survey;
+mod turns;
 mod unchanged;
 mod view;
 
@@ -31,5 +32,6 @@ pub use shared_reads::SharedDigests;
 pub use silence::Silence;
 pub use stat::stat;
 pub use survey::OwedAnswers;
+pub use turns::Turns;
 pub use unchanged::NodeChanges;
 pub use view::{NodeNews, View};
