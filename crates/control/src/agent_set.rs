@@ -1,5 +1,5 @@
-//! The control channels of all agents of an operation, waited for together. A channel that breaks
-//! or is silent is dialled again; its agent is lost only if that is in vain.
+//! The control channels of all agents of an operation, waited for together. Which of them are dialled
+//! again, and when an agent is lost, is decided by [`Channels`].
 //!
 //! What a message costs must not depend on the number of agents: two thousand of them send ten
 //! heartbeats a second each. So the channels stay registered with the kernel (epoll), and only those
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_protocol::ToAgent;
-use garland_protocol::operation::AgentEvent;
+use garland_protocol::operation::{AgentEvent, ChannelFate, ChannelState, Channels, DialEnd};
 use garland_sys::event::{self, Wake};
 use garland_sys::watch::Watch;
 use garland_sys::{clock, threads};
@@ -24,14 +24,8 @@ use garland_transport::{ConnectionError, Redial, Renewed, Unrenewed, limits};
 /// How long a channel that broke is dialled again, unless a copy's policy says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The maximum number of channels that are dialled again at the same time.
-const REDIALS: usize = 64;
-
 /// How long a channel may be silent before it is dialled again, in nanoseconds.
 const SILENCE_NS: u64 = limits::SILENCE.as_nanos() as u64;
-
-/// The interval in nanoseconds at which silent channels are looked for.
-const LOOK_NS: u64 = 100_000_000;
 
 /// With more agents than this, messages are awaited for a moment longer and taken together: waking
 /// up for one costs more than reading it.
@@ -49,16 +43,14 @@ pub struct AgentSet {
     changed: Vec<NodeId>,
     /// Channels that broke during a send, each with the error; the next `wait` reports them.
     lost: Vec<(NodeId, String)>,
-    /// The errors of channels that broke and may continue.
-    broken: BTreeMap<NodeId, String>,
+    /// Decides which channels are dialled again, and whose agents are lost.
+    channels: Channels,
     /// The channels that are dialled again.
     redials: BTreeMap<NodeId, Redial>,
     /// How long a channel that broke is dialled again.
     patience: Duration,
     /// Raised when a channel was dialled again; made with the first of them.
     wake: Option<Arc<Wake>>,
-    /// The time at which silent channels were last looked for, in monotonic nanoseconds.
-    looked_ns: u64,
 }
 
 impl AgentSet {
@@ -72,11 +64,10 @@ impl AgentSet {
             watched,
             changed: Vec::new(),
             lost: Vec::new(),
-            broken: BTreeMap::new(),
+            channels: Channels::new(SILENCE_NS, ConnectionError::Gone.to_string()),
             redials: BTreeMap::new(),
             patience: PATIENCE,
             wake: None,
-            looked_ns: 0,
         };
         set.changed.extend(set.ids());
         set
@@ -229,33 +220,45 @@ impl AgentSet {
         }
     }
 
-    /// Dials a channel again that broke. An agent that breaks the protocol is lost.
+    /// Handles the error of a channel. One that broke may continue; an agent that breaks the protocol
+    /// is lost.
     fn fail(&mut self, id: NodeId, error: &ConnectionError) {
-        let is_broken = matches!(
+        let may_continue = matches!(
             error,
             ConnectionError::Gone | ConnectionError::Io(_) | ConnectionError::Changed
         );
-        if !is_broken {
-            return self.lose(id, error.to_string());
-        }
-        let is_full = self.redials.len() >= REDIALS;
-        if !self.redials.contains_key(&id) && !is_full && !self.redial(id) {
+        if !may_continue {
             return self.lose(id, error.to_string());
         }
         self.changed.push(id);
-        // One that finds no room is dialled later.
-        self.broken.entry(id).or_insert_with(|| error.to_string());
+        if self.channels.broke(id, error.to_string()) {
+            self.redial(id, true);
+        }
     }
 
-    /// Starts to dial a channel again. Returns whether that is possible.
-    fn redial(&mut self, id: NodeId) -> bool {
-        let Some(connection) = &self.connections[id.index()] else { return false };
+    /// Starts to dial a channel again, if that is possible.
+    fn redial(&mut self, id: NodeId, is_broken: bool) {
+        match self.begin_redial(id) {
+            Some(redial) => {
+                self.redials.insert(id, redial);
+                self.channels.began(id);
+            }
+            None => {
+                if let ChannelFate::Lost(reason) = self.channels.not_begun(id, is_broken) {
+                    self.lose(id, reason);
+                }
+            }
+        }
+    }
+
+    /// Starts to dial a channel again. Returns `None` if this host has no descriptors or threads
+    /// left for it.
+    fn begin_redial(&mut self, id: NodeId) -> Option<Redial> {
+        let connection = self.connections[id.index()].as_ref()?;
         if self.wake.is_none() {
             self.wake = Wake::new().ok().map(Arc::new);
         }
-        let Some(wake) = &self.wake else { return false };
-        let redial = connection.redial(self.patience, Arc::clone(wake));
-        redial.is_ok_and(|redial| self.redials.insert(id, redial).is_none())
+        connection.redial(self.patience, Arc::clone(self.wake.as_ref()?)).ok()
     }
 
     /// Continues the channels that were dialled again.
@@ -265,14 +268,15 @@ impl AgentSet {
         let results = self.redials.iter().filter_map(|(id, redial)| Some((*id, redial.result()?)));
         for (id, result) in results.collect::<Vec<_>>() {
             self.redials.remove(&id);
-            if !self.has(id) {
-                continue;
-            }
-            match (result, self.broken.remove(&id)) {
-                (Ok(renewed), _) => self.renew(id, renewed),
-                (Err(Unrenewed::NoAnswer), None) => {}
-                (Err(Unrenewed::NoAnswer), Some(reason)) => self.lose(id, reason),
-                (Err(Unrenewed::Over), _) => self.lose(id, ConnectionError::Gone.to_string()),
+            let end = match &result {
+                Ok(_) => DialEnd::Accepted,
+                Err(Unrenewed::NoAnswer) => DialEnd::NoAnswer,
+                Err(Unrenewed::Over) => DialEnd::Over,
+            };
+            match (self.channels.dialled(id, end), result) {
+                (ChannelFate::Continues, Ok(renewed)) => self.renew(id, renewed),
+                (ChannelFate::Lost(reason), _) => self.lose(id, reason),
+                (ChannelFate::Continues | ChannelFate::Stays, _) => {}
             }
         }
     }
@@ -288,22 +292,15 @@ impl AgentSet {
 
     /// Dials the channels again that are silent, or that broke without a report.
     fn redial_silent(&mut self) {
-        let now = clock::now_ns();
-        if now.saturating_sub(self.looked_ns) < LOOK_NS {
-            return;
-        }
-        self.looked_ns = now;
-        let silent = |it: &Connection| it.is_broken() || it.silent_ns() > SILENCE_NS;
-        let silent = |id: &NodeId| self.connection(*id).is_some_and(silent);
-        let ids = self.ids().filter(|id| silent(id) && !self.redials.contains_key(id));
-        let mut ids: Vec<NodeId> = ids.collect();
-        // Nodes that are only silent may be dead.
-        ids.sort_by_key(|id| !self.broken.contains_key(id));
-        ids.truncate(REDIALS.saturating_sub(self.redials.len()));
-        for id in ids {
-            if !self.redial(id) && self.connection(id).is_some_and(Connection::is_broken) {
-                self.lose(id, ConnectionError::Gone.to_string());
-            }
+        let connections = self.ids().zip(self.connections.iter().skip(1));
+        let state = |(node, connection): (NodeId, &Option<Connection>)| {
+            let connection = connection.as_ref()?;
+            let is_broken = connection.is_broken();
+            Some(ChannelState { node, is_broken, silent_ns: connection.silent_ns() })
+        };
+        let due = self.channels.due(clock::now_ns(), || connections.filter_map(state).collect());
+        for ChannelState { node, is_broken, .. } in due {
+            self.redial(node, is_broken);
         }
     }
 
@@ -311,7 +308,7 @@ impl AgentSet {
         self.unwatch(id);
         self.connections[id.index()] = None;
         self.redials.remove(&id);
-        self.broken.remove(&id);
+        self.channels.forget(id);
         self.lost.push((id, reason));
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod balance;
 mod chain;
+mod channels;
 mod compare;
 mod disk;
 mod examine;
@@ -20,6 +21,7 @@ mod unchanged;
 mod view;
 
 pub use chain::{Links, count_links, stand_chain};
+pub use channels::{ChannelFate, ChannelState, Channels, DialEnd};
 pub use compare::{Comparison, ComparisonEnd, SharedSource};
 pub use disk::{DiskCourse, DiskEnd, DiskNode};
 pub use examine::examine;
