@@ -11,6 +11,7 @@ mod fabric;
 mod guard;
 mod package;
 mod tidy;
+mod walk;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ usage: cargo xtask <chore>
 
   tidy                check the house rules (directions, lengths, clocks, unsafe, names)
   imports             print each pair of files of which the first uses names of the second
+  walk [cp|block|order] [--before]  print the files that a reader of a walk of ARCHITECTURE.md opens,
+                      and their number; with --before, before copies became a library
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
   static              build the optimised, static program for users; print its path and those of
                       its bill of materials and checksums
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
     let done = match chore.as_str() {
         "tidy" if rest.is_empty() => tidy::run(root),
         "imports" if rest.is_empty() => tidy::print_imports(root),
+        "walk" => walk::run(root, rest),
         "fabric" if rest.is_empty() => fabric::build(root, false),
         "fabric" if rest == ["--release"] => fabric::build(root, true),
         "static" if rest.is_empty() => package::release(root),

@@ -13,7 +13,7 @@ mod paths;
 mod promises;
 mod reach;
 mod run;
-mod scan;
+pub(crate) mod scan;
 mod scenarios;
 mod sizes;
 mod tree;
