@@ -27,7 +27,7 @@ soak:
 	cargo xtask soak scenarios
 	cargo xtask soak $(MINUTES)
 
-# The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, labs up and down, predictions, and reports; writes benches/results/.
+# The copy, ping, wires, disk, stripes, trees, mounts and jobs against their peers, labs up and down, predictions, and reports; writes bench/results/.
 bench:
 	cargo xtask bench chain
 	cargo xtask bench wires-of-today

@@ -1,4 +1,4 @@
-//! Report files: `benches/results/DATE-NAME`, as Markdown and as JSON.
+//! Report files: `bench/results/DATE-NAME`, as Markdown and as JSON.
 
 use std::path::Path;
 use std::{fmt, fs};
@@ -46,7 +46,7 @@ impl Head {
         if !write {
             return Ok(());
         }
-        let dir = root.join("benches/results");
+        let dir = root.join("bench/results");
         fs::create_dir_all(&dir).with_context(|| format!("failed to create {}", dir.display()))?;
         let json = serde_json::to_string_pretty(report)
             .context("failed to serialise the report as JSON")?;

@@ -22,7 +22,7 @@ pub(crate) struct Pin(Child);
 impl Pin {
     /// Pins all free memory except a reserve of about 1 GiB.
     pub(crate) fn all(root: &Path) -> Result<Self> {
-        let program = sandbox::compile(root, "cc", "benches/warm.c", "warm")?;
+        let program = sandbox::compile(root, "cc", "bench/warm.c", "warm")?;
         let blocks = (free("MemFree")? / (2 << 20)).saturating_sub(SPARE);
         let child = Command::new(program)
             .arg(blocks.to_string())

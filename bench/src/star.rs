@@ -51,7 +51,7 @@ impl Stage {
              nodes = \"{CLIENT},io[1-{servers}]\"\n{rate}"
         ))?;
         let folder = cluster.folder.clone();
-        let relay = sandbox::compile_in(&folder, root, "cc", "benches/peers/relay.c", "relay")?;
+        let relay = sandbox::compile_in(&folder, root, "cc", "bench/peers/relay.c", "relay")?;
         let mut stage =
             Self { servers, source: folder.join("source"), bytes, relay, folder, cluster };
         source::write(&stage.source, bytes)?;

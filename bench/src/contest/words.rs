@@ -23,7 +23,7 @@ impl fmt::Display for Usage {
         for (name, shown, about) in &self.options {
             writeln!(f, "  {:<27} {about}", format!("{name} {shown}"))?;
         }
-        write!(f, "  {:<27} print only, leave benches/results/ alone", "--no-write")
+        write!(f, "  {:<27} print only, leave bench/results/ alone", "--no-write")
     }
 }
 

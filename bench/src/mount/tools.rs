@@ -61,14 +61,14 @@ pub(super) const COPY_BACK: Tool = Tool {
 
 pub(super) const ROUND_TRIPS: Tool = Tool {
     name: "round-trips",
-    about: "benches/peers/fetch.c: a request of 64 bytes, a reply of 4 KiB, one after another",
+    about: "bench/peers/fetch.c: a request of 64 bytes, a reply of 4 KiB, one after another",
     need: Some(("gcc", "cc")),
     measure: round_trips,
 };
 
 /// Writes the large file and the small ones into the server's root directory.
 pub(super) fn prepare(stage: &Stage, root: &Path) -> Result<()> {
-    sandbox::compile_in(&stage.folder, root, "cc", "benches/peers/fetch.c", "fetch")?;
+    sandbox::compile_in(&stage.folder, root, "cc", "bench/peers/fetch.c", "fetch")?;
     let node = stage.root(1)?;
     fs::copy(&stage.source, node.join("large")).context("failed to copy the large file")?;
     for at in 0..FILES {

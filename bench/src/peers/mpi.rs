@@ -10,7 +10,7 @@ use super::super::processes::Processes;
 use super::super::sandbox;
 use xtask::clock::Watch;
 
-/// The program `benches/peers/bcast.c`.
+/// The program `bench/peers/bcast.c`.
 #[derive(Default)]
 pub(crate) struct Mpi {
     program: String,
@@ -29,7 +29,7 @@ impl Peer for Mpi {
     }
 
     fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<Processes> {
-        self.program = sandbox::compile(root, "mpicc", "benches/peers/bcast.c", "bcast")?;
+        self.program = sandbox::compile(root, "mpicc", "bench/peers/bcast.c", "bcast")?;
         Ok(Processes::default())
     }
 

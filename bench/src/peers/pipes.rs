@@ -11,7 +11,7 @@ use super::relay::{Order, chain};
 
 const PORT: u16 = 7002;
 
-/// The script `benches/peers/pipes.sh`.
+/// The script `bench/peers/pipes.sh`.
 #[derive(Default)]
 pub(crate) struct Pipes {
     program: String,
@@ -30,7 +30,7 @@ impl Peer for Pipes {
     }
 
     fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<Processes> {
-        let program = root.join("benches/peers/pipes.sh");
+        let program = root.join("bench/peers/pipes.sh");
         let program = program.to_str().context("the repository's path is not valid UTF-8")?;
         program.clone_into(&mut self.program);
         Ok(Processes::default())

@@ -12,7 +12,7 @@ use xtask::clock::Watch;
 
 const PORT: u16 = 7001;
 
-/// The program `benches/peers/relay.c` in one of its ways.
+/// The program `bench/peers/relay.c` in one of its ways.
 pub(crate) struct Relay {
     name: &'static str,
     about: &'static str,
@@ -53,7 +53,7 @@ impl Peer for Relay {
     }
 
     fn prepare(&mut self, root: &Path, _field: &Field, _job: &Job) -> Result<Processes> {
-        self.program = sandbox::compile(root, "cc", "benches/peers/relay.c", "relay")?;
+        self.program = sandbox::compile(root, "cc", "bench/peers/relay.c", "relay")?;
         Ok(Processes::default())
     }
 

@@ -84,7 +84,7 @@ pub(super) const TAR: Tool = Tool {
 
 pub(super) const BARE: Tool = Tool {
     name: "relay",
-    about: "benches/peers/relay.c, a pair for each server: 256 KiB reads and writes, no check of any kind",
+    about: "bench/peers/relay.c, a pair for each server: 256 KiB reads and writes, no check of any kind",
     need: Some(("gcc", "cc")),
     measure: |stage| Ok(stage.rate(bare(stage)?)),
 };

@@ -35,7 +35,7 @@ pub(crate) const BENCHMARK: Benchmark<Stage> = Benchmark {
              (tmpfs); the whole command, no fsync"
                 .to_owned(),
             "the limit: as many files for all nodes, made by a program that does nothing else \
-             (benches/peers/files.c), the best of several ways and numbers of threads"
+             (bench/peers/files.c), the best of several ways and numbers of threads"
                 .to_owned(),
         ])
     },

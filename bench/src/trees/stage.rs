@@ -42,7 +42,7 @@ impl Stage {
         let mut cluster = Cluster::in_folder(Path::new("/dev/shm"), LAB)?;
         let folder = cluster.folder.clone();
         let maker = format!("{}/files", folder.display());
-        let source = root.join("benches/peers/files.c").display().to_string();
+        let source = root.join("bench/peers/files.c").display().to_string();
         sandbox::command(&["cc", "-O2", "-pthread", "-o", &maker, &source])?;
         cluster.raise(&format!(
             "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-{nodes}]\"\n"

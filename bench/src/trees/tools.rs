@@ -23,7 +23,7 @@ pub(super) const FILES: Tool = Tool { name: "garland-limit", ..GARLAND };
 
 pub(super) const LIMIT: Tool = Tool {
     name: "file-system",
-    about: "benches/peers/files.c: files under a hidden name that are renamed, or without a name that \
+    about: "bench/peers/files.c: files under a hidden name that are renamed, or without a name that \
             are linked in, by 1, 2 and 4 threads for all nodes together; the best of these",
     need: Some(("gcc", "cc")),
     measure: limit,

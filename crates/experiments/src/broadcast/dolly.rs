@@ -13,7 +13,7 @@ use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The program of the chain.
-const PROGRAM: &str = include_str!("../../../../benches/peers/dolly.pl");
+const PROGRAM: &str = include_str!("../../../../bench/peers/dolly.pl");
 
 /// The ports of dolly: that of data, and that of control.
 const DATA_PORT: &str = "9998";

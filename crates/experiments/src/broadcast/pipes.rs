@@ -11,7 +11,7 @@ use crate::scenario_lab::ScenarioLab;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The script of the chain. The benchmarks use it as well.
-const SCRIPT: &str = include_str!("../../../../benches/peers/pipes.sh");
+const SCRIPT: &str = include_str!("../../../../bench/peers/pipes.sh");
 
 const PORT: &str = "7002";
 
