@@ -7,6 +7,7 @@ mod args;
 mod command;
 mod completion;
 mod manual;
+mod panics;
 mod reference;
 mod shell;
 mod top;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     if let Some(exit) = garland_names::reader_main(std::env::args_os()) {
         return exit;
     }
+    panics::end_the_command();
     let args = args::Args::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match command::run(&args) {
         Ok(exit) => exit.into(),

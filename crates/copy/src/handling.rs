@@ -81,7 +81,7 @@ impl Pieces {
         let read = |piece: u64| {
             let index = (2 * piece + 1) * all / (2 * count);
             let mut bytes = vec![0; layout.block_length(index) as usize];
-            content.read(layout, index, &mut bytes).ok()?;
+            content.sample(layout, index, &mut bytes).ok()?;
             Some(bytes)
         };
         let pieces: Vec<Vec<u8>> = (0..count).map(read).collect::<Option<_>>()?;

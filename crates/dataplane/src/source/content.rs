@@ -41,6 +41,15 @@ pub trait Content: Send + Sync {
     /// When it cannot be read, or has changed.
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError>;
 
+    /// Reads block `index` of `layout`, which need not be that of the copy, to learn what the bytes
+    /// are like. That is no reading of the copy: whether the block has changed is not judged.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn sample(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
+        self.read(layout, index, bytes)
+    }
+
     /// Waits until block `index` can be read, and returns its length in bytes. Gives up when
     /// `stale` returns true. Only streams and remote sources wait here.
     ///

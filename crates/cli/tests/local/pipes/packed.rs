@@ -51,6 +51,31 @@ fn text_gets_smaller_by_either_way_and_comes_out_the_same() {
     scratch.assert_nothing_left();
 }
 
+/// A tree is sampled in other blocks than those in which it is sent.
+#[test]
+fn a_large_tree_gets_smaller_too_and_comes_out_the_same() {
+    let scratch = Scratch::new("packed-tree");
+    let folder = scratch.path("tree");
+    std::fs::create_dir(&folder).expect("it can be made");
+    let long = text(17 << 20);
+    std::fs::write(folder.join("long"), &long).expect("there is room");
+    std::fs::write(folder.join("noise"), random_bytes(3 << 20, 4)).expect("there is room");
+    let garland = garland(&scratch);
+    for how in ["lz4", "zstd"] {
+        let arguments = ["--json", "--whole", "--compress", how, "-r", "tree", "local[1-2]:/"];
+        let result = garland.cp(&arguments).with_code(0).json();
+        assert!(sent(&result) < 15_000_000, "{how}: {}", sent(&result));
+        for node in locals(2) {
+            for name in ["long", "noise"] {
+                let [from, to] = [folder.clone(), scratch.root(&node).join("tree")]
+                    .map(|folder| std::fs::read(folder.join(name)).expect("it is there"));
+                assert!(from == to, "{how}: {name} of {node}");
+            }
+        }
+    }
+    scratch.assert_nothing_left();
+}
+
 #[test]
 fn noise_is_sent_as_it_is() {
     let scratch = Scratch::new("packed-noise");
