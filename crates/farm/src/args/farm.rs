@@ -73,10 +73,11 @@ pub struct FarmRun {
     /// their files on this machine through a mount (mount).
     #[arg(long, value_enum, default_value = "there")]
     pub data: DataName,
-    /// Name of {out}: {} is the input, {.} the input without its extension, {/} its name without
-    /// directories, {/.} this name without its extension.
-    #[arg(long, value_name = "PATTERN", default_value = "{.}.out")]
-    pub out: OsString,
+    /// Name of each job's output, which is {out} in the command, unless that writes it by itself: {} is the
+    /// input, {.} the input without its extension, {/} its name without directories, {/.} this name without
+    /// its extension [default: {.}.out if the command has {out}].
+    #[arg(long, value_name = "PATTERN")]
+    pub out: Option<OsString>,
     /// Replace outputs that exist. Without this option, no job runs if one exists.
     #[arg(long)]
     pub overwrite: bool,

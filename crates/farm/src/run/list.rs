@@ -23,6 +23,10 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
                 "usage: garland farm run JOBS [NODES], or garland farm run [NODES] -- COMMAND ::: INPUT..",
             ));
         }
+        (_, []) if asked.out.is_some() => {
+            return Err(Failure::usage("--out is for a command after --")
+                .hint("name the outputs in the file of jobs"));
+        }
         ([list, nodes @ ..], []) => (read_list(list)?, nodes.first()),
         ([_, _, ..], _) => {
             return Err(Failure::usage("a file of jobs and a command after -- exclude each other")
@@ -30,7 +34,8 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
         }
         (nodes, words) => {
             let words: Vec<Text> = words.iter().map(text).collect();
-            let jobs = expand(&words, &Pattern(text(&asked.out))).map_err(Failure::usage)?;
+            let output = asked.out.as_ref().map(|pattern| Pattern(text(pattern)));
+            let jobs = expand(&words, output.as_ref()).map_err(Failure::usage)?;
             (jobs, nodes.first())
         }
     };

@@ -27,19 +27,21 @@ impl JobFiles {
             Self::Inside => path_inside(name),
             Self::Under(mount, folder) => under(mount, folder, name),
         };
+        let inputs: Vec<Text> = job.inputs.iter().map(path).collect();
         let outputs: Vec<(Text, Text)> = job
             .outputs
             .iter()
             .enumerate()
             .map(|(at, output)| {
                 let name = path(output);
-                // In the job's own directory the output needs no temporary name.
-                let hidden = *self != Self::Inside && job.names_output(at);
+                // In the job's own directory the output needs no temporary name, unless its own is
+                // that of an input, which the command still reads.
+                let is_alone = *self == Self::Inside && !inputs.contains(&name);
+                let hidden = !is_alone && job.names_output(at);
                 let made = if hidden { temporary(&name, job.number, tries) } else { name.clone() };
                 (made, name)
             })
             .collect();
-        let inputs: Vec<Text> = job.inputs.iter().map(path).collect();
         let made: Vec<Text> = outputs.iter().map(|(made, _)| made.clone()).collect();
         let saved = job.checkpoint_with(&inputs, &made);
         let restore = saved.as_ref().filter(|_| restored).map(|saved| saved.restore.clone());
@@ -95,6 +97,9 @@ mod tests {
         let inside = JobFiles::Inside.task(&job(), 2, false);
         assert_eq!(words(&inside), "lame w/a.wav o/a.mp3");
         assert!(inside.own_folder);
+        let same = Job { outputs: vec!["/w/a.wav".into()], ..job() };
+        let same = JobFiles::Inside.task(&same, 2, false);
+        assert_eq!(words(&same), "lame w/a.wav w/.garland-3-2-a.wav");
         let under = JobFiles::Under("/mfs".into(), "/data/u".into()).task(&job(), 1, false);
         assert_eq!(words(&under), "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-a.mp3");
     }

@@ -61,6 +61,35 @@ fn files_are_brought_and_results_taken_back() {
 }
 
 #[test]
+fn an_output_that_the_command_writes_by_itself_is_brought_back_or_missed() {
+    let scratch = Scratch::new("farm-own-output");
+    let inputs = inputs(&scratch);
+    let run = |options: &[&str], script: &str| {
+        let first = ["farm", "run", "local[1-2]", "--data", "stage", "--out", "{.}.two"];
+        let command = ["--", "sh", "-c", script, "x", "{in}", ":::"];
+        let words = first.iter().chain(options).chain(&command).map(OsString::from);
+        garland(&scratch).run(&words.chain(inputs.iter().cloned()).collect::<Vec<_>>())
+    };
+    let missed = run(&[], "true").with_code(3);
+    assert!(missed.out.contains("cannot find its output"), "{}", missed.out);
+    let _ = run(&[], "cat \"$1\" > \"${1%.*}.two\"").with_code(0);
+    assert_copied(&scratch, &inputs, ".two");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn an_output_may_replace_the_input_that_it_is_made_from() {
+    let scratch = Scratch::new("farm-in-place");
+    fs::write(scratch.path("s"), "c\nb\na\n").unwrap();
+    let files = ["--out", "{}", "--overwrite", "--", "sh", "-c", "sort {in} > {out}", ":::", "s"];
+    let said = garland(&scratch)
+        .run(&[&["farm", "run", "local1", "--data", "stage"][..], &files].concat());
+    let _ = said.with_code(0);
+    assert_eq!(fs::read_to_string(scratch.path("s")).unwrap(), "a\nb\nc\n");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn jobs_see_files_under_a_mount() {
     let scratch = Scratch::new("farm-mount");
     let inputs = inputs(&scratch);

@@ -46,31 +46,39 @@ impl Pattern {
 
 /// Returns the jobs of a command line: one for each input after `:::`, or a single job without
 /// files if there is no `:::`. If the command has no placeholder for the input, the input becomes
-/// its last argument. If the command has `{out}`, each job has an output, whose path is made from
-/// the pattern `output`.
+/// its last argument. Each job has an output, whose path is made from the pattern `output`, if there
+/// is one, or the command has `{out}`.
 ///
 /// # Errors
-/// If the command is missing, no input follows `:::`, or two outputs have the same path.
-pub fn expand(words: &[Text], output: &Pattern) -> Result<Vec<Job>, ListError> {
+/// If the command is missing, no input follows `:::`, two outputs have the same path, or a command
+/// without inputs is to have files.
+pub fn expand(words: &[Text], output: Option<&Pattern>) -> Result<Vec<Job>, ListError> {
     let at = words.iter().position(|word| word.bytes() == SEPARATOR);
     let (command, inputs) = words.split_at(at.unwrap_or(words.len()));
     if command.is_empty() {
         return Err(ListError::Arguments("the command before ::: is missing".to_owned()));
     }
-    let Some((_, inputs)) = inputs.split_first() else {
-        let job = Job::new(0, joined(command), Command::Words(command.to_vec()));
-        return numbered(vec![job]);
-    };
     let has = |placeholder: &[u8]| {
         command
             .iter()
             .any(|word| word.bytes().windows(placeholder.len()).any(|part| part == placeholder))
     };
+    let makes = output.is_some() || has(b"{out}");
+    let Some((_, inputs)) = inputs.split_first() else {
+        if makes || has(b"{in}") {
+            let why = "{in}, {out} and --out need inputs, after ::: behind the command";
+            return Err(ListError::Arguments(why.to_owned()));
+        }
+        let job = Job::new(0, joined(command), Command::Words(command.to_vec()));
+        return numbered(vec![job]);
+    };
+    let needs_input = !has(b"{}") && !has(b"{in}");
     let mut command = command.to_vec();
-    if !has(b"{}") && !has(b"{in}") {
+    if needs_input {
         command.push("{}".into());
     }
-    let makes = has(b"{out}");
+    let usual = Pattern::default();
+    let output = output.unwrap_or(&usual);
     let job = |input: &Text| Job {
         inputs: vec![input.clone()],
         outputs: makes.then(|| output.of(input)).into_iter().collect(),
@@ -99,14 +107,18 @@ mod tests {
     #[test]
     fn each_input_is_a_job() {
         let jobs =
-            expand(&words("lame {in} {out} ::: a.wav b/c"), &Pattern("{.}.mp3".into())).unwrap();
+            expand(&words("lame {in} {out} ::: a.wav b/c"), Some(&Pattern("{.}.mp3".into())))
+                .unwrap();
         assert_eq!(jobs.len(), 2);
         assert_eq!(jobs[1].inputs, ["b/c".into()]);
         assert_eq!(jobs[1].outputs, ["b/c.mp3".into()]);
         assert_eq!(jobs[0].outputs, ["a.mp3".into()]);
-        let sums = expand(&words("md5sum ::: x"), &Pattern::default()).unwrap();
+        let sums = expand(&words("md5sum ::: x"), None).unwrap();
         assert_eq!(sums[0].command, Command::Words(words("md5sum {}")));
         assert!(sums[0].outputs.is_empty());
+        // What the user names is an output, also if the command writes it by itself.
+        let own = expand(&words("gzip -k ::: x"), Some(&Pattern("{}.gz".into()))).unwrap();
+        assert_eq!(own[0].outputs, ["x.gz".into()]);
     }
 
     #[test]
@@ -119,10 +131,14 @@ mod tests {
 
     #[test]
     fn what_can_not_be_is_refused() {
-        assert!(expand(&words("::: a"), &Pattern::default()).is_err());
-        assert_eq!(expand(&words("x :::"), &Pattern::default()), Err(ListError::Empty));
-        let two = expand(&words("x {out} ::: a.x a.y"), &Pattern::default());
+        assert!(expand(&words("::: a"), None).is_err());
+        assert_eq!(expand(&words("x :::"), None), Err(ListError::Empty));
+        let two = expand(&words("x {out} ::: a.x a.y"), None);
         assert!(matches!(two, Err(ListError::Arguments(why)) if why.contains("a.out")));
-        assert_eq!(expand(&words("x y"), &Pattern::default()).unwrap()[0].name, "x y".into());
+        for without_inputs in ["x {in}", "x {out}"] {
+            assert!(expand(&words(without_inputs), None).is_err(), "{without_inputs}");
+        }
+        assert!(expand(&words("x y"), Some(&Pattern::default())).is_err());
+        assert_eq!(expand(&words("x y"), None).unwrap()[0].name, "x y".into());
     }
 }
