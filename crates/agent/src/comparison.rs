@@ -228,7 +228,8 @@ impl Comparison {
         if unchanged.is_empty() {
             return Compared::Nothing;
         }
-        let mut pieces = unchanged.bytes().chunks(BITMAP_MAX).map(<[u8]>::to_vec);
+        let bitmap = unchanged.to_bytes();
+        let mut pieces = bitmap.chunks(BITMAP_MAX).map(<[u8]>::to_vec);
         let last = pieces.next_back().unwrap_or_default();
         for piece in pieces {
             session.send(&FromAgent::Compared(Compared::Unchanged(piece, true)));

@@ -61,7 +61,7 @@ impl Changes {
         };
         let mut rows = Vec::new();
         tree.for_each_path(|number, path| {
-            let lacks = |(_, node): &(&str, NodeChanges)| !node.unchanged.contains(number);
+            let lacks = |(_, node): &(&str, NodeChanges)| !node.unchanged.contains(number.into());
             let nodes: Vec<usize> =
                 (0..).zip(answered).filter(|(_, node)| lacks(node)).map(|(at, _)| at).collect();
             if !nodes.is_empty() {
@@ -170,15 +170,17 @@ impl Serialize for Changes {
 
 #[cfg(test)]
 mod tests {
-    use garland_core::tree::RecordSet;
+    use garland_core::index_set::IndexSet;
     use garland_dataplane::ScanOptions;
     use garland_sys::confine::Root;
 
     use super::*;
 
     fn node(records: u32, unchanged: &[u32], surplus: &[&str], unnamed: u64) -> NodeChanges {
-        let mut set = RecordSet::new(records);
-        unchanged.iter().for_each(|number| set.insert(*number));
+        let mut set = IndexSet::new(records.into());
+        for number in unchanged {
+            set.insert(u64::from(*number));
+        }
         let surplus = surplus.iter().map(|path| path.as_bytes().to_vec()).collect();
         NodeChanges { unchanged: set, surplus, unnamed }
     }

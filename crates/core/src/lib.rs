@@ -1,6 +1,6 @@
 //! Garland's plain values: clusters (`cluster`), plans of copies (`plan`), traces (`trace`), the
-//! stream format of file trees (`tree`), and jobs (`farm`). This crate does no I/O, starts no
-//! threads, and reads neither clocks nor the environment.
+//! stream format of file trees (`tree`), jobs (`farm`), and sets of numbers (`index_set`). This crate
+//! does no I/O, starts no threads, and reads neither clocks nor the environment.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,7 @@ pub mod command_error;
 pub mod farm;
 pub mod form;
 pub mod histogram;
+pub mod index_set;
 pub mod malformed;
 pub mod nearest;
 pub mod nic_facts;

@@ -1,7 +1,6 @@
 //! Plans of copies. A plan says which bytes travel on which route, and nothing else; agents, lab
 //! and simulator execute the same plan.
 
-mod blockset;
 mod broadcast;
 mod lane;
 mod layout;
@@ -13,7 +12,6 @@ mod shape;
 mod stripe_set;
 mod stripes;
 
-pub use blockset::BlockSet;
 pub use broadcast::{LANES_MAX, Plan, PlanError, PlannedNode};
 pub use lane::{Lane, LaneBlocks};
 pub use layout::{BLOCKS_MAX, DEFAULT_BLOCK_SIZE, Layout, LayoutError};

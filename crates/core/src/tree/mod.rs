@@ -8,10 +8,8 @@ mod limits;
 mod parser;
 mod pattern;
 mod record;
-mod record_set;
 
 pub use limits::{Excess, LimitCheck};
 pub use parser::{Parser, Step, StreamError};
 pub use pattern::{Pattern, PatternError};
 pub use record::{DEPTH_MAX, GOOD, Meta, PATH_MAX, RECORD_MAX, Record, VOID, is_name};
-pub use record_set::RecordSet;

@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use garland_core::plan::{BlockSet, Layout};
+use garland_core::index_set::IndexSet;
+use garland_core::plan::Layout;
 use garland_protocol::copy::{Landing, Sink};
 use garland_sys::threads;
 use garland_sys::threads::JoinHandle;
@@ -103,7 +104,7 @@ pub fn sink_of_tree(
     tree: FoundTree,
     window: usize,
 ) -> (Sink, PreviousTree) {
-    let mut present = BlockSet::new(layout.blocks());
+    let mut present = IndexSet::new(layout.blocks());
     for (index, digest) in (0..).zip(&digests) {
         if tree.has(index, digest) {
             present.insert(index);

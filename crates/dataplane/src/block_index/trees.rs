@@ -4,8 +4,9 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use garland_core::plan::{BlockSet, Layout};
-use garland_core::tree::{Record, RecordSet};
+use garland_core::index_set::IndexSet;
+use garland_core::plan::Layout;
+use garland_core::tree::Record;
 use garland_protocol::copy::{TimeWindow, TreeOutline, content_digest};
 use rustix::fs::{AtFlags, FileType, Stat, statat};
 
@@ -33,7 +34,7 @@ pub struct FoundTree {
     pub digests: KnownDigests,
     /// Blocks that can be generated here and were not read: the files in them have the length and
     /// modification time of the source.
-    trusted: BlockSet,
+    trusted: IndexSet,
 }
 
 impl FoundTree {
@@ -76,10 +77,10 @@ impl Coming {
         let index = self.gathered.index(layout.length)?;
         let places =
             [Place { folder: self.folder, path: Vec::new(), first: 0, mounts: Mounts::Entered }];
-        let equal = trusts.map(|_| RecordSet::new(index.len()));
+        let equal = trusts.map(|_| IndexSet::new(index.len().into()));
         let window = trusts.unwrap_or_default();
         let mut own = Own { index, places, opener: Opener::default(), looked: 0, equal, window };
-        let mut trusted = BlockSet::new(layout.blocks());
+        let mut trusted = IndexSet::new(layout.blocks());
         let mut buffer = vec![0; layout.block_size as usize];
         let mut digests = Vec::new();
         for block in 0..layout.blocks() {
@@ -120,7 +121,7 @@ struct Own {
     looked: u32,
     /// The records of files with the length and modification time of the source; none if files are
     /// compared by their bytes only.
-    equal: Option<RecordSet>,
+    equal: Option<IndexSet>,
     /// Which modification times count as equal.
     window: TimeWindow,
 }
@@ -148,7 +149,7 @@ impl Own {
         let Some(equal) = &self.equal else { return false };
         let numbers = self.index.find(at)..self.index.len();
         let mut inside = numbers.take_while(|number| self.index.span(*number).0 < end);
-        inside.all(|number| equal.contains(number) || !self.is_between(number, at, end))
+        inside.all(|number| equal.contains(number.into()) || !self.is_between(number, at, end))
     }
 
     /// Fills `bytes` with the stream's bytes at the offset `at`. Returns whether the files could be
@@ -210,7 +211,7 @@ impl Own {
             && let Some(Record::File { meta, .. }) = record_of(&self.index, number)
             && self.window.covers(modified(&first), meta.modified)
         {
-            equal.insert(number);
+            equal.insert(number.into());
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use garland_core::plan::{BlockSet, Layout};
+use garland_core::index_set::IndexSet;
+use garland_core::plan::Layout;
 use garland_protocol::copy::{Frame, Landing, RelayEvent, SignedEnd, Sink, Summed};
 use garland_sys::sync::{Mutex, MutexGuard};
 
@@ -16,7 +17,7 @@ pub struct Progress {
     /// The number of blocks that a receiver had before the copy; 0 for the source.
     pub(super) had: u64,
     /// The blocks that were sent, if this node is the source.
-    sent: Mutex<BlockSet>,
+    sent: Mutex<IndexSet>,
     /// The end of a stream, as the source has signed it; set once.
     end: OnceLock<SignedEnd>,
     /// The digest of the whole file, if it was requested and has been computed.
@@ -37,7 +38,7 @@ impl Progress {
             layout,
             had: if is_source { 0 } else { sink.here() },
             sink: Mutex::new(if is_source { sink } else { sink.awaiting_signatures() }),
-            sent: Mutex::new(BlockSet::new(layout.blocks())),
+            sent: Mutex::new(IndexSet::new(layout.blocks())),
             end: OnceLock::new(),
             summed: OnceLock::new(),
             begun: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 //! The part of a tree that is left to be copied if nodes have the other entries already.
 
-use garland_core::tree::{Record, RecordSet};
+use garland_core::index_set::IndexSet;
+use garland_core::tree::Record;
 
 use super::index::{Body, Index, TOP};
 use super::place::record_of;
@@ -22,7 +23,7 @@ impl Remainder {
     /// Leaves the entries of `unchanged` out of the tree `index`. Directories on the way to another
     /// entry stay, and so do records that belong to no entry. If nodes remove what is not in the
     /// tree, each unchanged entry becomes a [`Record::Kept`]. Returns none if a record is invalid.
-    pub fn new(index: &Index, unchanged: &RecordSet) -> Option<Self> {
+    pub fn new(index: &Index, unchanged: &IndexSet) -> Option<Self> {
         let needed = needed(index, unchanged);
         let sweeps = index.len() > 0 && matches!(record_of(index, 0)?, Record::Spare(_));
         let index_left = Index::default();
@@ -33,7 +34,7 @@ impl Remainder {
         for number in 0..index.len() {
             left.numbers.push(left.index.len());
             let record = record_of(index, number)?;
-            let is_needed = needed.contains(number);
+            let is_needed = needed.contains(number.into());
             match &record {
                 Record::Enter { .. } => {
                     folders.push(is_needed || sweeps);
@@ -59,7 +60,7 @@ impl Remainder {
                 _ => left.push(index, number, Body::None),
             }
             if record.name().is_some() {
-                left.unchanged += u64::from(unchanged.contains(number));
+                left.unchanged += u64::from(unchanged.contains(number.into()));
                 left.is_bare &= !is_needed;
             }
         }
@@ -79,9 +80,9 @@ impl Remainder {
 
     /// Returns what follows a record that is left, given what followed it in the whole tree. A hard
     /// link to a file that is left out cannot be void.
-    fn body(&self, body: Body, needed: &RecordSet) -> Body {
+    fn body(&self, body: Body, needed: &IndexSet) -> Body {
         match body {
-            Body::NameOf(first) if needed.contains(first) => {
+            Body::NameOf(first) if needed.contains(first.into()) => {
                 Body::NameOf(self.numbers[first as usize])
             }
             Body::NameOf(_) => Body::None,
@@ -91,13 +92,15 @@ impl Remainder {
 }
 
 /// Returns the records that are not in `unchanged`, and the directories that they are in.
-fn needed(index: &Index, unchanged: &RecordSet) -> RecordSet {
-    let mut needed = RecordSet::new(index.len());
+fn needed(index: &Index, unchanged: &IndexSet) -> IndexSet {
+    let mut needed = IndexSet::new(index.len().into());
     // A directory comes before what is in it.
     for number in (0..index.len()).rev() {
-        if needed.contains(number) || !unchanged.contains(number) {
-            needed.insert(number);
-            index.folder(number).into_iter().for_each(|folder| needed.insert(folder));
+        if needed.contains(number.into()) || !unchanged.contains(number.into()) {
+            needed.insert(number.into());
+            if let Some(folder) = index.folder(number) {
+                needed.insert(folder.into());
+            }
         }
     }
     needed
@@ -141,12 +144,12 @@ mod tests {
     }
 
     /// All records but those with these names, or all if there are none.
-    fn unchanged_but(index: &Index, names: &[&str]) -> RecordSet {
-        let mut set = RecordSet::new(index.len());
+    fn unchanged_but(index: &Index, names: &[&str]) -> IndexSet {
+        let mut set = IndexSet::new(index.len().into());
         for number in 0..index.len() {
             let name = record_of(index, number).unwrap().name().unwrap_or_default().to_vec();
             if !names.iter().any(|it| it.as_bytes() == name) {
-                set.insert(number);
+                set.insert(number.into());
             }
         }
         set
@@ -169,9 +172,9 @@ mod tests {
         let bodies: Vec<Body> = (0..left.index.len()).map(|it| left.index.body(it)).collect();
         let of_links = bodies.iter().filter(|body| matches!(body, Body::NameOf(4)));
         assert_eq!((records(&left.index).len(), of_links.count()), (8, 1));
-        let nothing = Remainder::new(&tree, &RecordSet::full(tree.len())).unwrap();
+        let nothing = Remainder::new(&tree, &IndexSet::full(tree.len().into())).unwrap();
         assert_eq!((records(&nothing.index), nothing.is_bare), (vec![Record::End], true));
-        let all = Remainder::new(&tree, &RecordSet::new(tree.len())).unwrap();
+        let all = Remainder::new(&tree, &IndexSet::new(tree.len().into())).unwrap();
         assert_eq!((records(&all.index), all.unchanged), (records(&tree), 0));
         assert_eq!(all.index.length(), tree.length());
     }

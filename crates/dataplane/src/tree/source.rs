@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use garland_core::index_set::IndexSet;
 use garland_core::plan::Layout;
 use garland_core::printable;
-use garland_core::tree::{GOOD, Record, RecordSet, VOID};
+use garland_core::tree::{GOOD, Record, VOID};
 use garland_protocol::copy::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
 use garland_sys::holes::data_after;
 use garland_sys::process;
@@ -193,7 +194,7 @@ impl TreeSource {
     ///
     /// # Errors
     /// When a directory cannot be opened a second time.
-    pub fn without(&self, unchanged: &RecordSet) -> io::Result<Self> {
+    pub fn without(&self, unchanged: &IndexSet) -> io::Result<Self> {
         let left = Remainder::new(&self.index, unchanged).ok_or(io::ErrorKind::InvalidData)?;
         let place = |place: &Place| {
             let first = left.numbers.get(place.first as usize).copied();
@@ -234,7 +235,7 @@ impl TreeSource {
             return Ok(None);
         }
         let mut open = Opener::default();
-        let mut changed = RecordSet::new(self.index.len());
+        let mut changed = IndexSet::new(self.index.len().into());
         let mut left_out = self.left_out.clone();
         for number in 0..self.index.len() {
             let why = match self.index.body(number) {
@@ -244,10 +245,10 @@ impl TreeSource {
                     Ok(_) => CHANGED.to_owned(),
                     Err(error) => format!("cannot read it: {}", reason(&error)),
                 },
-                Body::NameOf(first) if changed.contains(first) => OF_FAILED.to_owned(),
+                Body::NameOf(first) if changed.contains(first.into()) => OF_FAILED.to_owned(),
                 Body::NameOf(_) | Body::None => continue,
             };
-            changed.insert(number);
+            changed.insert(number.into());
             left_out.push(LeftOut::failed(&path_of(&self.places, &self.index, number), why));
         }
         Ok(Some(Self { left_out, unchanged: self.unchanged, ..self.without(&changed)? }))

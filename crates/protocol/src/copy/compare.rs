@@ -165,7 +165,7 @@ pub enum Compared {
         root: [u8; 32],
     },
     /// The records of the catalogue whose entries are unchanged by status: a piece of the bitmap of
-    /// a [`RecordSet`](garland_core::tree::RecordSet), and whether more follow.
+    /// an [`IndexSet`](garland_core::index_set::IndexSet), and whether more follow.
     Unchanged(Vec<u8>, bool),
     /// What the copy would remove at the destination: paths relative to it, those of directories
     /// with a slash at the end, and the number of further paths for which there was no room.

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::plan::{BlockSet, Layout};
+use garland_core::index_set::IndexSet;
+use garland_core::plan::Layout;
 
 /// The division of a copy into operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl Cut {
 pub struct Operations {
     cut: Cut,
     layout: Layout,
-    written: BlockSet,
+    written: IndexSet,
     /// For each operation that has not ended, the number of blocks that are not acknowledged.
     open: BTreeMap<u64, u64>,
 }
@@ -44,7 +45,7 @@ impl Operations {
         for index in 0..layout.blocks() {
             *open.entry(cut.operation(layout, index)).or_default() += 1;
         }
-        Self { cut, layout, written: BlockSet::new(layout.blocks()), open }
+        Self { cut, layout, written: IndexSet::new(layout.blocks()), open }
     }
 
     /// Returns the index of the first block that must not be sent yet.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 
 use crate::copy::seal::root_digest;
-use garland_core::plan::{BlockSet, LaneBlocks, Layout};
+use garland_core::index_set::IndexSet;
+use garland_core::plan::{LaneBlocks, Layout};
 
 /// The result of writing a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +39,14 @@ pub struct Sink {
     end: Option<u64>,
     /// Whether this is the sink of the source.
     is_source: bool,
-    held: BlockSet,
+    held: IndexSet,
     /// The index of the first block that is not held.
     next: u64,
     in_flight: BTreeSet<u64>,
     /// Blocks that arrived without being stored, or were skipped: they are neither held nor with
     /// the writer, but one may be arriving.
     missing: BTreeSet<u64>,
-    known: BlockSet,
+    known: IndexSet,
     /// Whether all digests were known in advance.
     all_digests: bool,
     contents: Vec<[u8; 32]>,
@@ -59,11 +60,11 @@ pub struct Sink {
     serving: u64,
     /// The blocks whose signed digests have arrived; only these blocks are served. `None` if this
     /// node signs the digests itself.
-    signed: Option<BlockSet>,
+    signed: Option<IndexSet>,
     /// Blocks that are held but cannot be read back.
     unreadable: BTreeSet<u64>,
     /// Blocks that are copied from another place on this node.
-    brought: BlockSet,
+    brought: IndexSet,
     /// The index of the first block of a stream that is neither held nor with the writer.
     reach: u64,
 }
@@ -79,12 +80,12 @@ impl Sink {
         Self {
             layout,
             end,
-            held: BlockSet::new(blocks),
-            known: BlockSet::new(blocks),
+            held: IndexSet::new(blocks),
+            known: IndexSet::new(blocks),
             contents: vec![[0; 32]; table],
             holder,
             serving: u64::MAX,
-            brought: BlockSet::new(blocks),
+            brought: IndexSet::new(blocks),
             ..Self::default()
         }
     }
@@ -107,7 +108,7 @@ impl Sink {
     /// Makes the sink serve a block only after [`Sink::sign`] was called for it.
     #[must_use]
     pub fn awaiting_signatures(self) -> Self {
-        Self { signed: Some(BlockSet::new(self.layout.blocks())), ..self }
+        Self { signed: Some(IndexSet::new(self.layout.blocks())), ..self }
     }
 
     /// Notes that the signed digest of block `index` has arrived.
@@ -126,7 +127,7 @@ impl Sink {
     /// read.
     #[must_use]
     pub fn source(layout: Layout) -> Self {
-        let held = BlockSet::full(layout.blocks());
+        let held = IndexSet::full(layout.blocks());
         Self { held, is_source: true, ..Self::new(layout, true) }
     }
 
@@ -143,7 +144,7 @@ impl Sink {
     #[must_use]
     pub fn with_digests(self, contents: Vec<[u8; 32]>) -> Self {
         assert_eq!(contents.len(), self.contents.len(), "a digest for each block");
-        Self { known: BlockSet::full(self.layout.blocks()), contents, all_digests: true, ..self }
+        Self { known: IndexSet::full(self.layout.blocks()), contents, all_digests: true, ..self }
     }
 
     /// Notes that block `index` is held: its bytes have the known digest.

@@ -7,8 +7,8 @@ use crate::copy::{
     Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart, root_digest,
 };
 use crate::{FromAgent, ToAgent};
+use garland_core::index_set::IndexSet;
 use garland_core::plan::LaneBlocks;
-use garland_core::tree::RecordSet;
 
 /// Time without progress after which a node's comparison is given up, in nanoseconds; the node then
 /// receives the whole source.
@@ -88,7 +88,7 @@ pub struct ComparisonEnd {
     pub unread: Vec<(usize, String)>,
     /// The records of the tree that are unchanged on all nodes by status; `None` if there are none,
     /// or if contents were compared.
-    pub unchanged: Option<RecordSet>,
+    pub unchanged: Option<IndexSet>,
     /// What the copy changes on each node, in the order of nodes; `None` if nodes were not asked
     /// for it. A node that did not report has nothing unchanged.
     pub changes: Option<Vec<NodeChanges>>,

@@ -1,13 +1,13 @@
 //! The entries of a tree that are unchanged on all nodes.
 
-use garland_core::tree::RecordSet;
+use garland_core::index_set::IndexSet;
 
 /// The maximum number of paths that are collected of one node; further ones are counted.
 const SURPLUS_MAX: usize = 100_000;
 
 /// Collects the records that nodes report as unchanged, and keeps those that all of them report.
 pub(super) struct Unchanged {
-    all: RecordSet,
+    all: IndexSet,
     /// The length of a bitmap in bytes.
     length: usize,
     /// The number of bytes of each node's bitmap that were received.
@@ -22,7 +22,7 @@ pub(super) struct Unchanged {
 #[derive(Clone, Debug)]
 pub struct NodeChanges {
     /// The records whose entries are unchanged on the node.
-    pub unchanged: RecordSet,
+    pub unchanged: IndexSet,
     /// What is removed: paths relative to the destination, those of directories with a slash at the
     /// end.
     pub surplus: Vec<Vec<u8>>,
@@ -34,7 +34,7 @@ impl Unchanged {
     /// Creates the collection for a tree of `records` records on `count` nodes. `named` tells
     /// whether what changes on each node is collected, too.
     pub fn new(records: u32, count: usize, named: bool) -> Self {
-        let all = RecordSet::full(records);
+        let all = IndexSet::full(records.into());
         let node = || NodeChanges { unchanged: all.clone(), surplus: Vec::new(), unnamed: 0 };
         let each = if named { vec![node(); count] } else { Vec::new() };
         let length = usize::try_from(records.div_ceil(8)).unwrap_or(usize::MAX);
@@ -93,7 +93,7 @@ impl Unchanged {
     }
 
     /// Returns the records that are unchanged on all nodes; `None` if there are none.
-    pub fn into_set(self) -> Option<RecordSet> {
+    pub fn into_set(self) -> Option<IndexSet> {
         Some(self.all).filter(|all| self.any && !all.is_empty())
     }
 }
@@ -130,7 +130,7 @@ mod tests {
         let changes = unchanged.take_changes().unwrap();
         let of = |node: &NodeChanges| {
             let unchanged = (0..9).filter(|number| node.unchanged.contains(*number)).collect();
-            let unchanged: Vec<u32> = unchanged;
+            let unchanged: Vec<u64> = unchanged;
             (unchanged, node.surplus.len(), node.unnamed)
         };
         let of: Vec<_> = changes.iter().map(of).collect();

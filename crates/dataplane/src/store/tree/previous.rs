@@ -5,7 +5,8 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 
-use garland_core::plan::{BlockSet, Layout};
+use garland_core::index_set::IndexSet;
+use garland_core::plan::Layout;
 use garland_core::tree::GOOD;
 use garland_sys::sync::Mutex;
 
@@ -15,7 +16,7 @@ use crate::tree::{Body, Index, Mounts, Opener, Place, Reading, Stamp, WrittenFil
 pub struct PreviousTree {
     index: Index,
     /// The blocks of the stream that can be generated from the files.
-    present: BlockSet,
+    present: IndexSet,
     layout: Layout,
     /// The directory that contains the tree, once [`Self::below`] has set it.
     places: Vec<Place>,
@@ -25,7 +26,7 @@ pub struct PreviousTree {
 impl PreviousTree {
     /// Returns the files that `index` describes; the blocks `present` of the stream can be
     /// generated from them.
-    pub fn new(index: Index, present: BlockSet, layout: Layout) -> Self {
+    pub fn new(index: Index, present: IndexSet, layout: Layout) -> Self {
         Self { index, present, layout, places: Vec::new(), opener: Mutex::default() }
     }
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use garland_core::tree::{GOOD, Meta, Parser, Record, RecordSet, Step};
+use garland_core::index_set::IndexSet;
+use garland_core::tree::{GOOD, Meta, Parser, Record, Step};
 use garland_protocol::copy::{StatusRule, TreeOutline};
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
@@ -61,7 +62,7 @@ struct Level {
 /// The result of a comparison by status.
 pub struct Checked {
     /// The records whose entries are unchanged.
-    pub unchanged: RecordSet,
+    pub unchanged: IndexSet,
     /// What is not part of the tree, if it was to be named.
     pub surplus: Surplus,
 }
@@ -108,14 +109,14 @@ impl StatusCheck {
     pub fn run(self, progress: impl Fn(), stop: &AtomicBool) -> Option<Checked> {
         let Self { parcels, records, mut walk, .. } = self;
         let mut parser = Parser::default();
-        let mut unchanged = RecordSet::new(records);
+        let mut unchanged = IndexSet::new(records.into());
         for parcel in parcels {
             let bytes = unpack(&parcel).filter(|_| !stop.load(Ordering::Relaxed))?;
             let mut rest = &bytes[..];
             while let Some(step) = parser.step(&mut rest).ok()? {
                 let Step::Record(record) = step else { return None };
                 if walk.compare(&record) {
-                    unchanged.insert(parser.records() - 1);
+                    unchanged.insert(u64::from(parser.records() - 1));
                 }
                 if let Record::File { length, .. } = record {
                     parser.pass(length);
@@ -309,7 +310,7 @@ mod tests {
         let mut check = StatusCheck::new(top, &outline, rule, false);
         assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
         let unchanged = check.run(|| (), &AtomicBool::new(false))?.unchanged;
-        Some((0..outline.records).filter(|number| !unchanged.contains(*number)).count())
+        Some((0..u64::from(outline.records)).filter(|number| !unchanged.contains(*number)).count())
     }
 
     /// A tree in `from`, and its copy in `to`.

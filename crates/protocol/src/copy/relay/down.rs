@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use garland_core::plan::{BlockSet, NodeId};
+use garland_core::index_set::IndexSet;
+use garland_core::plan::NodeId;
 
 #[derive(Debug)]
 pub(super) struct Down {
@@ -19,7 +20,7 @@ pub(super) struct Down {
     /// The number of frames in which the downstream has reported blocks before its `Resume`.
     pub(super) reports: u64,
     /// The blocks that the downstream has, if it has reported any.
-    pub(super) has: Option<BlockSet>,
+    pub(super) has: Option<IndexSet>,
     pub(super) ended: bool,
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Relay, RelayOrder};
 use crate::copy::sink::Sink;
-use garland_core::plan::BlockSet;
+use garland_core::index_set::IndexSet;
 
 /// The number of blocks that one frame reports.
 const BLOCKS_PER_FRAME: u64 = 256;
@@ -45,7 +45,7 @@ impl Relay {
         if first >= end {
             return;
         }
-        let has = down.has.get_or_insert_with(|| BlockSet::new(end));
+        let has = down.has.get_or_insert_with(|| IndexSet::new(end));
         for at in (0..BLOCKS_PER_FRAME).filter(|at| bits[(at / 8) as usize] >> (at % 8) & 1 == 1) {
             has.insert(first.saturating_add(at));
         }
