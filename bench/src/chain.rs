@@ -17,8 +17,10 @@ use super::machine::{own_version, version};
 use super::memory;
 use super::options::{Kind, Options, rate_text, size_text};
 use super::peer::{Facts, Job, Peer};
+use super::processes::Nodes;
 use super::result::{Link, Report, Row, Sample, Tool};
-use super::{Runnable, link, peers, profile, sandbox, source, table};
+use super::runnable::Runnable;
+use super::{link, peers, profile, sandbox, source, table};
 use xtask::packages::{Need, install};
 
 /// A run longer than this isn't repeated: its spread is small compared with its length.

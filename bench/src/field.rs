@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use garland_lab::{Lab, Spec, StateDir};
 
 use super::cpu::Group;
-use super::processes::alone;
+use super::processes::{Nodes, alone, name};
 
 /// The directory of all files of a run, a tmpfs in the sandbox.
 pub(crate) const DIR: &str = "/run/garland-bench";
@@ -88,20 +88,6 @@ impl Field {
     /// Returns the control group of `node`.
     pub(crate) fn group(&self, node: usize) -> &Group {
         &self.groups[node]
-    }
-
-    /// Returns the last lines of the log of `node`, in one line.
-    pub(crate) fn said(&self, node: usize) -> String {
-        let text = fs::read_to_string(log(node)).unwrap_or_default();
-        let lines: Vec<_> = text.lines().rev().take(5).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
-    }
-
-    /// Kills every process on every node.
-    pub(crate) fn kill(&self) {
-        for group in &self.groups {
-            group.kill();
-        }
     }
 
     /// Moves all processes in a node's network namespace into that node's control group.
@@ -188,6 +174,20 @@ impl Field {
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(self.shell(), executable)
             .context("failed to create the shell executable")
+    }
+}
+
+impl Nodes for Field {
+    fn said(&self, node: usize) -> String {
+        let text = fs::read_to_string(log(node)).unwrap_or_default();
+        let lines: Vec<_> = text.lines().rev().take(5).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+    }
+
+    fn kill(&self) {
+        for group in &self.groups {
+            group.kill();
+        }
     }
 }
 
@@ -281,11 +281,6 @@ fn listens(table: &str, local: &str) -> bool {
         let fields: Vec<_> = line.split_whitespace().collect();
         matches!(fields[..], [_, address, _, "0A" | "07", ..] if address.ends_with(local))
     })
-}
-
-/// Returns the name of `node`.
-pub(crate) fn name(node: usize) -> String {
-    format!("n{node}")
 }
 
 fn log(node: usize) -> PathBuf {

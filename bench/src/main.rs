@@ -24,9 +24,11 @@ mod processes;
 mod profile;
 mod report;
 mod result;
+mod runnable;
 mod sandbox;
 mod screenshots;
 mod source;
+mod spread;
 mod star;
 mod stripe;
 mod table;
@@ -39,20 +41,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
-use contest::Usage;
 use options::Kind;
-
-/// A benchmark.
-trait Runnable {
-    /// Returns its name and its options.
-    fn usage(&self) -> Usage;
-
-    /// Runs it.
-    ///
-    /// # Errors
-    /// If an argument is wrong, a tool fails, or a goal is missed.
-    fn run(&self, root: &Path, args: &[String]) -> Result<()>;
-}
+use runnable::Runnable;
 
 const ALL: [&dyn Runnable; 13] = [
     &chain::Chain(Kind::Chain),

@@ -10,17 +10,24 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
 
-use super::field::{Field, name};
-
 /// Timeout of a copy.
 const LIMIT: Duration = Duration::from_secs(400);
+
+/// The nodes that processes run on.
+pub(crate) trait Nodes: Sync {
+    /// Kills every process on every node.
+    fn kill(&self);
+
+    /// Returns what a process on `node` has said last, in one line.
+    fn said(&self, node: usize) -> String;
+}
 
 /// Processes, each with the number of its node.
 #[derive(Default)]
 pub(crate) struct Processes(Vec<(usize, Child)>);
 
 impl Processes {
-    /// Starts `command`, which [`Field::command`] must have made for `node`.
+    /// Starts `command`, which must have been made for `node`.
     pub(crate) fn start(&mut self, node: usize, mut command: Command) -> Result<&mut Child> {
         let child =
             command.spawn().with_context(|| format!("failed to start on {}", name(node)))?;
@@ -41,22 +48,22 @@ impl Processes {
     ///
     /// # Errors
     /// If one fails or they take too long; then all processes on all nodes are killed.
-    pub(crate) fn finish(self, field: &Field) -> Result<()> {
-        self.ended(field, LIMIT, &|| field.kill())
+    pub(crate) fn finish(self, nodes: &impl Nodes) -> Result<()> {
+        self.ended(nodes, LIMIT, &|| nodes.kill())
     }
 
     /// Waits for all processes, at most for `limit`. Does not kill other processes on the nodes.
     ///
     /// # Errors
     /// If one fails or they take too long.
-    pub(crate) fn finish_within(self, field: &Field, limit: Duration) -> Result<()> {
+    pub(crate) fn finish_within(self, nodes: &impl Nodes, limit: Duration) -> Result<()> {
         let pids = self.0.iter().filter_map(|(_, child)| Pid::from_raw(child.id().cast_signed()));
         // Kill by pidfd: a process id may be reused once its process has been waited for.
         let handles = pids.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let handles = handles
             .collect::<Result<Vec<_>, _>>()
             .context("failed to open a pidfd of a child process")?;
-        self.ended(field, limit, &|| {
+        self.ended(nodes, limit, &|| {
             for handle in &handles {
                 // The process may have ended already.
                 let _ = pidfd_send_signal(handle, Signal::KILL);
@@ -64,7 +71,12 @@ impl Processes {
         })
     }
 
-    fn ended(mut self, field: &Field, limit: Duration, kill: &(dyn Fn() + Sync)) -> Result<()> {
+    fn ended(
+        mut self,
+        nodes: &impl Nodes,
+        limit: Duration,
+        kill: &(dyn Fn() + Sync),
+    ) -> Result<()> {
         let (done, wait) = mpsc::channel::<()>();
         let mut outcome = Ok(());
         thread::scope(|scope| {
@@ -73,7 +85,7 @@ impl Processes {
                     kill();
                 }
             });
-            outcome = self.wait(field);
+            outcome = self.wait(nodes);
             if outcome.is_err() {
                 kill();
             }
@@ -83,7 +95,7 @@ impl Processes {
     }
 
     /// Waits until all have succeeded or one has failed.
-    fn wait(&mut self, field: &Field) -> Result<()> {
+    fn wait(&mut self, nodes: &impl Nodes) -> Result<()> {
         while !self.0.is_empty() {
             // Sleep until a child has ended: polling would use the CPU time that is measured.
             waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
@@ -94,7 +106,7 @@ impl Processes {
                 Ok(None) => true,
                 Ok(Some(status)) if status.success() => false,
                 Ok(Some(status)) => {
-                    let said = field.said(*node);
+                    let said = nodes.said(*node);
                     failed = Err(anyhow!("a process on {} failed ({status}): {said}", name(*node)));
                     false
                 }
@@ -125,8 +137,13 @@ impl Drop for Processes {
 }
 
 /// Runs a single `command` on `node` to its end.
-pub(crate) fn alone(field: &Field, node: usize, command: Command) -> Result<()> {
+pub(crate) fn alone(nodes: &impl Nodes, node: usize, command: Command) -> Result<()> {
     let mut processes = Processes::default();
     processes.start(node, command)?;
-    processes.finish(field)
+    processes.finish(nodes)
+}
+
+/// Returns the name of `node`.
+pub(crate) fn name(node: usize) -> String {
+    format!("n{node}")
 }

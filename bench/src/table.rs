@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use super::options::{rate_text, size_text};
-use super::result::{Report, Row, Sample, Spread};
+use super::result::{Report, Row, Sample};
+use super::spread::Spread;
 
 /// Returns the whole report in Markdown.
 pub(crate) fn markdown(report: &Report) -> String {

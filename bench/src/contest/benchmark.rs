@@ -8,7 +8,8 @@ use anyhow::Result;
 use super::report::{Heading, Report};
 use super::words::{Choice, Usage, Words};
 use super::{Contest, hold, tools};
-use crate::{Runnable, chain, sandbox};
+use crate::runnable::Runnable;
+use crate::{chain, sandbox};
 use xtask::packages::{Need, install};
 
 /// A benchmark: its names, its arguments and its contests.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::result::Spread;
+use super::super::spread::Spread;
 
 /// A statistic that a tool prints about its operations.
 #[derive(Clone, Copy, Debug, PartialEq)]

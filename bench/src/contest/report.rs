@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::super::kept::Head;
-use super::super::result::{Spread, Tool};
+use super::super::result::Tool;
+use super::super::spread::Spread;
 use super::{Entry, Outcome};
 
 /// The names of a benchmark.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::Place;
+use super::place::Place;
 use crate::cluster::Cluster;
 use crate::contest::{Figure, Tool};
 use crate::source;

@@ -2,6 +2,7 @@
 //! jobs that compute, whose time is compared with the lower bound for jobs that cannot be split.
 
 mod encodes;
+mod place;
 mod staging;
 
 use std::fs;
@@ -10,38 +11,26 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use self::place::{LAB, Place};
 use super::cluster::Cluster;
 use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
 use xtask::clock::Watch;
-
-/// The name of the lab for empty jobs.
-const LAB: &str = "bench-farm";
 
 /// Upper limit of the encodes' time divided by the lower bound for jobs that cannot be split: an efficiency
 /// of 95 %.
 const ENCODES: f64 = 1.05;
 
-/// The labs, and the number of empty jobs.
-pub(crate) struct Place {
-    /// Two nodes for empty jobs, and the list of these.
-    cluster: Cluster,
-    encodes: Cluster,
-    jobs: usize,
-}
-
-impl Place {
-    /// Writes the list of jobs, and builds both labs.
-    fn make(setting: &Setting<'_>) -> Result<Self> {
-        let jobs = setting.words.count("--jobs")?;
-        let mut cluster = Cluster::in_folder(&std::env::temp_dir(), LAB)?;
-        fs::write(cluster.folder.join("jobs"), "true\n".repeat(jobs))
-            .context("failed to write the list of jobs")?;
-        cluster.raise(
-            "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-2]\"\nrate = \"1gbit\"\n",
-        )?;
-        staging::prepare(&cluster)?;
-        Ok(Self { cluster, encodes: encodes::prepare()?, jobs })
-    }
+/// Writes the list of jobs, and builds both labs.
+fn make(setting: &Setting<'_>) -> Result<Place> {
+    let jobs = setting.words.count("--jobs")?;
+    let mut cluster = Cluster::in_folder(&std::env::temp_dir(), LAB)?;
+    fs::write(cluster.folder.join("jobs"), "true\n".repeat(jobs))
+        .context("failed to write the list of jobs")?;
+    cluster.raise(
+        "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-2]\"\nrate = \"1gbit\"\n",
+    )?;
+    staging::prepare(&cluster)?;
+    Ok(Place { cluster, encodes: encodes::prepare()?, jobs })
 }
 
 /// The benchmark.
@@ -53,7 +42,7 @@ pub(crate) const BENCHMARK: Benchmark<Place> = Benchmark {
     needs: &[("iproute2", "ip"), ("fuse3", "fusermount3"), ("lame", "lame")],
     sandboxed: false,
     time: Duration::from_secs(300),
-    places: &[contest::Place { make: Place::make, contests: &CONTESTS }],
+    places: &[contest::Place { make, contests: &CONTESTS }],
     notes: |_, place| {
         Ok(vec![
             format!("{} jobs, each runs `true`; the time of the whole command per job", place.jobs),

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use super::{LAB, Place};
+use super::place::{LAB, Place};
 use crate::cluster::Cluster;
 use crate::contest::{Figure, Tool};
 use crate::source;

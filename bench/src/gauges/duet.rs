@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::super::contest::Setting;
-use super::super::field::{Field, LAB, name, wait_listening, wait_listening_outside};
+use super::super::field::{Field, LAB, wait_listening, wait_listening_outside};
 use super::super::peers::garland_program;
-use super::super::processes::{Processes, alone};
+use super::super::processes::{Nodes, Processes, alone, name};
 
 /// Timeout of a turn.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -110,12 +110,12 @@ impl Pair {
         let pair = Self(field.context("failed to set up two nodes")?);
         let mut command = pair.outside(&garland_program()?)?;
         command.args(["up", "--lab", LAB, NODES]);
-        alone(&pair, 0, command).context("garland up")?;
+        alone(&*pair, 0, command).context("garland up")?;
         for (node, cpu) in cpus()?.into_iter().enumerate() {
             for pid in pair.residents(node)? {
                 let mut command = pair.outside("taskset")?;
                 command.args(["-a", "-c", "-p", &cpu.to_string(), &pid]);
-                alone(&pair, 0, command)
+                alone(&*pair, 0, command)
                     .with_context(|| format!("failed to pin {} to CPU {cpu}", name(node)))?;
             }
         }

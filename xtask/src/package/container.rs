@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::checkout::Checkout;
 use super::release::Program;
-use super::staging::{Staging, said};
+use super::staging::{COPYRIGHT, Staging, date, said};
 use super::sums;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -28,7 +28,7 @@ const MEDIA: &str = "application/vnd.oci.image";
 pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Result<PathBuf> {
     let root = Staging::new(folder.join("root"))?;
     program.copy_to(&root.folder("usr/bin/garland")?)?;
-    root.put("usr/share/doc/garland/copyright", super::COPYRIGHT)?;
+    root.put("usr/share/doc/garland/copyright", COPYRIGHT)?;
     root.settle()?;
     let image = Image { staging: Staging::new(folder.join("image"))?, time: &checkout.time };
     let layer = image.staging.put("layer.tar", "")?;
@@ -37,7 +37,7 @@ pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Re
     let layer =
         image.blob("layer.v1.tar+gzip", &said(Command::new("gzip").arg("-9nc").arg(&layer))?)?;
     fs::remove_file(image.staging.0.join("layer.tar")).context("failed to remove a layer")?;
-    let created = super::date(&checkout.time)?;
+    let created = date(&checkout.time)?;
     let config = json!({
         "created": created,
         "architecture": program.architecture().replace("ppc64el", "ppc64le"),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::checkout::Checkout;
 use super::release::Program;
-use super::staging::{Staging, said};
+use super::staging::{COPYRIGHT, Staging, said};
 
 /// The package's version: the program's version and Debian revision 1.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
@@ -63,7 +63,7 @@ fn put_program(staging: &Staging, program: &Program) -> Result<()> {
 }
 
 fn put_documents(staging: &Staging, checkout: &Checkout) -> Result<()> {
-    staging.put("usr/share/doc/garland/copyright", super::COPYRIGHT)?;
+    staging.put("usr/share/doc/garland/copyright", COPYRIGHT)?;
     let changes =
         fs::read(checkout.root.join("CHANGELOG.md")).context("failed to read CHANGELOG.md")?;
     staging.put_packed("usr/share/doc/garland/changelog", changes)?;

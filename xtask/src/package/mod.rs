@@ -14,7 +14,6 @@ mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -23,10 +22,6 @@ pub(crate) use checkout::Checkout;
 pub(crate) use reproduction::check as reproducible;
 
 use release::Program;
-use staging::said;
-
-/// The licences of all that is linked into the program.
-const COPYRIGHT: &str = include_str!("../../../packaging/copyright");
 
 /// A kind of package.
 struct Kind {
@@ -108,13 +103,6 @@ fn accompanied(checkout: &Checkout, artefact: PathBuf) -> Result<[PathBuf; 3]> {
     fs::write(&bill, text).with_context(|| format!("failed to write {}", bill.display()))?;
     let sums = sums::put(&[&artefact, &bill])?;
     Ok([artefact, bill, sums])
-}
-
-/// Returns `time`, in seconds since 1970, as RFC 3339 writes it.
-fn date(time: &str) -> Result<String> {
-    let mut date = Command::new("date");
-    date.args(["-u", "-d", &format!("@{time}"), "+%Y-%m-%dT%H:%M:%SZ"]);
-    Ok(String::from_utf8_lossy(&said(&mut date)?).trim().to_owned())
 }
 
 fn print(paths: &[PathBuf]) {

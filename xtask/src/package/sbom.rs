@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use super::staging::said;
+use super::staging::{date, said};
 use crate::fabric;
 
 /// The package that the bill is of.
@@ -20,7 +20,7 @@ const PROGRAM: &str = "garland";
 /// # Errors
 /// If cargo or another tool fails, or what it prints lacks a part.
 pub(super) fn bill(root: &Path, time: &str) -> Result<String> {
-    let date = super::date(time)?;
+    let made = date(time)?;
     let graph = Graph::read(root)?;
     let mut components = vec![standard_library()?, c_library()?];
     let mut dependencies = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn bill(root: &Path, time: &str) -> Result<String> {
         "specVersion": "1.5",
         "version": 1,
         "metadata": {
-            "timestamp": date,
+            "timestamp": made,
             "component": graph.component(graph.package(&graph.program)?, "application")?,
         },
         "components": components,

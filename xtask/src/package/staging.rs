@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+/// The licences of all that is linked into the program.
+pub(super) const COPYRIGHT: &str = include_str!("../../../packaging/copyright");
+
 /// A staging directory, by its path.
 pub(super) struct Staging(pub(super) PathBuf);
 
@@ -85,4 +88,11 @@ pub(super) fn said(command: &mut Command) -> Result<Vec<u8>> {
         bail!("`{name}` failed: {}", output.status);
     }
     Ok(output.stdout)
+}
+
+/// Returns `time`, in seconds since 1970, as RFC 3339 writes it.
+pub(super) fn date(time: &str) -> Result<String> {
+    let mut date = Command::new("date");
+    date.args(["-u", "-d", &format!("@{time}"), "+%Y-%m-%dT%H:%M:%SZ"]);
+    Ok(String::from_utf8_lossy(&said(&mut date)?).trim().to_owned())
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::checkout::Checkout;
 use super::release::Program;
-use super::staging::{Staging, said};
+use super::staging::{COPYRIGHT, Staging, said};
 
 /// The Python program that packs the files.
 const PACK: &str = include_str!("../../../packaging/wheel.py");
@@ -55,7 +55,7 @@ pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Re
         tags.concat()
     );
     staging.put(&format!("{about}/WHEEL"), wheel)?;
-    staging.put(&format!("{about}/licenses/copyright"), super::COPYRIGHT)?;
+    staging.put(&format!("{about}/licenses/copyright"), COPYRIGHT)?;
     staging.settle()?;
     let wheel = folder.join(format!("{stem}-py3-none-{tag}.whl"));
     let mut python = Command::new("python3");
