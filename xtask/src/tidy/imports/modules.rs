@@ -43,21 +43,14 @@ pub(super) struct Modules<'a> {
 }
 
 impl<'a> Modules<'a> {
-    /// Reads every crate below `crates/`, beginning with its `lib.rs` or `main.rs`.
+    /// Reads every crate, beginning with its `lib.rs` or `main.rs`.
     pub(super) fn read(tree: &'a Tree) -> Result<Self, Finding> {
         let mut modules = Self { tree, all: Vec::new(), crates: BTreeMap::new() };
         for file in tree.rust() {
-            let mut parts = file.path.split('/');
-            let (Some("crates"), Some(name), Some("src")) =
-                (parts.next(), parts.next(), parts.next())
-            else {
-                continue;
-            };
-            if !matches!((parts.next(), parts.next()), (Some("lib.rs" | "main.rs"), None)) {
-                continue;
+            if let Some(name) = crate_of(&file.path) {
+                let root = modules.load(&file.path, None)?;
+                modules.crates.insert(name, root);
             }
-            let root = modules.load(&file.path, None)?;
-            modules.crates.insert(format!("garland_{}", name.replace('-', "_")), root);
         }
         Ok(modules)
     }
@@ -147,6 +140,18 @@ impl<'a> Modules<'a> {
         module.uses = names.uses;
         Ok(id)
     }
+}
+
+/// Returns what code calls the crate whose root is the file `path`; `None` if it is no root.
+fn crate_of(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let name = match parts[..] {
+        ["crates", name, "src", "lib.rs" | "main.rs"] => name,
+        ["xtask", "src", "lib.rs" | "main.rs"] => return Some("xtask".to_owned()),
+        [name, "src", "lib.rs" | "main.rs"] => name,
+        _ => return None,
+    };
+    Some(format!("garland_{}", name.replace('-', "_")))
 }
 
 /// Collects the names of one module; child modules are only recorded.
