@@ -61,7 +61,8 @@ impl Lane {
             handle.post(command);
         });
         if let Err(error) = begun {
-            outside.post(lost(format!("cannot connect to {address}: {}", reason(&error))));
+            let error = reason(&error);
+            outside.post(lost(format!("cannot start a thread that opens the link: {error}")));
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use garland_core::printable;
 use garland_core::units::bytes;
-use garland_protocol::copy::{Examination, PlaceFacts};
+use garland_protocol::copy::{Examination, PlaceFacts, advice_on_own_limit};
 use garland_protocol::operation::Links;
 use serde::Serialize;
 
@@ -82,8 +82,11 @@ impl NodeCheck {
     /// Adds the node's links to the next node.
     pub fn add_links(&mut self, links: Links) {
         self.links = links.count;
-        let firewall = "is there a firewall between nodes?";
-        let fault = |why: String| format!("no link to the next node: {why}; {firewall}");
+        let advice = |why: &str| {
+            let firewall = || "is there a firewall between nodes?".to_owned();
+            advice_on_own_limit(why, &self.name).unwrap_or_else(firewall)
+        };
+        let fault = |why: String| format!("no link to the next node: {why}; {}", advice(&why));
         self.faults.extend(links.failed.into_iter().map(fault));
     }
 }

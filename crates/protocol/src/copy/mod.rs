@@ -14,6 +14,7 @@ mod head;
 mod injection;
 mod keys;
 mod known;
+mod link_limit;
 mod link_secret;
 mod read_back;
 mod relay;
@@ -50,6 +51,7 @@ pub use injection::{
 };
 pub use keys::Keys;
 pub use known::{FileStamp, Known, KnownError};
+pub use link_limit::advice_on_own_limit;
 pub use link_secret::{LinkMaster, link_id};
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
 pub use relay::{RESUME_WITHIN_NS, Relay, RelayEvent, RelayOrder, Store, WireFacts};

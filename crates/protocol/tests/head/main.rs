@@ -116,6 +116,24 @@ fn a_node_that_two_feeders_cannot_reach_fails_and_both_are_named() {
 }
 
 #[test]
+fn a_node_that_reached_a_limit_of_its_own_is_told_of_no_firewall() {
+    let head = breaking(2, |node, side| match (node, side) {
+        (NodeId(1), LinkSide::Down) => Some("cannot connect to 10.0.0.2:7000: too many open files"),
+        (NodeId(2), LinkSide::Up) => Some("its other end closed it"),
+        _ => None,
+    });
+    let failed = failures(&head, 2);
+    let [(2, reason)] = &failed[..] else { panic!("one node fails: {failed:?}") };
+    let advice =
+        "too many open files (both are alive: raise the limit of open files on n1: ulimit -Hn)";
+    assert!(reason.contains(advice), "{reason}");
+    // The far end may be the one that lacks something.
+    let head = breaking(1, |_, _| Some("cannot start a thread that feeds it: try again"));
+    let advice = "raise the limit of processes and threads on n1: ulimit -u";
+    assert!(failures(&head, 1)[0].1.contains(advice), "{:?}", failures(&head, 1));
+}
+
+#[test]
 fn a_node_that_loses_the_links_on_both_its_sides_fails_alone() {
     let head = breaking(5, |node, _| (node == NodeId(2)).then_some("network is down"));
     let failed = failures(&head, 5);

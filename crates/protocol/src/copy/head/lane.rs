@@ -243,4 +243,9 @@ impl Retry {
             .as_ref()
             .map_or("connection closed without an error message", |(_, reason)| reason)
     }
+
+    /// Returns whether the reason is that of the link's far end.
+    pub(super) fn far_end_spoke(&self) -> bool {
+        matches!(self.reason, Some((LinkSide::Up, _)))
+    }
 }

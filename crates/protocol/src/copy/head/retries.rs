@@ -2,6 +2,7 @@
 
 use super::lane::{LaneState, RETRIES, Retry};
 use super::{Head, NodeState};
+use crate::copy::link_limit::advice_on_own_limit;
 use crate::copy::route::LinkSide;
 use garland_core::plan::{HEAD, NodeId};
 
@@ -49,7 +50,7 @@ impl Head {
             let is_excused = retry.may_be_excused(now, self.policy.stuck_after_ns);
             let waits = is_excused && (waits(near) || waits(far));
             if retry.is_exhausted() && !waits {
-                self.give_up_link(lane, near, far, retry.reason());
+                self.give_up_link(lane, near, far, &retry);
                 continue;
             }
             let state = &mut self.lanes[lane];
@@ -68,13 +69,17 @@ impl Head {
     /// fails if that one cannot reach it either, or if there is no other one; its reason names all.
     /// The near end fails if it could not reach another node before, or if the far end is the head.
     /// What a node that has left said or caused is held against nobody.
-    fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, reason: &str) {
+    fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, retry: &Retry) {
+        let reason = retry.reason();
         let from = self.name(near);
         let to = self.name(far);
+        let told_by = if retry.far_end_spoke() { to } else { from };
+        let advice = advice_on_own_limit(reason, told_by);
+        let advice = advice.as_deref().unwrap_or("check for a firewall between them");
         let gave_up = |by: &str, link_to: &str| {
             format!(
                 "{by} gave up the link to {link_to} after {RETRIES} tries: {reason} (both are \
-                 alive: check for a firewall between them)"
+                 alive: {advice})"
             )
         };
         let has_left = |id: NodeId| self.nodes[id.index()].left;
