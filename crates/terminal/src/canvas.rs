@@ -11,6 +11,8 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 use ratatui::style::{Color, Modifier};
 
+use crate::signs;
+
 /// A terminal whose output is buffered until it is flushed.
 pub struct Canvas<W> {
     output: W,
@@ -85,7 +87,7 @@ impl<W: Write> Backend for Canvas<W> {
             match cell.symbol() {
                 // A control character must not reach the terminal; `?` keeps its cell.
                 symbol if symbol.contains(printable::is_obeyed) => self.text.push('?'),
-                symbol => self.text.push_str(symbol),
+                symbol => self.text.push_str(&signs::fitting(symbol)),
             }
             // The cell after a wide character is not drawn, so the cursor is then elsewhere.
             next = Some((x + 1, y)).filter(|_| cell.symbol().is_ascii());

@@ -4,6 +4,7 @@
 //! # Where to change what
 //!
 //! - `wrapped` wraps long lines.
+//! - `signs` has the signs that are not ASCII, and what stands for them without UTF-8.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ pub mod canvas;
 pub mod keys;
 pub mod notes;
 pub mod screen;
+mod signs;
 pub mod stage;
 pub mod starting;
 pub mod streams;

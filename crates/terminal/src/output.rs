@@ -8,6 +8,7 @@ use garland_core::printable;
 use garland_sys::terminal;
 
 use crate::failure::{Failure, OrFailure};
+use crate::signs;
 use crate::wrapped::wrapped;
 
 /// Prints a line to standard output, like `println!`, but escapes control sequences and ignores
@@ -26,7 +27,7 @@ macro_rules! errln {
 
 /// Prints text to standard output, like `print!`, but ignores errors.
 pub fn say(text: fmt::Arguments<'_>) {
-    let _ = io::stdout().write_all(printable::text(&text.to_string()).as_bytes());
+    let _ = io::stdout().write_all(readable(&text.to_string()).as_bytes());
 }
 
 /// Prints text to standard error, like `eprint!`, but ignores errors. On a terminal, long lines are
@@ -38,10 +39,16 @@ pub fn warn(text: impl Display) {
 /// Returns text for a terminal of this size, if it is one.
 fn fitting(text: &dyn Display, size: Option<(u16, u16)>) -> String {
     let text = printable::text(&text.to_string());
-    match size {
+    let text = match size {
         Some((columns, _)) => wrapped(&text, usize::from(columns)),
         None => text,
-    }
+    };
+    signs::fitting(&text).into_owned()
+}
+
+/// Returns text for a person: control sequences are escaped, and the signs are those of the locale.
+pub fn readable(text: &str) -> String {
+    signs::fitting(&printable::text(text)).into_owned()
 }
 
 /// Prints a JSON object and a newline to standard error; ignores errors.

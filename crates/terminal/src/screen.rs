@@ -7,6 +7,8 @@ use std::io::{self, Write as _};
 use garland_core::printable;
 use garland_sys::{process, terminal};
 
+use crate::signs;
+
 /// The minimum interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
 
@@ -55,8 +57,10 @@ impl Screen {
         let mut text = self.erasure(columns.into());
         for line in lines {
             // The last column stays free, since some terminals wrap after it.
-            let line: String =
-                printable::line(line).chars().take(usize::from(columns) - 1).collect();
+            let line: String = printable::line(&signs::fitting(line))
+                .chars()
+                .take(usize::from(columns) - 1)
+                .collect();
             self.drawn.push(line.chars().count());
             text.push_str(line.trim_end());
             text.push('\n');

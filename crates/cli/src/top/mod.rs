@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_control::Session;
-use garland_core::printable;
 use garland_protocol::operation::View;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
@@ -158,7 +157,7 @@ impl Show {
             return Ok(());
         };
         let mut output = io::stdout().lock();
-        output.write_all(printable::text(&lines::all(&node.name, figures)).as_bytes())?;
+        output.write_all(output::readable(&lines::all(&node.name, figures)).as_bytes())?;
         output.flush()
     }
 

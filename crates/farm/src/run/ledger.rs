@@ -17,6 +17,7 @@ use garland_sys::{clock, private_file, threads};
 use super::json_lines;
 use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::output;
 use garland_terminal::streams::Streams;
 
 /// The journal's name in the run's directory.
@@ -265,7 +266,7 @@ fn number(job: u32) -> u32 {
 /// Draws the progress line in place of the last one.
 fn progress(line: &str) {
     // A closed terminal is no error.
-    let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
+    let _ = io::stderr().write_all(format!("\r{}\x1b[K", output::readable(line)).as_bytes());
 }
 
 /// Reads a journal. Returns its records, and the length of its complete lines in bytes.

@@ -12,6 +12,7 @@ mod standing;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -270,6 +271,17 @@ fn a_copy_of_nothing() {
     run     RUN
     [exit 0]
     ");
+}
+
+#[test]
+fn a_locale_without_utf8_gets_signs_of_ascii() {
+    let scratch = Scratch::new("ascii");
+    random_file(&scratch.path("f"), 10, 1);
+    let roots = scratch.path("roots").display().to_string();
+    let mut command = garland(&scratch).command(&["cp", "--local-root", &roots, "f", "local1:/x"]);
+    command.env("LC_ALL", "C");
+    let said = Running::start_reading(command, Stdio::null()).end().with_code(0);
+    assert!(said.out.is_ascii() && said.out.contains(" - "), "{}", said.out);
 }
 
 #[test]
