@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
+use garland_core::printable;
 use garland_sys::new_file::NewFile;
 
 use super::{manual, reference};
@@ -20,7 +21,7 @@ pub fn manual(man: &Man) -> Result<Exit, Failure> {
     }
     command.build();
     if let Some(directory) = &man.directory {
-        let writing = || format!("writing manual pages to {}", directory.display());
+        let writing = || format!("writing manual pages to {}", printable::path(directory));
         std::fs::create_dir_all(directory).or_nothing(writing())?;
         write_below(&command, &command, directory).or_nothing(writing())?;
         return Ok(Exit::Done);

@@ -1,6 +1,7 @@
 //! `garland key`: shows the key by which agents know this user's commands, and replaces it.
 
 use garland_core::cluster::Node;
+use garland_core::printable;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
 use garland_fleet::ending::{self, AgentEnd};
@@ -58,7 +59,8 @@ fn show(context: &Context) -> Result<Exit, Failure> {
     let keys = places.existing_controller_keys()?;
     let key = keys.map(|keys| fingerprint(&keys.public));
     phases.end("read");
-    let path = places.controller_key_path().display().to_string();
+    let path = places.controller_key_path();
+    let path = printable::json_name(path.as_os_str().as_encoded_bytes());
     let shown = ShownKey { head: Head::new("garland.key-show/1", None, phases), key, path };
     if context.json {
         print_json(&shown)?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_lab::check::Report;
 use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
@@ -69,7 +70,7 @@ fn write_lab(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     write_media(f, lab)?;
     lab.nodes.iter().enumerate().try_for_each(|(place, node)| write_node(f, place == 0, node))?;
     let roots = lab.nodes.first().and_then(|node| node.root.parent());
-    roots.map_or(Ok(()), |roots| writeln!(f, "  directories {}/NODE", roots.display()))
+    roots.map_or(Ok(()), |roots| writeln!(f, "  directories {}/NODE", printable::path(roots)))
 }
 
 fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {

@@ -1,6 +1,7 @@
 //! Escapes text from other sources (nodes, ssh, names of files and objects) for a terminal, so that
 //! it cannot move the cursor, change colours, or reorder text.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -38,8 +39,19 @@ pub fn name(bytes: &[u8]) -> String {
 }
 
 /// Returns a path for a message as [`name`] does.
-pub fn path(path: &Path) -> String {
-    name(path.as_os_str().as_encoded_bytes())
+pub fn path(path: impl AsRef<Path>) -> String {
+    name(path.as_ref().as_os_str().as_encoded_bytes())
+}
+
+/// Returns a path, or another word, for a command line that is to be pasted into a shell. What does
+/// not stay itself there is quoted; control characters and bytes that are no text are escaped.
+pub fn word(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().as_encoded_bytes();
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/.:_-@,+=".contains(byte);
+    if word.iter().all(is_plain) && !word.is_empty() {
+        return String::from_utf8_lossy(word).into_owned();
+    }
+    format!("'{}'", bytes(word).replace('\'', r"'\''"))
 }
 
 /// Returns the bytes of a name in hexadecimal, for a JSON object beside [`name`]; `None` if the
@@ -168,6 +180,13 @@ mod tests {
             (json_name(b"a\xff"), json_name(b"a\\")),
             ("a\\xff".to_owned(), "a\\".to_owned())
         );
+    }
+
+    #[test]
+    fn words_can_be_pasted() {
+        assert_eq!(word("/a/b-1.c"), "/a/b-1.c");
+        assert_eq!(word("/a b/it's \\"), r"'/a b/it'\''s \'");
+        assert_eq!((word("~x"), word("")), ("'~x'".to_owned(), "''".to_owned()));
     }
 
     #[test]

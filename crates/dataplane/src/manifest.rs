@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::Layout;
+use garland_core::printable;
 use garland_core::tree::DEPTH_MAX;
 use garland_protocol::names::{NAMED_FILES_MAX, NAMED_MODE, NameManifest, NamedFile};
 use garland_sys::confine::{Root, find_itself, open_found};
@@ -44,7 +45,8 @@ impl ManifestReader<'_> {
     /// When something cannot be read, changes meanwhile, or is neither a directory nor a regular file, or when there are no
     /// files.
     pub fn read(&self, path: &Path) -> Result<(Vec<u8>, NameManifest), String> {
-        let told = |error: io::Error| format!("cannot open {}: {}", path.display(), reason(&error));
+        let told =
+            |error: io::Error| format!("cannot open {}: {}", printable::path(path), reason(&error));
         let entry = self.root.find(path).and_then(|found| open_found(&found)).map_err(told)?;
         let real = real_path(self.root, &entry).map_err(told)?;
         // The name is the one that was asked for, also if it is that of a link.
@@ -61,10 +63,13 @@ impl ManifestReader<'_> {
             false => files.push(self.file(File::from(entry), Vec::new(), path)?),
         }
         if base.is_empty() {
-            return Err(format!("{} is the root directory: publish what is in it", path.display()));
+            return Err(format!(
+                "{} is the root directory: publish what is in it",
+                printable::path(path)
+            ));
         }
         if files.is_empty() {
-            return Err(format!("{} has no files in it to publish", path.display()));
+            return Err(format!("{} has no files in it to publish", printable::path(path)));
         }
         Ok((real, NameManifest { base, is_tree, files }))
     }
@@ -77,7 +82,7 @@ impl ManifestReader<'_> {
         files: &mut Vec<NamedFile>,
         depth: usize,
     ) -> Result<(), String> {
-        let shown = |path: &[u8]| Path::new(OsStr::from_bytes(path)).display().to_string();
+        let shown = |path: &[u8]| printable::path(Path::new(OsStr::from_bytes(path)));
         let told = |path: &[u8], error: io::Error| {
             format!("cannot read {}: {}", shown(path), reason(&error))
         };
@@ -126,13 +131,14 @@ impl ManifestReader<'_> {
     }
 
     fn file(&self, file: File, path: Vec<u8>, shown: &Path) -> Result<NamedFile, String> {
-        let told =
-            |error: io::Error| format!("cannot read {}: {}", shown.display(), reason(&error));
+        let told = |error: io::Error| {
+            format!("cannot read {}: {}", printable::path(shown), reason(&error))
+        };
         let stat = file.metadata().map_err(told)?;
         if !stat.is_file() {
             return Err(format!(
                 "cannot publish {}: it is neither a regular file nor a directory",
-                shown.display()
+                printable::path(shown)
             ));
         }
         let opened = Opened::now(&file).map_err(told)?;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_core::plan::{Layout, Stripe};
+use garland_core::printable;
 use garland_protocol::copy::{FileStamp, WINDOW_MAX};
 use garland_sys::confine::Root;
 use garland_sys::holes::data_after;
@@ -59,7 +60,7 @@ pub enum SourceError {
 
 impl SourceError {
     fn new(operation: &'static str, path: &Path, error: &io::Error) -> Self {
-        Self::Io { operation, path: path.display().to_string(), reason: reason(error) }
+        Self::Io { operation, path: printable::path(path), reason: reason(error) }
     }
 }
 
@@ -111,7 +112,7 @@ impl Source {
     /// # Errors
     /// When it cannot be read, or is of another kind.
     pub fn from_file(file: File, path: &Path) -> Result<Self, SourceError> {
-        let name = || path.display().to_string();
+        let name = || printable::path(path);
         let unknown = |error: io::Error| SourceError::new("get the status of", path, &error);
         let stat = file.metadata().map_err(unknown)?;
         let kind = stat.file_type();
@@ -257,7 +258,7 @@ impl Content for Source {
     }
 
     fn name(&self) -> String {
-        self.path.display().to_string()
+        printable::path(&self.path)
     }
 
     fn holes(&self, layout: Layout, index: u64) -> u64 {
@@ -304,8 +305,18 @@ fn length_of_device(file: &File) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
     use crate::tests::Scratch;
+
+    #[test]
+    fn a_source_that_cannot_be_opened_is_named_on_one_line() {
+        let name = OsStr::from_bytes(b"/none/a\nok  n1\xff\x1b[2J");
+        let why = Source::open(Path::new(name)).err().expect("it is not there").to_string();
+        assert_eq!(why, r"cannot open /none/a\nok  n1\xff\x1b[2J: no such file or directory");
+    }
 
     #[test]
     fn the_blocks_of_a_hole_are_counted_from_each_block_on() {

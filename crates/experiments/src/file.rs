@@ -135,7 +135,8 @@ impl Several {
 /// Returns the topology `name` of the scenario file `path`. A file name is relative to that file's directory.
 fn beside(name: &str, path: &str) -> String {
     let directory = Path::new(path).parent().filter(|_| scenarios::is_file(name));
-    directory.map_or_else(|| name.to_owned(), |parent| parent.join(name).display().to_string())
+    directory
+        .map_or_else(|| name.to_owned(), |parent| parent.join(name).to_string_lossy().into_owned())
 }
 
 /// Serializes topologies for a result: nodes and media, without addresses and routes.

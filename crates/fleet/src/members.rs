@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, ask_names};
+use garland_core::printable;
 use garland_protocol::names::{CLUSTER_NODES_MAX, NamesOrder, RecordKey, Roster};
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::wire::{KeyChallenge, KeyPair, PublicKey, ShownKey};
@@ -33,7 +34,7 @@ pub enum MemberKeys {
 /// When the state directory cannot be read.
 pub fn names_are_used(places: &Places, lab: Option<&str>) -> Result<bool, Failure> {
     let marker = marker(places, lab)?;
-    marker.try_exists().or_nothing(format!("cannot look for {}", marker.display()))
+    marker.try_exists().or_nothing(format!("cannot look for {}", printable::path(&marker)))
 }
 
 /// Notes that names are used in a lab, or on real nodes, from now on.
@@ -42,7 +43,8 @@ pub fn names_are_used(places: &Places, lab: Option<&str>) -> Result<bool, Failur
 /// When the state directory cannot be written.
 pub fn use_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
     let marker = marker(places, lab)?;
-    private_file::replace(&marker, b"").or_nothing(format!("cannot write {}", marker.display()))
+    private_file::replace(&marker, b"")
+        .or_nothing(format!("cannot write {}", printable::path(&marker)))
 }
 
 /// Returns the file that says that names are used.
@@ -68,7 +70,7 @@ pub fn hand_out(
     must_know: impl Fn(&str) -> bool,
 ) -> Result<bool, Failure> {
     let path = places.folder("names-used")?.join("lock");
-    let waiting = || format!("cannot lock {}", path.display());
+    let waiting = || format!("cannot lock {}", printable::path(&path));
     let file = private_file::open_to_lock(&path).or_nothing(waiting())?;
     let _locked = lock::lock(&file).or_nothing(waiting())?;
     let controller = places.controller_keys()?;

@@ -2,6 +2,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use garland_core::command_error::{CommandError, ErrorKind};
+use garland_core::printable;
 
 /// An error of a lab. The message names the operation, its object and the reason, and says what to
 /// do where the user can do something about it.
@@ -98,7 +99,7 @@ pub enum LabError {
         reason: String,
     },
     /// An operation on a file, a directory or a control group failed.
-    #[error("failed to {operation} {}: {source}", path.display())]
+    #[error("failed to {operation} {}: {source}", printable::path(path))]
     File {
         /// The operation, as a verb: `read`, `create directory`.
         operation: &'static str,

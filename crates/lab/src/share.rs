@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_sys::cgroup::{self, GIVEN, Group};
 use garland_sys::random;
 use garland_topology::{Node, Topology};
@@ -67,7 +68,7 @@ pub(crate) fn make(lab: &str, topology: &Topology) -> Result<Option<Shares>, Lab
         };
         match made() {
             Ok(shares) => return Ok(Some(shares)),
-            Err(error) => tried.push(format!("{}: {error}", place.path().display())),
+            Err(error) => tried.push(format!("{}: {error}", printable::path(place.path()))),
         }
     }
     Err(failed(tried.join(", ")))
@@ -100,7 +101,7 @@ fn hint() -> String {
     let Some(given) = given else {
         return "omit `cpu`: the lab works without it".to_owned();
     };
-    let folder = given.display();
+    let folder = printable::path(&given);
     format!(
         "to let a user create control groups, run as root: mkdir -p {folder} && chown -R USER {folder}; \
          or omit `cpu`"

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
+use garland_core::printable;
 use garland_core::trace::Trace;
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use garland_sys::event::{self, Wake};
@@ -123,7 +124,7 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
     let peers = peers.collect();
     let top = TopFolder::new(names, here);
     let mount = Mount::new(peers, top, tell, Arc::clone(&recording));
-    let shown = dir.display().to_string();
+    let shown = printable::path(&dir);
     let device = fuse::mount(&dir)
         .map_err(|error| MountError::Fuse(format!("cannot mount on {shown}"), error))?;
     let mut config = Config::default();
@@ -145,7 +146,8 @@ pub fn mount(job: MountJob) -> Result<Mounted, MountError> {
 /// # Errors
 /// When nothing is mounted there, or the mount belongs to another user.
 pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
-    let failed = |error| MountError::Fuse(format!("cannot unmount {}", dir.display()), error);
+    let failed =
+        |error| MountError::Fuse(format!("cannot unmount {}", printable::path(dir)), error);
     // Try again: a short access ends soon.
     for _ in 0..LOOKS {
         match fuse::unmount(dir, false) {
@@ -177,7 +179,7 @@ impl Mounted {
         keep: impl Fn(&Trace),
     ) -> Result<Served, MountError> {
         let Self { dir, session, distrusted, mount, recording } = self;
-        let failed = |error| MountError::Serving(dir.display().to_string(), error);
+        let failed = |error| MountError::Serving(printable::path(&dir), error);
         let notifier = session.notifier();
         let weak = Arc::downgrade(&mount);
         let forget = move || forget_pages(&notifier, &distrusted, &weak);
@@ -274,7 +276,7 @@ fn device(dir: &Path) -> Option<u64> {
 /// Returns the canonical path of `dir` after checking that it can be mounted on. Removes a dead
 /// mount on it.
 fn clear(dir: &Path) -> Result<PathBuf, MountError> {
-    let shown = dir.display().to_string();
+    let shown = printable::path(dir);
     let refuse = |reason: String| MountError::Folder(shown.clone(), reason);
     if let Err(error) = File::open(dir)
         && error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error())

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use garland_agent::{AgentConfig, run_agent};
+use garland_core::printable;
 use garland_dataplane::Records;
 use garland_protocol::copy::{ClockFault, content_digest};
 use garland_protocol::wire::ReadyLine;
@@ -119,7 +120,7 @@ fn detach(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let (_, line) = background::start(words, &path)?;
     let Some(mut ready) = ReadyLine::parse(&line) else {
-        let log = path.display();
+        let log = printable::path(&path);
         return Err(Failure::nothing(format!("the agent ended before it was ready; see {log}")));
     };
     ready.log = Some(path);

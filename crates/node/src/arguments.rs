@@ -11,6 +11,7 @@ use garland_agent::AgentConfig;
 use garland_control::program;
 use garland_core::cluster::listen::Ports;
 use garland_core::cluster::peer_address;
+use garland_core::printable;
 use garland_dataplane::Records;
 use garland_protocol::copy::ClockFault;
 use garland_protocol::farm::FarmAccess;
@@ -63,7 +64,7 @@ impl Arguments {
         while let Some(word) = words.next() {
             let config = &mut arguments.config;
             let mut value = || {
-                let missing = || Failure::usage(format!("{} needs a value", word.display()));
+                let missing = || Failure::usage(format!("{} needs a value", printable::path(word)));
                 words.next().ok_or_else(missing)
             };
             match word.to_str() {
@@ -85,7 +86,12 @@ impl Arguments {
                 Some("--tag") => drop(value()?),
                 Some("--clock") => arguments.clock = Some(parsed(word, value()?)?),
                 Some("--log") => arguments.log = Some(value()?.into()),
-                _ => return Err(Failure::usage(format!("unknown argument {}", word.display()))),
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "unknown argument {}",
+                        printable::path(word)
+                    )));
+                }
             }
         }
         let AgentConfig { controllers, farm, .. } = &arguments.config;
@@ -98,13 +104,17 @@ impl Arguments {
 
 fn parsed<T: FromStr<Err: Display>>(option: &OsStr, value: &OsStr) -> Result<T, Failure> {
     value.to_string_lossy().parse().map_err(|error| {
-        Failure::usage(format!("invalid {} {}: {error}", option.display(), value.display()))
+        Failure::usage(format!(
+            "invalid {} {}: {error}",
+            printable::path(option),
+            printable::path(value)
+        ))
     })
 }
 
 /// Reads the file that says what the nodes of a farm reach.
 fn farm(path: &OsStr) -> Result<FarmAccess, Failure> {
-    let shown = path.display();
+    let shown = printable::path(path);
     let bytes = std::fs::read(path);
     let bytes = bytes.map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
     let farm = FarmAccess::parse(&bytes);

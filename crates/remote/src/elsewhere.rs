@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use garland_core::printable;
 use garland_fleet::destination::FORM;
 use garland_fleet::launch::resolve::{Lookup, Unresolved};
 use garland_sys::signal::Interrupts;
@@ -55,7 +56,7 @@ pub fn refuse_as_destination(destination: &OsStr) -> Result<(), Failure> {
     if !is_elsewhere(path) {
         return Ok(());
     }
-    let message = format!("`{}` cannot be a destination, only a source", path.display());
+    let message = format!("`{}` cannot be a destination, only a source", printable::path(path));
     Err(Failure::usage(message).hint(FORM))
 }
 

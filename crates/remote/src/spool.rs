@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Arc;
 
+use garland_core::printable;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{random, threads};
 
@@ -113,7 +114,7 @@ fn unwritten(origin: &Origin, error: &io::Error) -> Trouble {
     let what = format!(
         "cannot write {} to a temporary file in {}: {error}",
         origin.address,
-        folder.display()
+        printable::path(&folder)
     );
     Trouble::new(what).hint(
         "the server does not support ranges, so the whole object is stored while it is copied; set TMPDIR to a directory with enough space",

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use garland_core::printable;
+
 use rustls_native_certs::{CertificateResult, load_certs_from_paths, load_native_certs};
 use ureq::tls::{Certificate, RootCerts};
 
@@ -70,7 +72,7 @@ fn of_path(
         false => Ok(found),
     });
     found.map_err(|why| {
-        Trouble::new(format!("cannot read {}, which {name} names: {why}", path.display()))
+        Trouble::new(format!("cannot read {}, which {name} names: {why}", printable::path(path)))
             .hint(format!("to trust the system's certificate authorities instead: unset {name}"))
     })
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use garland_core::printable;
 use garland_state::run::{Run, read_file};
 use garland_sys::error::reason;
 use garland_terminal::failure::Failure;
@@ -15,10 +16,10 @@ use garland_terminal::failure::Failure;
 #[derive(Debug, Error)]
 pub enum KeptError {
     /// The file cannot be read.
-    #[error("cannot read {}: {reason}", .0.display(), reason = reason(.1))]
+    #[error("cannot read {}: {reason}", printable::path(.0), reason = reason(.1))]
     Io(PathBuf, io::Error),
     /// The content of the file is not a valid result.
-    #[error("{} is not a valid result: {}", .0.display(), .1)]
+    #[error("{} is not a valid result: {}", printable::path(.0), .1)]
     Other(PathBuf, serde_json::Error),
 }
 

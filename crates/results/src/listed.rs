@@ -103,7 +103,7 @@ impl fmt::Display for ListedRun {
         f.write_str(&verdicts::folded(verdicts))?;
         self.tree.iter().try_for_each(|tree| f.write_str(&tree.whole_table()))?;
         self.nodes.iter().try_for_each(|node| node.write_left_out(f))?;
-        writeln!(f, "files   {}", self.folder.display())?;
+        writeln!(f, "files   {}", printable::path(&self.folder))?;
         if self.has_traces {
             writeln!(f, "trace   garland explain {run}, garland report {run}")?;
         }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::head::{Head, NodeEnd, NodeVerdict, print_json};
 use crate::spool::SpoolState;
+use garland_core::printable;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
@@ -137,7 +138,7 @@ impl StandingResult {
         let folders = self.nodes.iter().filter_map(|node| node.log.as_deref()?.parent());
         let folders: BTreeSet<&Path> = folders.collect();
         let lines: String =
-            folders.iter().map(|folder| format!("logs    {}\n", folder.display())).collect();
+            folders.iter().map(|folder| format!("logs    {}\n", printable::path(folder))).collect();
         output::print(lines)
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use garland_analysis::pairs::Matrix;
+use garland_core::printable;
 use garland_sys::clock;
 use serde::Deserialize;
 
@@ -75,7 +76,7 @@ pub fn find(
             _ => Err(Failure::usage(format!(
                 "{run} is not a run of garland wires with exactly these nodes"
             ))
-            .hint(format!("runs are kept in {}", runs.display()))),
+            .hint(format!("runs are kept in {}", printable::path(&runs)))),
         };
     }
     last(&runs, names, alike)
@@ -100,7 +101,8 @@ fn last(
     names: &[&str],
     alike: impl Fn(&[&str]) -> bool + Copy,
 ) -> Result<Option<Baseline>, Failure> {
-    let entries = fs::read_dir(runs).or_nothing(format!("cannot read {}", runs.display()))?;
+    let entries =
+        fs::read_dir(runs).or_nothing(format!("cannot read {}", printable::path(runs)))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     // Names begin with the time.
     folders.sort();

@@ -5,6 +5,7 @@ use garland_copy::command_line::CommandLine;
 use garland_copy::planned::{DryRun, PlannedCopy};
 use garland_copy::spec::CopySpec;
 use garland_core::plan::Plan;
+use garland_core::printable;
 use garland_fleet::context::Context;
 use garland_results::copy::{CopyResult, NodeResult};
 use garland_results::head::{NodeVerdict, print_json};
@@ -66,7 +67,7 @@ pub fn save(spec: &CopySpec, planned: &impl Serialize) -> Result<(), Failure> {
     let Some(file) = &spec.run.plan_file else { return Ok(()) };
     let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
     new_file::write_or_replace(file, text.as_bytes())
-        .or_nothing(format!("writing {}", file.display()))
+        .or_nothing(format!("writing {}", printable::path(file)))
 }
 
 /// Prints a plan, why its order was chosen, and which files of a tree it copies and removes

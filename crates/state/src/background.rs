@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use garland_core::printable;
 use garland_sys::random;
 
 use garland_terminal::failure::{Failure, OrFailure};
@@ -32,7 +33,7 @@ pub fn start(
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(file.or_nothing(format!("opening the log {}", log.display()))?)
+        .stderr(file.or_nothing(format!("opening the log {}", printable::path(log)))?)
         .spawn()
         .or_nothing("starting a background process")?;
     let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output to read"))?;

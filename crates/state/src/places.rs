@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_dataplane::Records;
 use garland_protocol::wire::{KeyPair, Secret};
 use garland_sys::error::reason;
@@ -84,7 +85,7 @@ impl Places {
         name: &str,
     ) -> Result<Vec<(PathBuf, T)>, Failure> {
         let folder = self.folder(name)?;
-        let reading = || format!("cannot read {}", folder.display());
+        let reading = || format!("cannot read {}", printable::path(&folder));
         let mut records = Vec::new();
         for entry in fs::read_dir(&folder).or_nothing(reading())? {
             let path = entry.or_nothing(reading())?.path();
@@ -95,8 +96,8 @@ impl Places {
             match read_record(&path) {
                 Ok(record) => records.extend(record.map(|record| (path, record))),
                 Err(why) => {
-                    let shown = path.display();
-                    let what = format!("if its process has ended: rm {shown}");
+                    let shown = printable::path(&path);
+                    let what = format!("if its process has ended: rm {}", printable::word(&path));
                     garland_terminal::errln!("cannot read the record {shown}: {why}; {what}");
                 }
             }
@@ -116,7 +117,7 @@ impl Places {
     /// # Errors
     /// When the file of the key pair is there and cannot be used, or cannot be created.
     pub fn controller_keys(&self) -> Result<KeyPair, Failure> {
-        let shown = self.state.join(CONTROLLER).display().to_string();
+        let shown = printable::word(self.state.join(CONTROLLER));
         self.keys(
             CONTROLLER,
             &[
@@ -130,7 +131,7 @@ impl Places {
     /// replaced: agents know its key. `hints` say what to do if it cannot be used.
     fn keys(&self, name: &str, hints: &[String]) -> Result<KeyPair, Failure> {
         let path = self.state.join(name);
-        let shown = path.display();
+        let shown = printable::path(&path);
         let hinted =
             |failure| hints.iter().fold(failure, |failure: Failure, hint| failure.hint(hint));
         let read = || {
@@ -194,12 +195,13 @@ fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
         .recursive(true)
         .mode(0o700)
         .create(path)
-        .or_nothing(format!("cannot create {}", path.display()))?;
-    let stat = fs::symlink_metadata(path).or_nothing(format!("cannot stat {}", path.display()))?;
+        .or_nothing(format!("cannot create {}", printable::path(path)))?;
+    let stat =
+        fs::symlink_metadata(path).or_nothing(format!("cannot stat {}", printable::path(&path)))?;
     if !stat.is_dir() || stat.uid() != process::user_id() {
         return Err(Failure::usage(format!(
             "the state directory {} belongs to another user",
-            path.display()
+            printable::path(&path)
         ))
         .hint("set GARLAND_STATE to a directory that belongs to you"));
     }
@@ -208,11 +210,11 @@ fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
         let may = if stat.mode() & 0o022 == 0 { "read" } else { "write to" };
         return Err(Failure::usage(format!(
             "other users may {may} the state directory {}: it has mode {mode:04o}",
-            path.display()
+            printable::path(&path)
         ))
         .hint(format!(
             "check that its files are yours, then run: chmod go-rwx {}",
-            path.display()
+            printable::word(path)
         )));
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use garland_core::printable;
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::threads::{self, JoinHandle};
 use garland_sys::{clock, ownership, private_file, random};
@@ -109,7 +110,7 @@ impl Run {
         if !is_path(asked) {
             return Ok(run);
         }
-        let shown = run.folder.display();
+        let shown = printable::path(&run.folder);
         // A link on the way may lead elsewhere when the files are read.
         let looking = || format!("cannot inspect {shown}");
         let folder = run.folder.canonicalize().or_nothing(looking())?;
@@ -142,8 +143,9 @@ impl Run {
         };
         let known = folders_in(&runs);
         let mut having = known.into_iter().rev().filter(|folder| lacking(folder).is_none());
-        let kept =
-            |failure: Failure| failure.hint(format!("runs are stored in {}", runs.display()));
+        let kept = |failure: Failure| {
+            failure.hint(format!("runs are stored in {}", printable::path(&runs)))
+        };
         if asked == LAST {
             let last = having.next().map(named);
             return last.ok_or_else(|| kept(Failure::usage(format!("no run has {what}"))));
@@ -216,7 +218,7 @@ impl Run {
             let failure = Failure::usage(format!("run {} is still running", self.name));
             return Err(failure.hint("wait for its end, or interrupt its command"));
         }
-        let what = format!("cannot remove {}", self.folder.display());
+        let what = format!("cannot remove {}", printable::path(&self.folder));
         std::fs::remove_dir_all(&self.folder).or_nothing(what)
     }
 
@@ -231,7 +233,7 @@ impl Run {
         let text =
             serde_json::to_string_pretty(value).or_nothing(format!("cannot encode {file}"))?;
         private_file::replace_unsynced(&path, text.as_bytes())
-            .or_nothing(format!("cannot write {}", path.display()))
+            .or_nothing(format!("cannot write {}", printable::path(&path)))
     }
 
     /// Writes the traces of the run, one file for each node of the copy. If the run has several
@@ -257,7 +259,7 @@ impl Run {
         for trace in traces {
             let path = folder.join(trace.origin.file_name());
             private_file::replace_unsynced(&path, &trace.encode())
-                .or_nothing(format!("cannot write {}", path.display()))?;
+                .or_nothing(format!("cannot write {}", printable::path(&path)))?;
         }
         Ok(())
     }
@@ -271,7 +273,7 @@ fn is_path(asked: &str) -> bool {
 /// Takes the lock of the run whose directory is `folder`.
 fn lock(folder: &Path) -> Result<LockFile, Failure> {
     let path = folder.join(LOCK);
-    LockFile::hold(&path).or_nothing(format!("cannot lock {}", path.display()))
+    LockFile::hold(&path).or_nothing(format!("cannot lock {}", printable::path(&path)))
 }
 
 /// Returns the directories in `runs`, which are those of all runs, the oldest first. Names begin with the time in

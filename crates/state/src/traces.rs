@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use garland_core::plan::Plan;
+use garland_core::printable;
 use garland_core::trace::{Cut, Record, Trace, TraceError, file_stem};
 use garland_sys::error::reason;
 use garland_sys::regular_file;
@@ -96,17 +97,17 @@ impl Traced {
     pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
         let folder = &self.folder;
         let entries =
-            fs::read_dir(folder).or_nothing(format!("cannot read {}", folder.display()))?;
+            fs::read_dir(folder).or_nothing(format!("cannot read {}", printable::path(folder)))?;
         let mut files = Vec::new();
         for entry in entries {
-            let path = entry.or_nothing(format!("cannot read {}", folder.display()))?.path();
+            let path = entry.or_nothing(format!("cannot read {}", printable::path(folder)))?.path();
             if path.extension().is_some_and(|extension| extension == "trace") {
                 files.push(path);
             }
         }
         files.sort();
         if files.is_empty() {
-            return Err(Failure::nothing(format!("no trace in {}", folder.display())));
+            return Err(Failure::nothing(format!("no trace in {}", printable::path(folder))));
         }
         Ok(files)
     }

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
+use garland_core::printable;
+
 use crate::errln;
 
 /// Opens `file` with the first program of `$BROWSER` (separated by colons) or with `xdg-open` that can
@@ -19,7 +21,7 @@ pub fn open(file: &Path) {
     if !programs.filter(|program| !program.is_empty()).chain(["xdg-open".into()]).any(shows) {
         errln!(
             "no browser: neither $BROWSER nor xdg-open shows it; the report is in {}",
-            file.display()
+            printable::path(&file)
         );
     }
 }

@@ -3,6 +3,7 @@
 mod banned;
 mod bindings;
 mod direction;
+mod displays;
 mod finding;
 mod imports;
 mod lengths;

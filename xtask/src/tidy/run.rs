@@ -7,14 +7,14 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, bindings, direction, imports, lengths, names, pages, parameters, paths, promises,
-    reach, scenarios, sizes, vocabulary, waits,
+    banned, bindings, direction, displays, imports, lengths, names, pages, parameters, paths,
+    promises, reach, scenarios, sizes, vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     direction::check,
     lengths::check,
     banned::check,
@@ -27,6 +27,7 @@ const RULES: [Rule; 14] = [
     promises::check,
     scenarios::check,
     reach::check,
+    displays::check,
     waits::check,
     vocabulary::check,
 ];

@@ -7,6 +7,7 @@ use garland_commands::{
     status, trace, up,
 };
 use garland_control::program;
+use garland_core::printable;
 use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
 use garland_measure::{balance, disk, doctor, ping, wires};
@@ -61,7 +62,11 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Scenario(scenario) => scenario::run(context, &scenario.command, report::of_runs),
         Command::Demo(demo) => demo::run(demo),
         Command::Carry { node, output } => {
-            let what = format!("cannot write {} with {} in it", output.display(), node.display());
+            let what = format!(
+                "cannot write {} with {} in it",
+                printable::path(output),
+                printable::path(node)
+            );
             program::carry(node, output).or_nothing(what).map(|()| Exit::Done)
         }
         Command::Completions { shell } => completion::script(*shell),

@@ -128,7 +128,7 @@ impl FailedList {
         let file = File::options().create(true).append(true).open(path);
         let mut list = Self {
             path: path.clone(),
-            file: file.or_nothing(format!("cannot write {}", path.display()))?,
+            file: file.or_nothing(format!("cannot write {}", printable::path(path)))?,
             tree: None,
             source,
             top: top.unwrap_or_default(),
@@ -136,7 +136,8 @@ impl FailedList {
             failed: BTreeSet::from([ALL.to_vec()]),
         };
         // Whoever reads a pipe gets only what is true at the end.
-        let stat = list.file.metadata().or_nothing(format!("cannot write {}", path.display()))?;
+        let stat =
+            list.file.metadata().or_nothing(format!("cannot write {}", printable::path(path)))?;
         if stat.is_file() {
             list.write()?;
         }
@@ -223,7 +224,8 @@ impl FailedList {
     /// When it cannot be written.
     pub fn write(&mut self) -> Result<(), Failure> {
         let text = listed(&self.failed);
-        replace(&mut self.file, &text).or_nothing(format!("cannot write {}", self.path.display()))
+        replace(&mut self.file, &text)
+            .or_nothing(format!("cannot write {}", printable::path(&self.path)))
     }
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use garland_core::printable;
 use garland_core::tree::Pattern;
 
 use garland_copy::lists::{lines, read};
@@ -24,7 +25,7 @@ pub enum FilterRule {
 pub fn excludes(rules: &[FilterRule]) -> Result<Vec<Pattern>, Failure> {
     let mut all = Vec::new();
     let parse = |text: &[u8], place: &str| {
-        let shown = String::from_utf8_lossy(text);
+        let shown = printable::bytes(text);
         let invalid = |error| Failure::usage(format!("{place} {shown}: {error}"));
         Pattern::parse(text).map_err(invalid)
     };
@@ -36,7 +37,7 @@ pub fn excludes(rules: &[FilterRule]) -> Result<Vec<Pattern>, Failure> {
             }
             FilterRule::From(path) => {
                 for (line, number) in lines(&read(path)?) {
-                    all.push(parse(line, &format!("{}:{number}:", path.display()))?);
+                    all.push(parse(line, &format!("{}:{number}:", printable::path(path)))?);
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 use garland_copy::gathering::{GatheredSource, LocalEnd, PlannedGather};
 use garland_copy::spec::CopySpec;
 use garland_core::cluster::target::{self, Target};
+use garland_core::printable;
 use garland_dataplane::Tally;
 use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
@@ -52,7 +53,7 @@ fn tell_source(source: &GatheredSource, path: &Path) -> Result<(), Failure> {
     let tally = source.tally.map_or_else(String::new, |Tally { files, folders, links }| {
         format!(" ({files} files, {folders} directories, {links} links)")
     });
-    output::print(format_args!("copy    {}:{}{tally}\n", source.nodes, path.display()))
+    output::print(format_args!("copy    {}:{}{tally}\n", source.nodes, printable::path(path)))
 }
 
 /// Returns the path or sink on this machine that the destination specifies.

@@ -6,6 +6,7 @@ mod record;
 mod status;
 mod table;
 
+use garland_core::printable;
 use garland_fleet::args::DEFAULT_LAB;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ fn unmount(dir: &Path) -> Result<Exit, Failure> {
         Ended::InUse => {
             garland_terminal::errln!(
                 "{} is in use: it will be unmounted when no process uses it",
-                dir.display()
+                printable::path(dir)
             );
         }
     }
@@ -119,7 +120,10 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     match served.ended {
         Ended::Unmounted => {}
         Ended::InUse => {
-            garland_terminal::errln!("{} was in use: accesses fail from now on", dir.display())
+            garland_terminal::errln!(
+                "{} was in use: accesses fail from now on",
+                printable::path(dir)
+            )
         }
     }
     kept.end(&served, phases)?;

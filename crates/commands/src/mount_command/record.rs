@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_sys::identity::Identity;
 use garland_sys::{clock, private_file};
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ impl Record {
         let record = Self { schema, dir, pid, start, boot, nodes, since_ns, run, file };
         let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
         private_file::replace_unsynced(&record.file, &text)
-            .or_nothing(format!("writing {}", record.file.display()))?;
+            .or_nothing(format!("writing {}", printable::path(&record.file)))?;
         Ok(record)
     }
 

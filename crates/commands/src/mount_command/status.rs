@@ -1,5 +1,6 @@
 //! `garland mount --status`: shows mounts and their traffic.
 
+use garland_core::printable;
 use garland_sys::channel::channel;
 use garland_sys::threads;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,10 @@ pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
         .collect::<Result<_, _>>()?;
     phases.end("ask");
     if let Some(wanted) = wanted.filter(|_| mounts.is_empty()) {
-        return Err(Failure::nothing(format!("nothing is mounted on {}", wanted.display())));
+        return Err(Failure::nothing(format!(
+            "nothing is mounted on {}",
+            printable::path(&wanted)
+        )));
     }
     let result = StatusResult { head: Head::new("garland.mount-status/2", None, phases), mounts };
     show(context.json, &result)?;

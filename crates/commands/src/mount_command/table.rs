@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_mount::{Account, NodeAccount};
 
@@ -18,9 +19,13 @@ impl fmt::Display for StatusResult {
 
 fn show(f: &mut fmt::Formatter<'_>, mount: &MountState) -> fmt::Result {
     let MountState { dir, nodes, pid, run, state, account, .. } = mount;
-    writeln!(f, "{}  {nodes}  {state}, process {pid}, run {run}", dir.display())?;
+    writeln!(f, "{}  {nodes}  {state}, process {pid}, run {run}", printable::path(dir))?;
     let Some(account) = account else {
-        return writeln!(f, "  to remove it, use: garland mount --unmount {}", dir.display());
+        return writeln!(
+            f,
+            "  to remove it, use: garland mount --unmount {}",
+            printable::word(dir)
+        );
     };
     let Account { reads, reads_ahead, writes, lookups, opens, opens_unchanged, .. } = account;
     writeln!(

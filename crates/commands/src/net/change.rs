@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
+use garland_core::printable;
 use garland_sys::new_file::NewFile;
 use garland_topology::config::{ConfigFile, Format, Place};
 
@@ -66,18 +67,18 @@ impl fmt::Display for Change {
             (None, _) => "write",
             (Some(_), None) => "remove",
             (Some(old), Some(new)) if old.bytes == new.bytes => {
-                return write!(f, "set mode {:o} of {}", new.mode, self.path.display());
+                return write!(f, "set mode {:o} of {}", new.mode, printable::path(&self.path));
             }
             (Some(_), Some(_)) => "replace",
         };
-        write!(f, "{what} {}", self.path.display())
+        write!(f, "{what} {}", printable::path(&self.path))
     }
 }
 
 /// Writes the file `path`, whose directory is created if missing, with these permission bits.
 pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(directory).or_nothing(format!("creating {}", directory.display()))?;
+    fs::create_dir_all(directory).or_nothing(format!("creating {}", printable::path(directory)))?;
     let write = || -> io::Result<()> {
         let mut file = NewFile::with_mode(path, 0o600)?;
         file.write_all(bytes)?;
@@ -85,7 +86,7 @@ pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
         file.file().sync_all()?;
         file.commit()
     };
-    write().or_nothing(format!("writing {}", path.display()))
+    write().or_nothing(format!("writing {}", printable::path(path)))
 }
 
 fn read(path: &Path) -> Result<Option<Content>, Failure> {
@@ -96,7 +97,7 @@ fn read(path: &Path) -> Result<Option<Content>, Failure> {
     match content() {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).or_nothing(format!("reading {}", path.display())),
+        Err(error) => Err(error).or_nothing(format!("reading {}", printable::path(path))),
     }
 }
 
@@ -107,7 +108,9 @@ fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).or_nothing(format!("reading {}", directory.display())),
+        Err(error) => {
+            return Err(error).or_nothing(format!("reading {}", printable::path(&directory)));
+        }
     };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut paths: Vec<String> = names.map(|name| format!("{}{name}", format.folder())).collect();
@@ -125,14 +128,14 @@ fn below(root: &Path, path: &str) -> Result<PathBuf, Failure> {
         whole.push(name);
         if whole.is_symlink() {
             if root != Path::new("/") {
-                let link = whole.display();
+                let link = printable::path(&whole);
                 return Err(Failure::usage(format!(
                     "{link} is a symbolic link, which could lead out of --root"
                 ))
                 .hint("replace it by its target, or write the files with --output-dir"));
             }
-            whole =
-                fs::canonicalize(&whole).or_nothing(format!("resolving {}", whole.display()))?;
+            whole = fs::canonicalize(&whole)
+                .or_nothing(format!("resolving {}", printable::path(&whole)))?;
         }
     }
     Ok(whole)

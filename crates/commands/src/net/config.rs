@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use garland_core::printable;
 use garland_sys::process;
 use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
 use garland_topology::{NodeId, Topology, scenarios};
@@ -67,7 +68,7 @@ fn write_below(directory: &Path, files: &[ConfigFile], dry_run: bool) -> Result<
         if !dry_run {
             put(&path, file.over(None).as_bytes(), file.mode)?;
         }
-        garland_terminal::outln!("{}", path.display());
+        garland_terminal::outln!("{}", printable::path(&path));
     }
     Ok(())
 }

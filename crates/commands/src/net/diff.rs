@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use garland_core::printable;
 use garland_topology::config::{ConfigFile, Format};
 use similar::TextDiff;
 
@@ -13,7 +14,7 @@ use garland_terminal::output;
 pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Failure> {
     let changes = Change::all(root, format, files)?;
     for change in &changes {
-        let path = change.path.display().to_string();
+        let path = printable::path(&change.path);
         let old = text(change.old.as_ref());
         let new = text(change.new.as_ref());
         let name = |there: bool| if there { path.as_str() } else { "/dev/null" };

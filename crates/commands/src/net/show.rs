@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use garland_core::printable;
 use garland_topology::{Inventory, Price, Topology, scenarios};
 use serde::Serialize;
 
@@ -33,7 +34,7 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
     phases.end("read");
     if let Some(file) = &show.svg {
         new_file::write_or_replace(file, drawing::svg(&topology).as_bytes()).map_err(|error| {
-            Failure::nothing(format!("cannot write the drawing {}: {error}", file.display()))
+            Failure::nothing(format!("cannot write the drawing {}: {error}", printable::path(file)))
         })?;
     }
     if !context.json {

@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_report::page::page;
 use serde::Serialize;
@@ -103,7 +104,7 @@ fn write(
 
 impl fmt::Display for ReportResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.file.display();
+        let file = printable::path(&self.file);
         let size = bytes::format(self.bytes);
         let names: Vec<&str> = self.runs.iter().map(|run| run.name.as_str()).collect();
         let timelines = self.runs.iter().filter(|run| run.timeline).count();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use garland_core::printable;
 use garland_report::page::Sheet;
 use serde_json::Value;
 
@@ -12,10 +13,10 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 /// Reads a result of `garland forecast --json`.
 pub fn read(file: &Path) -> Result<Value, Failure> {
-    let text = fs::read(file).or_nothing(format!("reading {}", file.display()))?;
+    let text = fs::read(file).or_nothing(format!("reading {}", printable::path(file)))?;
     let forecast: Option<Value> = serde_json::from_slice(&text).ok();
     forecast.filter(|forecast| forecast["schema"] == "garland.forecast/2").ok_or_else(|| {
-        Failure::usage(format!("{} is not a forecast", file.display()))
+        Failure::usage(format!("{} is not a forecast", printable::path(file)))
             .hint("make one by: garland forecast --json ... > FILE")
     })
 }

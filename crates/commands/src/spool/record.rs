@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
+use garland_core::printable;
 use garland_results::spool::{SpoolState, WaitingEntry};
 use garland_state::places::Places;
 use garland_sys::private_file;
@@ -32,7 +33,7 @@ impl SpoolRecord {
         self.state.waiting = waiting;
         self.state.more = more;
         let text = serde_json::to_vec_pretty(&self.state).or_nothing("encoding what waits")?;
-        let what = format!("writing {}", self.path.display());
+        let what = format!("writing {}", printable::path(&self.path));
         private_file::replace_unsynced(&self.path, &text).or_nothing(what)
     }
 }

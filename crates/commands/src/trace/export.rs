@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use garland_analysis::clock::Evidence;
+use garland_core::printable;
 use garland_core::trace::{Origin, Record, Role, Trace};
 use garland_report::{Export, Kind, Step, Totals};
 
@@ -140,8 +141,8 @@ fn write(
 ) -> io::Result<Result<Totals, Failure>> {
     let mut export = Export::begin(format, target, survey.names.clone())?;
     for known in &survey.known {
-        let read =
-            traces::read(&known.path).or_nothing(format!("reading {}", known.path.display()));
+        let read = traces::read(&known.path)
+            .or_nothing(format!("reading {}", printable::path(&known.path)));
         let (trace, _) = match read {
             Ok(read) => read,
             Err(failure) => return Ok(Err(failure)),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use garland_core::printable;
 use garland_core::units::{Nanos, bytes};
 use garland_report::{Total, Totals};
 use serde::Serialize;
@@ -111,7 +112,7 @@ impl fmt::Display for ExportResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum =
             |of: fn(&Total) -> u64| self.stages.iter().map(|stage| of(&stage.total)).sum::<u64>();
-        let file = self.file.display();
+        let file = printable::path(&self.file);
         let length = bytes::format(self.bytes);
         writeln!(f, "{file}: {length}, {} spans", sum(|total| total.spans))?;
         writeln!(f, "clocks  {}", self.clocks())?;

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
+use garland_core::printable;
 use garland_sys::inherited;
 use garland_sys::new_file::NewFile;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -45,8 +46,7 @@ pub struct Target {
 impl Target {
     /// Opens `path` for writing; standard output if `path` is `None`.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        let what =
-            path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
+        let what = path.map_or_else(|| "standard output".to_owned(), printable::path);
         let output = match path {
             None => {
                 let output = inherited::output();

@@ -1,5 +1,6 @@
 //! The timeline of a report, from the same data as an export.
 
+use garland_core::printable;
 use garland_core::trace::Origin;
 use garland_report::page::{Nics, Timeline};
 
@@ -28,7 +29,7 @@ pub fn timeline(
                 let nics = nics(&trace.origin);
                 timeline.node(&trace, error_ns, &on_head, &nics);
             }
-            Err(reason) => notes.push(format!("{}: {reason}", known.path.display())),
+            Err(reason) => notes.push(format!("{}: {reason}", printable::path(&known.path))),
         }
     }
     timeline.names(if traced.planned.is_empty() { &traced.peers } else { &traced.planned });

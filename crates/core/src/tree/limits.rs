@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::pattern::{Pattern, PatternError};
 use super::record::{Meta, Record};
+use crate::printable;
 
 /// The error for a record that exceeds the limits.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -94,7 +95,7 @@ impl LimitCheck {
             Record::Name { first, .. } => self.check_first(first)?,
             Record::Top(meta) => {
                 if let Some(asked) = &self.top {
-                    return Err(Excess::Destination(shown(asked)));
+                    return Err(Excess::Destination(printable::name(asked)));
                 }
                 self.check_meta(b".", meta)?;
             }
@@ -133,7 +134,7 @@ impl LimitCheck {
     fn check_top(&self, name: &[u8], path: &[u8]) -> Result<(), Excess> {
         match &self.top {
             Some(asked) if asked != name => {
-                Err(Excess::Outside { path: shown(path), asked: shown(asked) })
+                Err(Excess::Outside { path: printable::name(path), asked: printable::name(asked) })
             }
             _ => Ok(()),
         }
@@ -145,7 +146,7 @@ impl LimitCheck {
         }
         let path = [above, name].concat();
         match Pattern::exclude(&self.excludes, &path, is_directory) {
-            true => Err(Excess::Excluded(shown(&path))),
+            true => Err(Excess::Excluded(printable::name(&path))),
             false => Ok(()),
         }
     }
@@ -154,13 +155,8 @@ impl LimitCheck {
         if self.attributes || meta.attributes.is_empty() {
             return Ok(());
         }
-        Err(Excess::Attributes(shown(&[&self.path, name].concat())))
+        Err(Excess::Attributes(printable::name(&[&self.path, name].concat())))
     }
-}
-
-/// Formats a name as one line of text.
-fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).escape_debug().to_string()
 }
 
 #[cfg(test)]

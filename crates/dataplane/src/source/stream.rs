@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use garland_core::plan::Layout;
+use garland_core::printable;
 use garland_protocol::copy::StreamEnd;
 use garland_sys::event;
 use garland_sys::sync::{Condvar, Mutex, MutexGuard};
@@ -75,7 +76,7 @@ impl StreamSource {
         // Non-blocking, without waiting for a writer: nodes can be prepared meanwhile.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let input = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Self::of(input, &path.display().to_string(), layout))
+        Ok(Self::of(input, &printable::path(path), layout))
     }
 
     /// Starts the command `line` in `folder`, by default the working directory, and returns its

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_core::trace::Stage;
 use garland_sys::confine;
 use garland_sys::device_use::use_of;
@@ -35,7 +36,8 @@ impl DeviceStore {
         force: bool,
         fsync: bool,
     ) -> Result<Self, StoreError> {
-        let failed = |error: &io::Error| StoreError::path("open the device", path.display(), error);
+        let failed =
+            |error: &io::Error| StoreError::path("open the device", printable::path(path), error);
         // O_EXCL: the kernel refuses a device in use, and keeps it from being mounted meanwhile.
         let opened = confine::open_found_device(found, !force);
         let file = match opened {
@@ -43,7 +45,7 @@ impl DeviceStore {
                 let number = fstat(found).map(|stat| stat.st_rdev);
                 let used = number.ok().and_then(use_of).unwrap_or_else(|| "in use".to_owned());
                 let reason = format!("it is {used}; --force-device overrides this");
-                return Err(StoreError::refused("write to", path.display(), reason));
+                return Err(StoreError::refused("write to", printable::path(path), reason));
             }
             opened => File::from(opened.map_err(|error| failed(&error))?),
         };
@@ -51,7 +53,7 @@ impl DeviceStore {
         if length.is_some_and(|length| length > room) {
             let needed = length.unwrap_or_default();
             let reason = format!("it has {room} bytes, but {needed} are needed");
-            return Err(StoreError::refused("write to", path.display(), reason));
+            return Err(StoreError::refused("write to", printable::path(path), reason));
         }
         let write_back = WriteBack::of(&file, length.unwrap_or(room), fsync);
         Ok(Self { file, path: path.to_owned(), fsync, write_back })
@@ -82,7 +84,7 @@ impl Store for DeviceStore {
     }
 
     fn name(&self) -> String {
-        self.path.display().to_string()
+        printable::path(&self.path)
     }
 
     fn device(&self) -> Option<u64> {

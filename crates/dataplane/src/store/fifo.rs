@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_sys::confine;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -82,7 +83,7 @@ impl Store for FifoStore {
     }
 
     fn name(&self) -> String {
-        self.path.display().to_string()
+        printable::path(&self.path)
     }
 
     fn stop(&self) {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use garland_core::printable;
 use garland_core::trace::Stage;
 use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
@@ -157,7 +158,7 @@ impl FileStore {
         let (folder_path, mut name) = target(root, given, OsStr::from_bytes(name));
         if name.is_empty() {
             let reason = "it is a directory, and the source has no name; append a file name";
-            return Err(StoreError::refused("create", folder_path.display(), reason));
+            return Err(StoreError::refused("create", printable::path(&folder_path), reason));
         }
         name.push(suffix);
         let make = given.as_os_str().as_bytes().ends_with(b"/");
@@ -169,7 +170,7 @@ impl FileStore {
             if error.kind() != io::ErrorKind::NotFound || make {
                 return unopened(&folder_path)(error);
             }
-            let path = folder_path.display();
+            let path = printable::path(&folder_path);
             let hint = format!("{}; a copy to {path}/ makes it", reason(&error));
             StoreError::refused("open the directory", path, hint)
         })?;
@@ -224,12 +225,13 @@ impl FileStore {
         let OpenDirectory { folder, path: folder_path, parents } = directory;
         let path = folder_path.join(&name);
         // The directory of the store, when it has one.
-        let error_in =
-            |folder: &OwnedFd, error| StoreError::path_in(folder, "create", path.display(), &error);
+        let error_in = |folder: &OwnedFd, error| {
+            StoreError::path_in(folder, "create", printable::path(&path), &error)
+        };
         let error = |error| error_in(&folder, error);
         // This fails if the name is too long: report that before the copy, not at its end.
         if let Some(is) = unreplaceable(&folder, &name).map_err(error)? {
-            return Err(StoreError::refused("replace", path.display(), is));
+            return Err(StoreError::refused("replace", printable::path(&path), is));
         }
         let there = left.as_ref().map_or(0, Left::allocated);
         Self::check_space(&folder, &folder_path, size.room.saturating_sub(there))?;
@@ -312,7 +314,7 @@ impl FileStore {
         }
         let free = free();
         if free < needed {
-            return Err(StoreError::NoSpace { path: path.display().to_string(), needed, free });
+            return Err(StoreError::NoSpace { path: printable::path(path), needed, free });
         }
         Ok(())
     }
@@ -414,7 +416,7 @@ impl Store for FileStore {
     }
 
     fn name(&self) -> String {
-        self.path.display().to_string()
+        printable::path(&self.path)
     }
 
     fn file(&self) -> Option<&File> {
@@ -452,7 +454,7 @@ impl OpenDirectory {
 
 /// Returns a function that converts an error of opening the directory `path`.
 pub(super) fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
-    move |error| StoreError::path("open the directory", path.display(), &error)
+    move |error| StoreError::path("open the directory", printable::path(path), &error)
 }
 
 /// Opens the directory `path` below `root`, or the directory `below` in it if given. Missing

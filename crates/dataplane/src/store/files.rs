@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use garland_core::printable;
 use garland_core::trace::Stage;
 use garland_protocol::copy::FileTarget;
 use garland_sys::confine::Root;
@@ -49,7 +50,8 @@ impl FilesStore {
         let mut begin = 0;
         for FileTarget { path, length, mode, room } in targets {
             let (above, name) = split(path)?;
-            let again = |error| StoreError::path("open the directory", above.display(), &error);
+            let again =
+                |error| StoreError::path("open the directory", printable::path(above), &error);
             let folder = folders[above].try_clone().map_err(again)?;
             let room = if *length < LARGE { 0 } else { *room.min(length) };
             let size = Size { length: *length, room, grows: false };
@@ -163,7 +165,7 @@ fn split(path: &[u8]) -> Result<(&Path, &OsStr), StoreError> {
     let path = Path::new(OsStr::from_bytes(path));
     let name = path.file_name();
     let name = name.ok_or_else(|| {
-        StoreError::refused("create", path.display(), "the path does not name a file")
+        StoreError::refused("create", printable::path(path), "the path does not name a file")
     })?;
     Ok((path.parent().unwrap_or(Path::new("")), name))
 }

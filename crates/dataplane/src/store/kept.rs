@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
+use garland_core::printable;
 use garland_core::trace::Stage;
 use garland_sys::holes::is_hole;
 use garland_sys::storage;
@@ -80,7 +81,7 @@ impl Store for KeptStore {
     }
 
     fn name(&self) -> String {
-        self.old.path.display().to_string()
+        printable::path(&self.old.path)
     }
 
     fn file(&self) -> Option<&File> {

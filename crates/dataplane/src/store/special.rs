@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use garland_core::printable;
 use garland_sys::confine::Root;
 use garland_sys::error::reason;
 use garland_sys::process;
@@ -31,7 +32,8 @@ pub fn open(
     force: bool,
     fsync: bool,
 ) -> Result<Option<Box<dyn Store>>, StoreError> {
-    let refused = |reason: &str| Err(StoreError::refused("write to", path.display(), reason));
+    let refused =
+        |reason: &str| Err(StoreError::refused("write to", printable::path(path), reason));
     if matches!(root, Root::Free) && OWN.iter().any(|own| path.starts_with(own)) {
         return refused(
             "it is a standard stream of the agent; write NODE:- for the agent's output",
@@ -55,8 +57,9 @@ pub fn open(
 /// Finds the device or pipe `path` without opening it. What others can make in a directory to which
 /// all may write is refused: their pipe, and their link to a device. cp(1) would write to both.
 fn find(root: &Root, path: &Path) -> Result<OwnedFd, StoreError> {
-    let refused = |reason: String| StoreError::refused("write to", path.display(), reason);
-    let command = format!("write to the command '|cat >{}' if that is meant", path.display());
+    let refused = |reason: String| StoreError::refused("write to", printable::path(path), reason);
+    let command = format!("|cat >{}", printable::word(path));
+    let command = format!("write to the command {} if that is meant", printable::word(command));
     let found = root.find_by_own_links(path).map_err(|error| match error {
         Errno::PERM => refused(format!("a symbolic link of another user leads there; {command}")),
         error => refused(reason(&error.into())),

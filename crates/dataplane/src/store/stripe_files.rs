@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use garland_core::plan::ASIDE;
+use garland_core::printable;
 use garland_sys::storage;
 use rustix::fs::{AtFlags, Dir, statat};
 use rustix::io::Errno;
@@ -123,7 +124,7 @@ impl StripeFiles {
         if let Err(error) = back() {
             let stripe = self.folder_path.join(&self.stripe);
             let error = garland_sys::error::reason(&error);
-            (self.log)(&format!("cannot restore the old {}: {error}", stripe.display()));
+            (self.log)(&format!("cannot restore the old {}: {error}", printable::path(&stripe)));
         }
     }
 
@@ -138,7 +139,7 @@ impl StripeFiles {
             if let Err(error) = self.unlink(OsStr::from_bytes(&name)) {
                 let path = self.folder_path.join(OsStr::from_bytes(&name));
                 let error = garland_sys::error::reason(&error.into());
-                (self.log)(&format!("cannot remove the old {}: {error}", path.display()));
+                (self.log)(&format!("cannot remove the old {}: {error}", printable::path(&path)));
             }
         }
     }
@@ -197,7 +198,7 @@ impl StripeFiles {
     }
 
     fn error(&self, operation: &'static str, name: &OsStr, error: &io::Error) -> StoreError {
-        StoreError::path(operation, self.folder_path.join(name).display(), error)
+        StoreError::path(operation, printable::path(self.folder_path.join(name)), error)
     }
 }
 

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_sys::confine::Root;
 use garland_sys::{lock, random};
@@ -46,19 +47,20 @@ impl TestFile {
     /// stay free.
     pub fn create(root: &Root, path: &[u8], size: u64) -> Result<Self, StoreError> {
         let path = Path::new(OsStr::from_bytes(path));
-        let failed = |operation| move |error| StoreError::path(operation, path.display(), &error);
+        let failed =
+            |operation| move |error| StoreError::path(operation, printable::path(path), &error);
         let folder = root.open_dir(path, false).map_err(failed("open the directory"))?;
         let unknown = failed("determine the free space on");
         let (free, reserve) = room(&folder).map_err(unknown)?;
-        refuse_to_fill(&path.display(), size, free, reserve)?;
+        refuse_to_fill(&printable::path(path), size, free, reserve)?;
         let file = unnamed(&folder).map_err(failed("create a file in"))?;
         // Other tests may reserve space at the same time: give up if too little is left.
         allocate(&file, size).map_err(|error| {
-            let space = format!("{} on {}", bytes::format(size), path.display());
+            let space = format!("{} on {}", bytes::format(size), printable::path(path));
             StoreError::path("reserve", space, &error)
         })?;
         let (left, _) = room(&folder).unwrap_or((reserve, reserve));
-        refuse_to_fill(&path.display(), size, left.saturating_add(size), reserve)?;
+        refuse_to_fill(&printable::path(path), size, left.saturating_add(size), reserve)?;
         Ok(Self { file, free })
     }
 

@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
         let stat = self.mounts.stat(folder, name);
         let stat = stat.map_err(|error| unopened(source, &error))?;
         if let Some(is) = other_kind(&stat) {
-            return Err(ScanError::Kind { path: source.display().to_string(), is });
+            return Err(ScanError::Kind { path: printable::path(&source), is });
         }
         self.disk = stat.st_dev;
         self.entry(folder, name, TOP)
@@ -443,7 +443,7 @@ fn with_slash(path: &Path) -> Vec<u8> {
 }
 
 fn unopened(source: &Path, error: &io::Error) -> ScanError {
-    let path = source.display().to_string();
+    let path = printable::path(&source);
     ScanError::Io { operation: "open", path, reason: reason(error) }
 }
 

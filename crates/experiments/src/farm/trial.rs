@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use garland_analysis::farm::{Power, standing};
 use garland_core::farm::Outcome;
+use garland_core::printable;
 use garland_core::units::{Rate, bytes};
 use garland_topology::{NodeId, Topology, bounds};
 
@@ -278,7 +279,8 @@ impl FarmTrial<'_> {
         let mut paths = vec![first.clone()];
         for at in 1..self.experiment.job.jobs {
             let next = path(at);
-            fs::copy(&first, &next).or_nothing(format!("failed to create {}", next.display()))?;
+            fs::copy(&first, &next)
+                .or_nothing(format!("failed to create {}", printable::path(&next)))?;
             paths.push(next);
         }
         Ok(paths)
@@ -320,10 +322,12 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     let mut first: Option<Vec<u8>> = None;
     let mut equal = true;
     for path in sounds.iter().map(|path| path.with_extension(made)) {
-        let made = fs::read(&path).or_nothing(format!("failed to read {}", path.display()))?;
+        let made =
+            fs::read(&path).or_nothing(format!("failed to read {}", printable::path(&path)))?;
         equal &= !made.is_empty() && first.as_ref().is_none_or(|first| *first == made);
         first.get_or_insert(made);
-        fs::remove_file(&path).or_nothing(format!("failed to remove {}", path.display()))?;
+        fs::remove_file(&path)
+            .or_nothing(format!("failed to remove {}", printable::path(&path)))?;
     }
     Ok(equal)
 }

@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use garland_core::printable;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// Samples per second.
@@ -30,7 +31,7 @@ pub fn find_encoder(program: &str) -> Result<(), Failure> {
 /// Writes a sound file of about `length` bytes: two tones of varying pitch and noise, so that
 /// encoding takes as long as for music. Files of equal length are equal.
 pub fn write(path: &Path, length: u64) -> Result<(), Failure> {
-    let making = || format!("failed to write {}", path.display());
+    let making = || format!("failed to write {}", printable::path(path));
     let frames = length.saturating_sub(HEADER) / u64::from(FRAME);
     let bytes = u32::try_from(frames * u64::from(FRAME)).or_nothing(making())?;
     let mut file = BufWriter::with_capacity(1 << 18, File::create(path).or_nothing(making())?);

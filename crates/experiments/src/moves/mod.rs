@@ -11,6 +11,7 @@ use std::path::Path;
 
 use super::stage::Stage;
 use crate::scenario_lab::{Busy, lab_nodes};
+use garland_core::printable;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -36,7 +37,7 @@ impl Moves {
                 garland_terminal::errln!("{} ...", treatment.words());
                 let list = lab.files().join("jobs.toml");
                 std::fs::write(&list, self.list(treatment, loops, lab.files()))
-                    .or_nothing(format!("failed to write {}", list.display()))?;
+                    .or_nothing(format!("failed to write {}", printable::path(&list)))?;
                 let slow = Slow::begin(lab, &self.job, self.after_s()? * scale)?;
                 let words = [&list.to_string_lossy(), &*nodes, "--data", "stage", "--slots", "1"];
                 let words = [&words[..], &["--overwrite"], treatment.options()].concat();

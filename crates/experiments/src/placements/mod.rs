@@ -8,6 +8,7 @@ mod tests;
 
 use super::stage::Stage;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
+use garland_core::printable;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -25,7 +26,7 @@ impl Placements {
         stage.in_lab(topology, 1 << 20, phases, |lab, phases| {
             let list = lab.files().join("jobs");
             std::fs::write(&list, self.list(stage.scale.unwrap_or(1.0)))
-                .or_nothing(format!("failed to write {}", list.display()))?;
+                .or_nothing(format!("failed to write {}", printable::path(&list)))?;
             phases.end("set-up");
             let mut rows = Vec::new();
             for at_once in [false, true] {

@@ -10,6 +10,7 @@ mod tests;
 
 use std::fmt::Write as _;
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_topology::Topology;
 
@@ -66,7 +67,7 @@ impl Scaling {
         let lengths = self.job.lengths.iter().cycle();
         for (job, seconds) in lengths.take(self.job.jobs).enumerate() {
             let source = lab.random_file(&format!("job{job:03}.in"), read)?;
-            let source = source.display();
+            let source = printable::path(&source);
             let seconds = seconds * scale;
             // Writing to a String cannot fail.
             let _ = writeln!(
@@ -76,7 +77,8 @@ impl Scaling {
             );
         }
         let path = lab.files().join("jobs.toml");
-        std::fs::write(&path, text).or_nothing(format!("failed to write {}", path.display()))?;
+        std::fs::write(&path, text)
+            .or_nothing(format!("failed to write {}", printable::path(&path)))?;
         Ok(path.to_string_lossy().into_owned())
     }
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use garland_copy::calibration;
 use garland_core::cluster::nodelist::fold;
+use garland_core::printable;
 use garland_lab::{Lab, Spec, StateDir, Warden};
 use garland_predict::Processors;
 use garland_sys::signal::Interrupts;
@@ -55,7 +56,7 @@ impl<'a> ScenarioLab<'a> {
         let files = files_directory(run, room)?;
         let state = run.folder().join("state");
         std::fs::create_dir_all(&state)
-            .or_nothing(format!("failed to create {}", state.display()))?;
+            .or_nothing(format!("failed to create {}", printable::path(&state)))?;
         let interrupted = Cell::new(false);
         let mut built = Self { lab: None, warden: None, state, files, interrupts, interrupted };
         let roots = Some(built.files.clone());
@@ -91,7 +92,7 @@ impl<'a> ScenarioLab<'a> {
     pub fn random_file(&self, name: &str, length: u64) -> Result<PathBuf, Failure> {
         const PIECE: usize = 1 << 20;
         let path = self.files.join(name);
-        let making = || format!("failed to write {}", path.display());
+        let making = || format!("failed to write {}", printable::path(&path));
         let mut file = File::create(&path).or_nothing(making())?;
         let mut left = length;
         // Write one random MiB again and again, with a different byte added each time, so that no two blocks
@@ -141,8 +142,9 @@ impl<'a> ScenarioLab<'a> {
     pub fn verify(&self, node: &str, name: &str, source: &Path) -> Result<bool, Failure> {
         let path = self.lab()?.root(node).map_err(Failure::nothing)?.join(name);
         let same = are_equal(source, &path)
-            .or_nothing(format!("failed to compare {} with its source", path.display()))?;
-        std::fs::remove_file(&path).or_nothing(format!("failed to remove {}", path.display()))?;
+            .or_nothing(format!("failed to compare {} with its source", printable::path(&path)))?;
+        std::fs::remove_file(&path)
+            .or_nothing(format!("failed to remove {}", printable::path(&path)))?;
         Ok(same)
     }
 
@@ -205,9 +207,10 @@ fn files_directory(run: &Run, room: u64) -> Result<PathBuf, Failure> {
         && process::free_space(memory).is_some_and(|free| free > room.saturating_mul(2));
     let base = if roomy { memory } else { run.folder() };
     let files = base.join(format!("garland-{}", run.name()));
-    std::fs::create_dir_all(&files).or_nothing(format!("failed to create {}", files.display()))?;
+    std::fs::create_dir_all(&files)
+        .or_nothing(format!("failed to create {}", printable::path(&files)))?;
     if process::free_space(&files).is_some_and(|free| free < room) {
-        let files = files.display();
+        let files = printable::path(&files);
         let room = garland_core::units::bytes::format(room);
         return Err(Failure::nothing(format!("not enough free space in {files} for {room}"))
             .hint("use fewer nodes or a smaller file, or set GARLAND_STATE to a directory on a larger disk"));

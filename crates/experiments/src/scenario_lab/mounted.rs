@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal};
 
@@ -31,7 +32,8 @@ impl ScenarioLab<'_> {
         work: impl FnOnce(&Path) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let dir = self.files.join("mount");
-        std::fs::create_dir_all(&dir).or_nothing(format!("failed to create {}", dir.display()))?;
+        std::fs::create_dir_all(&dir)
+            .or_nothing(format!("failed to create {}", printable::path(&dir)))?;
         let device = |dir: &PathBuf| std::fs::metadata(dir).map(|there| there.dev()).ok();
         let before = device(&dir);
         let words = ["mount", "--foreground", &dir.to_string_lossy(), nodes].map(str::to_owned);
@@ -48,7 +50,7 @@ impl ScenarioLab<'_> {
             if clock::now_ns() > deadline_ns {
                 return Err(Failure::nothing(format!(
                     "timed out after 20 s waiting for the mount on {}",
-                    dir.display()
+                    printable::path(&dir)
                 )));
             }
             garland_sys::threads::sleep(EVERY);

@@ -10,6 +10,7 @@ use super::sizes::Sizes;
 use super::table::Row;
 use super::varied::Varied;
 use crate::scenario_lab::{Copied, ScenarioLab};
+use garland_core::printable;
 use garland_state::traces::{self, Traced};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
@@ -164,11 +165,11 @@ impl Trial<'_> {
         let kept = Traced::find(&self.lab.places()?, run, None)?;
         for path in kept.files()? {
             let of_server = traces::read(&path)
-                .map_err(|reason| Failure::nothing(format!("{}: {reason}", path.display())))
+                .map_err(|reason| Failure::nothing(format!("{}: {reason}", printable::path(&path))))
                 .map(|(trace, _)| trace.origin.node == self.server())?;
             if of_server {
                 fs::remove_file(&path)
-                    .or_nothing(format!("failed to remove {}", path.display()))?;
+                    .or_nothing(format!("failed to remove {}", printable::path(&path)))?;
             }
         }
         Ok(Explained { whole, half: ask()? })

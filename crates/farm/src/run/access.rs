@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use garland_control::{Agent, Stager};
 use garland_core::farm::{Job, Text};
+use garland_core::printable;
 use garland_lab::Lab;
 use garland_protocol::farm::Opening;
 use garland_sys::random;
@@ -58,7 +59,8 @@ impl Access {
                 let keys = work.places.controller_keys()?;
                 let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
                 if work.settings.migrate {
-                    let making = || format!("cannot create the directory {}", states.display());
+                    let making =
+                        || format!("cannot create the directory {}", printable::path(&states));
                     fs::create_dir_all(&states).or_nothing(making())?;
                 }
                 stager = Some(Stager::new(keys, agents, names, &folder, here, &states, disk));

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use garland_core::farm::{Journal, Record};
+use garland_core::printable;
 use garland_sys::channel::{Sender, channel};
 use garland_sys::lock::{self, Lock};
 use garland_sys::sync::Mutex;
@@ -115,7 +116,7 @@ impl Ledger {
         streams: Option<Streams>,
     ) -> Result<Self, Failure> {
         let path = run.folder().join(JOURNAL);
-        let opening = || format!("cannot open {}", path.display());
+        let opening = || format!("cannot open {}", printable::path(&path));
         let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path);
         let file = file.or_nothing(opening())?;
         match lock::try_lock(&file) {
@@ -253,7 +254,7 @@ impl Ledger {
         let part = path.with_extension("part");
         let written = json_lines::write(&part, records.iter());
         let written = written.and_then(|_| fs::rename(part, &path));
-        written.or_nothing(format!("cannot write {}", path.display()))?;
+        written.or_nothing(format!("cannot write {}", printable::path(&path)))?;
         Ok(records)
     }
 }

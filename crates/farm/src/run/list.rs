@@ -8,6 +8,7 @@ use std::path::Path;
 
 use garland_core::farm::list::{Pattern, expand, parse_lines, parse_tables};
 use garland_core::farm::{Checkpoint, Job, Text};
+use garland_core::printable;
 use garland_core::units::Nanos;
 use garland_sys::inherited;
 
@@ -57,7 +58,7 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
 }
 
 fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
-    let shown = Path::new(path).display();
+    let shown = printable::path(Path::new(path));
     let mut bytes = Vec::new();
     if path == "-" {
         inherited::input()

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use garland_core::farm::Job;
+use garland_core::printable;
 use garland_sys::regular_file;
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +114,7 @@ impl Settings {
     pub fn keep(&self, run: &Run, jobs: &[Job]) -> Result<(), Failure> {
         let path = run.folder().join(JOBS);
         let written = json_lines::write(&path, jobs.iter()).and_then(|file| file.sync_all());
-        written.or_nothing(format!("cannot write {}", path.display()))?;
+        written.or_nothing(format!("cannot write {}", printable::path(&path)))?;
         run.keep(SETTINGS, self)
     }
 
@@ -121,7 +122,7 @@ impl Settings {
     pub fn find(places: &Places, name: &str) -> Result<(Run, Self, Vec<Job>), Failure> {
         let run = Run::find_own(places, name, SETTINGS, "farm jobs")?;
         let path = run.folder().join(SETTINGS);
-        let reading = || format!("cannot read {}", path.display());
+        let reading = || format!("cannot read {}", printable::path(&path));
         let text = run.read(SETTINGS).or_nothing(reading())?;
         let settings: Self = serde_json::from_slice(&text).or_nothing(reading())?;
         if settings.version != VERSION {
@@ -133,7 +134,7 @@ impl Settings {
             .hint("resume it with the version of garland that began it"));
         }
         let path = run.folder().join(JOBS);
-        let reading = || format!("cannot read {}", path.display());
+        let reading = || format!("cannot read {}", printable::path(&path));
         let file = BufReader::new(regular_file::open(&path).or_nothing(reading())?);
         let job = |line: std::io::Result<String>| -> Result<Job, Failure> {
             serde_json::from_str(&line.or_nothing(reading())?).or_nothing(reading())

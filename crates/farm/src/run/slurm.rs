@@ -1,6 +1,7 @@
 //! The engine `slurm`: submits a job array, each task of which runs a part of the jobs. The run's
 //! directory and the jobs' files must have the same paths on the nodes and on this machine.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use garland_control::program::Image;
 use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
+use garland_core::printable;
 use garland_protocol::farm::dispatch::Round;
 use garland_sys::new_file::NewFile;
 use garland_sys::{clock, ownership, private_file, regular_file};
@@ -62,7 +64,8 @@ impl Driver for Slurm {
         let folder = own_folder(&shared, &format!("{}-slurm", work.run.name()))?;
         cancel_earlier(work);
         let program = folder.join("garland");
-        write_program(&program).or_nothing(format!("cannot write {}", program.display()))?;
+        write_program(&program)
+            .or_nothing(format!("cannot write {}", printable::path(&program)))?;
         let cores = processors()?;
         let mut count = 0;
         EngineRun::new(work, Engine::Slurm, jobs, ledger).go(&mut |rounds, round| {
@@ -93,7 +96,7 @@ fn cancel_earlier(work: &Work<'_>) {
 /// Creates the directory `name` in the directory `shared`, unless an earlier controller of the run
 /// has. The nodes run a program and jobs from there as this user, so no other may write to it.
 fn own_folder(shared: &Path, name: &str) -> Result<PathBuf, Failure> {
-    let creating = || format!("cannot create {}", shared.join(name).display());
+    let creating = || format!("cannot create {}", printable::path(shared.join(name)));
     fs::create_dir_all(shared).or_nothing(creating())?;
     // A link on the way may lead elsewhere later.
     let folder = shared.canonicalize().or_nothing(creating())?.join(name);
@@ -103,7 +106,7 @@ fn own_folder(shared: &Path, name: &str) -> Result<PathBuf, Failure> {
         }
         _ => {}
     }
-    let shown = folder.display();
+    let shown = printable::path(&folder);
     let refused = |why: &str| {
         let message = format!("cannot use {shown} for the nodes' program and jobs: {why}");
         Failure::usage(message)
@@ -188,19 +191,21 @@ impl Array {
             }
             Ok(())
         };
-        write().or_nothing(format!("cannot write {}", folder.display()))?;
+        write().or_nothing(format!("cannot write {}", printable::path(folder)))?;
         let most = round.jobs.iter().map(|job| job.cores).max().unwrap_or(1);
         let script = folder.join("script");
         let text =
             "#!/bin/sh\nexec \"$1\" farm work --folder \"$2\" --part \"$SLURM_ARRAY_TASK_ID\"\n";
         let written = private_file::replace_unsynced(&script, text.as_bytes());
-        written.or_nothing(format!("cannot write {}", script.display()))?;
+        written.or_nothing(format!("cannot write {}", printable::path(&script)))?;
         let mut command = Command::new("sbatch");
         command.args(["--parsable", "--requeue", "--ntasks=1"]);
         command.arg("--job-name=garland").arg(format!("--array=0-{}", parts - 1));
         command.arg(format!("--cpus-per-task={most}"));
         // This file gets errors of the task itself; the jobs' output is in the part's file.
-        command.arg(format!("--output={}", said_file(folder, "%a").display()));
+        let mut output = OsString::from("--output=");
+        output.push(said_file(folder, "%a"));
+        command.arg(output);
         command.arg("--chdir").arg(&work.settings.folder);
         if let Some(memory) = round.jobs.iter().filter_map(|job| job.memory).max() {
             command.arg(format!("--mem={}K", memory.div_ceil(1024)));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use garland_core::farm::Job;
+use garland_core::printable;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
@@ -41,7 +42,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
         asked.launch.lab = asked.launch.lab.or_else(|| settings.lab.clone());
         let folder = &settings.folder;
         std::env::set_current_dir(folder)
-            .or_nothing(format!("cannot change to {}", folder.display()))?;
+            .or_nothing(format!("cannot change to {}", printable::path(folder)))?;
     }
     let arrangement = arrangement(context, &asked, &settings)?;
     let streams = arrangement.map(|how| Streams::new(how, tags(&asked, &jobs), run.folder()));
@@ -77,8 +78,11 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let result = account.close(&work, phases, ending, records)?;
     run.keep("result.json", &result)?;
     let output = run.folder().join(OUTPUT);
-    let output =
-        if output.is_dir() { format!("output  {}\n", output.display()) } else { String::new() };
+    let output = if output.is_dir() {
+        format!("output  {}\n", printable::path(&output))
+    } else {
+        String::new()
+    };
     let told = match arrangement {
         _ if context.json => print_json(&result),
         Some(_) => {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use garland_control::Agent;
 use garland_core::cluster::listen::ListenAt;
 use garland_core::farm::{Job, Text};
+use garland_core::printable;
 use garland_protocol::farm::{FarmAccess, FarmNode, Opening};
 use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_state::places::Places;
@@ -76,7 +77,7 @@ impl Server {
         let farm = FarmAccess { nodes: nodes.collect(), folders };
         let path = work.run.folder().join(ACCESS);
         let written = private_file::replace_unsynced(&path, &farm.to_bytes());
-        written.or_nothing(format!("cannot write {}", path.display()))?;
+        written.or_nothing(format!("cannot write {}", printable::path(&path)))?;
         let orders = Orders {
             serves: Serves::Farm(path),
             cancellation: Cancellation::by(Some(Arc::clone(work.interrupts))),
@@ -196,7 +197,7 @@ fn caches_of(
 fn refuse_private(folders: &BTreeSet<PathBuf>, guarded: &Guarded) -> Result<(), Failure> {
     const HINT: &str = "move the files into a directory of their own, or use --data stage";
     if let Some(folder) = folders.iter().find(|folder| guarded.acts(folder)) {
-        let folder = folder.display();
+        let folder = printable::path(folder);
         return Err(Failure::usage(format!(
             "cannot give the nodes the files of {folder}: devices, processes or programs are there"
         ))
@@ -206,7 +207,7 @@ fn refuse_private(folders: &BTreeSet<PathBuf>, guarded: &Guarded) -> Result<(), 
         None => Ok(()),
         Some(open) => Err(Failure::usage(format!(
             "--data mount would give the nodes all of {}, with your keys and start-up files",
-            open.display()
+            printable::path(open)
         ))
         .hint(HINT)),
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use garland_agent::{JobExecutor, Place};
 use garland_core::farm::Text;
+use garland_core::printable;
 use garland_protocol::farm::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::channel::{Receiver, channel};
 use garland_sys::{clock, ownership, process, regular_file};
@@ -51,7 +52,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
     let path = ended_file(folder, asked.part);
     let mut options = OpenOptions::new();
     let output = regular_file::open_with(options.create(true).append(true).mode(0o600), &path);
-    let mut output = output.or_nothing(format!("cannot open {}", path.display()))?;
+    let mut output = output.or_nothing(format!("cannot open {}", printable::path(&path)))?;
     let (tell, events) = channel();
     let tell = Arc::new(move |event| {
         // The receiver outlives the executor unless this function fails.
@@ -68,7 +69,7 @@ pub fn run(asked: &FarmWork) -> Result<Exit, Failure> {
 
 /// Fails unless the directory with the jobs is this user's alone.
 fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
-    let shown = folder.display();
+    let shown = printable::path(folder);
     let stat = fs::symlink_metadata(folder).or_nothing(format!("cannot inspect {shown}"))?;
     match ownership::fault_of_file(folder, &stat) {
         Some(why) => Err(Failure::usage(format!("cannot run the jobs of {shown}: {why}"))
@@ -81,7 +82,7 @@ fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
 /// node died.
 fn left(folder: &Path, part: usize) -> Result<Vec<FarmTask>, Failure> {
     let path = part_file(folder, part);
-    let reading = || format!("cannot read {}", path.display());
+    let reading = || format!("cannot read {}", printable::path(&path));
     let file = BufReader::new(regular_file::open(&path).or_nothing(reading())?);
     let ended: HashSet<u32> = match regular_file::open(&ended_file(folder, part)) {
         Ok(ended) => {

@@ -15,6 +15,7 @@ use crate::names::record_key::{self, RecordKey, Signature};
 use crate::wire::Secret;
 use crate::wire::{KeyChallenge, ShownKey};
 use garland_core::plan::{BLOCKS_MAX, Layout};
+use garland_core::printable;
 use garland_core::tree::{self, DEPTH_MAX, is_name};
 
 /// The maximum length of a name in bytes.
@@ -672,7 +673,7 @@ fn names_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Returns the beginning of a path for a message.
 fn beginning_of(path: &[u8]) -> String {
     let beginning = &path[..path.len().min(SHOWN_MAX)];
-    String::from_utf8_lossy(beginning).escape_debug().to_string()
+    printable::name(beginning)
 }
 
 fn encoded(value: &impl Serialize) -> Vec<u8> {

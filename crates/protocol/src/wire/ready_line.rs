@@ -66,6 +66,6 @@ impl std::fmt::Display for ReadyLine {
             let before = if index == 0 { format!(" {}", Self::AT) } else { ",".to_owned() };
             write!(f, "{before}{address}")?;
         }
-        self.log.iter().try_for_each(|log| write!(f, " {}", log.display()))
+        self.log.iter().try_for_each(|log| write!(f, " {}", log.to_string_lossy()))
     }
 }

@@ -5,6 +5,7 @@ use crate::head::NodeVerdict;
 use crate::kept::KeptResult;
 use crate::limit::{Limit, ProcessorRate};
 use garland_analysis::ledger;
+use garland_core::printable;
 use garland_core::trace::Trace;
 use garland_state::run::Run;
 use garland_state::traces::{self, Traced};
@@ -144,7 +145,7 @@ fn found(traced: &Traced, warnings: &mut Vec<String>) -> Result<Vec<Trace>, Fail
                 warnings.extend(cut.map(|cut| format!("the trace of {name} is incomplete: {cut}")));
                 found.push(trace);
             }
-            Err(reason) => warnings.push(format!("{}: {reason}", path.display())),
+            Err(reason) => warnings.push(format!("{}: {reason}", printable::path(&path))),
         }
     }
     Ok(found)

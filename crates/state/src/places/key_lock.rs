@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use garland_core::printable;
 use garland_protocol::wire::KeyPair;
 use garland_sys::lock::{self, Lock};
 use garland_sys::{clock, private_file, process_table, threads};
@@ -87,7 +88,7 @@ impl Places {
     ) -> Result<File, Failure> {
         let path = self.key_lock();
         let file = private_file::open_to_lock(&path);
-        let file = file.or_nothing(format!("cannot open {}", path.display()))?;
+        let file = file.or_nothing(format!("cannot open {}", printable::path(&path)))?;
         let silent_until_ns = clock::after(SILENCE);
         let mut is_told = false;
         loop {
@@ -95,7 +96,8 @@ impl Places {
                 Ok(_) => return Ok(file),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => {
-                    return Err(error).or_nothing(format!("cannot lock {}", path.display()));
+                    return Err(error)
+                        .or_nothing(format!("cannot lock {}", printable::path(&path)));
                 }
             }
             go_on(&file)?;

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
 use garland_protocol::wire::KeyPair;
 use garland_sys::private_file;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -71,10 +72,10 @@ impl Places {
         };
         if !was_begun {
             let kept = private_file::create(&path(OLD), &bytes_of(&current));
-            kept.or_nothing(format!("cannot keep the old key as {}", path(OLD).display()))?;
+            kept.or_nothing(format!("cannot keep the old key as {}", printable::path(path(OLD))))?;
         }
         let renamed = private_file::rename(&path(NEXT), &path(CURRENT));
-        renamed.or_nothing(format!("cannot replace {}", path(CURRENT).display()))?;
+        renamed.or_nothing(format!("cannot replace {}", printable::path(path(CURRENT))))?;
         Ok(rotation(current, new, was_begun))
     }
 
@@ -85,7 +86,7 @@ impl Places {
     pub fn finish_rotation(&self, rotation: Rotation) -> Result<(), Failure> {
         let path = self.state.join(OLD);
         let removed = private_file::remove(&path);
-        removed.or_nothing(format!("cannot remove {}", path.display()))?;
+        removed.or_nothing(format!("cannot remove {}", printable::path(&path)))?;
         drop(rotation);
         Ok(())
     }
@@ -94,7 +95,7 @@ impl Places {
 /// Reads a key pair; `None` if there is no such file. Any other error is one, so that no key pair is
 /// replaced that only could not be read.
 fn read(path: &Path) -> Result<Option<KeyPair>, Failure> {
-    let shown = path.display();
+    let shown = printable::path(path);
     let bytes = private_file::read(path, KEYS_LENGTH as u64);
     let Some(bytes) = bytes.or_nothing(format!("cannot read {shown}"))? else { return Ok(None) };
     let damaged = |why| {

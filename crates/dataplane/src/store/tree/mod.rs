@@ -87,7 +87,7 @@ impl TreeStore {
             StoreError::refused("exclude files from", path, error.to_string())
         })?;
         let OpenDirectory { folder, path, .. } = open_below(root, path, below.as_deref())?;
-        let name = path.display().to_string();
+        let name = printable::path(&path);
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);
         let below = |old: PreviousTree| Ok(Arc::new(old.below(folder.try_clone()?)));
         let old = old.map(below).transpose();
