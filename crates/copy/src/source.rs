@@ -293,9 +293,8 @@ impl CopySource {
                 modified: Some(source.modified()),
             }),
             Self::Elsewhere(elsewhere) => Ok(FileFacts {
-                name: elsewhere.file_name().ok_or_else(|| {
-                    nameless().hint("the URL ends in `/`: specify one that ends in a file name")
-                })?,
+                // Only a path that ends in a name takes a source without one, as with streams.
+                name: elsewhere.file_name().unwrap_or_default(),
                 mode: elsewhere.mode(),
                 modified: elsewhere.modified(),
             }),
@@ -310,6 +309,10 @@ impl CopySource {
     /// known yet and are zero.
     pub fn manifest(&self, plan: &Plan, stripes: Stripes) -> Result<Manifest, Failure> {
         let FileFacts { name, mode, modified } = self.facts()?;
+        if name.is_empty() {
+            return Err(Failure::usage("stripes need the source's name, and its URL ends in none")
+                .hint("download the file first"));
+        }
         let name = String::from_utf8(name).map_err(|_| {
             Failure::usage("the name of the source is not valid UTF-8, which the manifest requires")
                 .hint("create a symbolic link with a valid name, and copy the link")

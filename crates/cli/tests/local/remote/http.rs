@@ -15,7 +15,15 @@ fn a_file_behind_a_url_gets_to_all_nodes() {
     let url = format!("{}/a%20folder/x%25y.bin", server.url);
     let said = copy(&scratch, &url, "local[1-3]:/data/").with_code(0);
     assert!(said.out.contains("3 nodes"), "{}", said.out);
-    assert_at_all(&scratch, 3, "data/x%y.bin", &std::fs::read(path).expect("it is there"));
+    let bytes = std::fs::read(path).expect("it is there");
+    assert_at_all(&scratch, 3, "data/x%y.bin", &bytes);
+    // A slash within a name: no file has that one, so that a path has to name it.
+    let url = format!("{}/a%20folder%2Fx%25y.bin", server.url);
+    let said = copy(&scratch, &url, "local1:/data/").with_code(3);
+    let why = "it is a directory, and the source has no name; append a file name";
+    assert!(said.out.contains(why), "{}", said.out);
+    let _ = copy(&scratch, &url, "local1:/data/named").with_code(0);
+    assert_at_all(&scratch, 1, "data/named", &bytes);
     drop(server);
     scratch.assert_nothing_left();
 }
