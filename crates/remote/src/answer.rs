@@ -1,5 +1,6 @@
 //! Converts errors of the object store library to messages.
 
+use garland_core::printable;
 use object_store::Error;
 
 use crate::address::Address;
@@ -14,6 +15,7 @@ pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trou
     let trouble = Trouble::new(format!("cannot {operation} {address}: {}", answer.in_words()));
     match answer.hint(error, address) {
         Some(hint) => trouble.hint(hint),
+        None if answer.lacks_length() => trouble.hint(as_stream(address)),
         None => trouble,
     }
 }
@@ -106,12 +108,34 @@ impl Answer {
             (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) => {
                 Some("check whether the URL needs a login, or has expired")
             }
-            _ if self.text.contains("Content-Length") => {
-                Some("the server does not send the length of the file; download the file first")
+            _ if self.speaks_no_tls() => {
+                Some("no TLS is spoken at this port: write http://, or the port of https")
             }
             _ => None,
         }
     }
+
+    fn lacks_length(&self) -> bool {
+        self.text.contains("Content-Length")
+    }
+
+    /// Returns whether what came in the place of a TLS handshake is none.
+    fn speaks_no_tls(&self) -> bool {
+        self.text.contains("corrupt message of type InvalidContentType")
+    }
+}
+
+/// Returns the hint for a file whose length the server does not send. A download that fails ends
+/// the copy. What may be secret in the URL is left to the user.
+fn as_stream(address: &Address) -> String {
+    let url = match address {
+        Address::Http(url) if *url == address.to_string() => url,
+        Address::Http(_) | Address::S3 { .. } => "URL",
+    };
+    let download = printable::word(format!("|curl -sSfL {}", printable::word(url)));
+    format!(
+        "the server does not send the file's length; to copy it as a stream: garland cp {download} NODES:PATH"
+    )
 }
 
 #[cfg(test)]
@@ -147,6 +171,19 @@ mod tests {
             "cannot open s3://b/k: the server returned SignatureDoesNotMatch: The signature is wrong"
         );
         assert!(hint.is_some_and(|hint| hint.contains("AWS_SECRET_ACCESS_KEY")));
+    }
+
+    #[test]
+    fn a_file_without_a_length_comes_with_the_command_that_copies_it() {
+        let hint = |url: &str| {
+            let error = Error::Generic { store: "HTTP", source: "Missing Content-Length".into() };
+            told(&error, url).1.expect("a hint")
+        };
+        let command = "garland cp '|curl -sSfL https://h/a/b' NODES:PATH";
+        assert!(hint("https://h/a/b").ends_with(command), "{}", hint("https://h/a/b"));
+        let quoted = r"garland cp '|curl -sSfL '\''https://h/a b'\''' NODES:PATH";
+        assert!(hint("https://h/a b").ends_with(quoted), "{}", hint("https://h/a b"));
+        assert!(hint("https://h/a?X-Amz-Signature=5ec3e7").contains("'|curl -sSfL URL'"));
     }
 
     #[test]
