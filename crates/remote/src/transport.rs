@@ -223,13 +223,63 @@ impl Body for Answer {
 }
 
 /// Converts the error of a request without a response; its kind decides whether the library
-/// retries.
+/// retries. A connection that breaks during the TLS handshake is one as any other; only a server
+/// that cannot be believed, or speaks no TLS, is the same the next time.
 fn unsent(error: Error) -> HttpError {
     let kind = match &error {
+        Error::Io(io) if is_final(io) => HttpErrorKind::Unknown,
         Error::Io(io) if io.kind() == io::ErrorKind::ConnectionRefused => HttpErrorKind::Connect,
         Error::Io(_) | Error::ConnectionFailed => HttpErrorKind::Interrupted,
         Error::Timeout(_) => HttpErrorKind::Timeout,
         _ => HttpErrorKind::Unknown,
     };
     HttpError::new(kind, error)
+}
+
+/// Returns whether a TLS handshake ended in an error that another one would end in, too.
+fn is_final(error: &io::Error) -> bool {
+    use rustls::Error::{InvalidCertificate, InvalidMessage, PeerIncompatible};
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    matches!(cause, Some(InvalidCertificate(_) | InvalidMessage(_) | PeerIncompatible(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+
+    use super::*;
+
+    /// Serves one connection by `answer`, and returns the error of an HTTPS request there.
+    fn error_of_https(answer: impl FnOnce(std::net::TcpStream) + Send + 'static) -> HttpError {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+        let at = listener.local_addr().expect("it listens");
+        let served = std::thread::spawn(move || answer(listener.accept().expect("a client").0));
+        let names = Names::new(|_| Ok::<_, io::Error>(vec![IpAddr::from(Ipv4Addr::LOCALHOST)]));
+        let transport = Transport::new(names).expect("the system has authorities");
+        let request = Request::get(url(at)).body(Vec::new()).expect("a request");
+        let error = transport.send(request, None).err().expect("no TLS is spoken there");
+        served.join().expect("it has answered");
+        unsent(error)
+    }
+
+    fn url(at: SocketAddr) -> String {
+        format!("https://{at}/x")
+    }
+
+    #[test]
+    fn a_port_without_tls_is_asked_once_and_a_broken_handshake_again() {
+        let plain = error_of_https(|mut client| {
+            let mut hello = [0; 64];
+            let _ = client.read(&mut hello);
+            let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            // Waits for the client's end: an early one may take the answer away.
+            let _ = io::copy(&mut client, &mut io::sink());
+        });
+        assert_eq!(plain.kind(), HttpErrorKind::Unknown, "{plain}");
+        // Which `answer` has a hint for.
+        assert!(format!("{plain:?}").contains("InvalidContentType"), "{plain:?}");
+        let broken = error_of_https(drop);
+        assert_eq!(broken.kind(), HttpErrorKind::Interrupted, "{broken}");
+    }
 }
