@@ -40,7 +40,7 @@ impl Places {
             .or_else(|| Some(var("HOME")?.join(".local/state/garland")));
         let base = base.ok_or_else(|| {
             Failure::usage("the state directory is unknown: neither HOME nor GARLAND_STATE is set")
-                .hint("set HOME or GARLAND_STATE")
+                .hint(elsewhere())
         })?;
         Self::at(&std::path::absolute(&base).unwrap_or(base))
     }
@@ -188,29 +188,33 @@ fn bytes_of(keys: &KeyPair) -> Vec<u8> {
     [keys.private.0, keys.public].concat()
 }
 
+/// Returns what to do if the state directory cannot be used.
+fn elsewhere() -> String {
+    let user = process::user_id();
+    format!("have the state elsewhere: export GARLAND_STATE=/var/tmp/garland-{user}")
+}
+
 /// Creates the directory `path` if missing. Checks that it belongs to this user and that its mode
 /// has no bit of `forbidden`.
 fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .or_nothing(format!("cannot create {}", printable::path(path)))?;
-    let stat =
-        fs::symlink_metadata(path).or_nothing(format!("cannot stat {}", printable::path(&path)))?;
-    if !stat.is_dir() || stat.uid() != process::user_id() {
-        return Err(Failure::usage(format!(
-            "the state directory {} belongs to another user",
-            printable::path(&path)
-        ))
-        .hint("set GARLAND_STATE to a directory that belongs to you"));
+    let shown = printable::path(path);
+    let unusable = |failure: Failure| failure.hint(elsewhere());
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    created.or_nothing(format!("cannot create the state directory {shown}")).map_err(unusable)?;
+    let stat = fs::symlink_metadata(path).or_nothing(format!("cannot stat {shown}"))?;
+    if !stat.is_dir() {
+        let what = format!("the state directory {shown} is a symbolic link, which is not followed");
+        return Err(unusable(Failure::usage(what)));
+    }
+    if stat.uid() != process::user_id() {
+        let what = format!("the state directory {shown} belongs to another user");
+        return Err(unusable(Failure::usage(what)));
     }
     if stat.mode() & forbidden != 0 {
         let mode = stat.mode() & 0o7777;
         let may = if stat.mode() & 0o022 == 0 { "read" } else { "write to" };
         return Err(Failure::usage(format!(
-            "other users may {may} the state directory {}: it has mode {mode:04o}",
-            printable::path(&path)
+            "other users may {may} the state directory {shown}: it has mode {mode:04o}"
         ))
         .hint(format!(
             "check that its files are yours, then run: chmod go-rwx {}",
@@ -248,6 +252,24 @@ mod tests {
     impl Drop for Scratch {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.base);
+        }
+    }
+
+    #[test]
+    fn a_state_directory_that_cannot_be_used_is_told_with_the_variable_that_helps() {
+        let scratch = Scratch::new("unusable");
+        let refused = |path: &Path| {
+            let failure = Places::at(path).expect_err("it cannot be used").to_string();
+            assert!(failure.contains("the state directory"), "{failure}");
+            failure
+        };
+        let file = scratch.base.join("file");
+        fs::write(&file, b"").expect("it can be written");
+        let link = scratch.base.join("link");
+        std::os::unix::fs::symlink(&scratch.base, &link).expect("a link");
+        for path in [&file, &file.join("below"), &link, Path::new("/proc/none")] {
+            let hint = refused(path);
+            assert!(hint.contains("export GARLAND_STATE=/var/tmp/garland-"), "{hint}");
         }
     }
 

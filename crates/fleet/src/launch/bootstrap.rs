@@ -143,9 +143,13 @@ pub fn fetch(server: SocketAddr, ticket: &Secret, patience: Duration) -> String 
 
 /// Returns the error of a node that reported `REFUSED` with the reason `why`.
 pub fn refused(why: &str) -> LaunchError {
-    let hint = match why.contains("it is another program") {
-        true => "; remove it, or add its digest to `sha256` under [ssh] in the cluster file",
-        false => "",
+    let hint = if why.contains("it is another program") {
+        "; remove it, or add its digest to `sha256` under [ssh] in the cluster file"
+    } else if why.contains("ermission denied") {
+        "; if they are mounted noexec, name a path where programs may run, under [ssh] in the \
+         cluster file: binary = \"/opt/garland\""
+    } else {
+        ""
     };
     LaunchError::Refused(format!("cannot install garland on the node: {why}{hint}"))
 }
@@ -231,6 +235,17 @@ mod tests {
         let said = std::process::Command::new("bash").args(["-c", &line]).output().expect("bash");
         let hello = [&Preamble::ours(Purpose::Binary).to_bytes()[..], lines[2].as_bytes()].concat();
         assert_eq!(said.stdout, hello, "{}", String::from_utf8_lossy(&said.stderr));
+    }
+
+    #[test]
+    fn where_no_program_may_run_the_option_that_names_another_place_is_told() {
+        let hint = "under [ssh] in the cluster file: binary = \"/opt/garland\"";
+        let why =
+            "/home/a/.cache/garland/h-1: Permission denied; /tmp/garland-a: Permission denied";
+        assert!(refused(why).to_string().ends_with(hint), "{}", refused(why));
+        assert!(
+            !refused("/tmp: only 3 of 9 bytes could be written").to_string().contains("binary")
+        );
     }
 
     #[test]

@@ -291,8 +291,11 @@ fn a_state_folder_that_cannot_be() {
     random_file(&scratch.path("f"), 10, 1);
     let said = garland(&scratch).cp(&["f", "local1:/x"]).with_code(3);
     let folder = scratch.folder().display().to_string();
-    insta::assert_snapshot!(shown(&said).replace(&folder, "SCRATCH"), @r"
-    error: cannot create SCRATCH/state: file exists
+    let user = format!("garland-{}", rustix::process::getuid().as_raw());
+    let shown = shown(&said).replace(&folder, "SCRATCH").replace(&user, "garland-USER");
+    insta::assert_snapshot!(shown, @r"
+    error: cannot create the state directory SCRATCH/state: file exists
+    hint: have the state elsewhere: export GARLAND_STATE=/var/tmp/garland-USER
     [exit 3]
     ");
 }
