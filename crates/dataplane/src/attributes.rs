@@ -2,9 +2,13 @@
 //! lists.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Stat, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
+use garland_sys::confine::by_descriptor;
+use garland_sys::error::reason;
+use rustix::fs::{
+    Stat, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, listxattr, setxattr,
+};
 use rustix::io::Errno;
 
 /// The size in bytes of the buffers for the list of names and for one value: the kernel's limit
@@ -33,12 +37,31 @@ pub fn modified(stat: &Stat) -> (i64, u32) {
 /// # Errors
 /// When the attributes cannot be read.
 pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    read_by(|names| flistxattr(&fd, names), |name, value| fgetxattr(&fd, name, value))
+}
+
+/// Returns those of a symbolic link, whose descriptor is one of `O_PATH`, as [`read`] does. Links
+/// have those of root.
+///
+/// # Errors
+/// When the attributes cannot be read.
+pub fn read_of_link(link: &OwnedFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    // Leads to the link, and no further.
+    let path = by_descriptor(link);
+    read_by(|names| listxattr(&path, names), |name, value| getxattr(&path, name, value))
+}
+
+/// Reads attributes by calls that list their names, and get the value of a name.
+fn read_by(
+    list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
+    get: impl Fn(&[u8], &mut [u8]) -> rustix::io::Result<usize>,
+) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     // Most files have none, or few.
-    if matches!(flistxattr(&fd, &mut [0_u8; FEW][..]), Ok(0)) {
+    if matches!(list(&mut [0_u8; FEW]), Ok(0)) {
         return Ok(Vec::new());
     }
     let mut names = vec![0; MOST];
-    let length = match flistxattr(&fd, names.as_mut_slice()) {
+    let length = match list(names.as_mut_slice()) {
         Ok(length) => length,
         Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
@@ -47,7 +70,7 @@ pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut value = vec![0; MOST];
     let mut found = Vec::new();
     for name in names.filter(|name| KEPT.iter().any(|kept| name.starts_with(kept))) {
-        let length = fgetxattr(&fd, name, value.as_mut_slice())?;
+        let length = get(name, value.as_mut_slice())?;
         found.push((name.to_vec(), value[..length].to_vec()));
     }
     Ok(found)
@@ -59,8 +82,19 @@ pub fn read(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
 /// When it cannot be set. The error has no number: a file system that has no room for an attribute
 /// is not full.
 pub fn set(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
-    fsetxattr(fd, name, value, XattrFlags::empty())
-        .map_err(|error| io::Error::other(garland_sys::error::reason(&error.into())))
+    told(fsetxattr(fd, name, value, XattrFlags::empty()))
+}
+
+/// Sets an extended attribute of a symbolic link, whose descriptor is one of `O_PATH`.
+///
+/// # Errors
+/// Those of [`set`].
+pub fn set_of_link(link: &OwnedFd, name: &[u8], value: &[u8]) -> io::Result<()> {
+    told(setxattr(by_descriptor(link), name, value, XattrFlags::empty()))
+}
+
+fn told(set: rustix::io::Result<()>) -> io::Result<()> {
+    set.map_err(|error| io::Error::other(reason(&error.into())))
 }
 
 /// Removes the access control lists of an open file or directory that are not in `attributes`, such
@@ -76,4 +110,38 @@ pub fn remove_other_lists(fd: impl AsFd, attributes: &[(Vec<u8>, Vec<u8>)]) -> i
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use garland_sys::confine::find_itself;
+    use garland_sys::process;
+    use rustix::fs::CWD;
+
+    use super::*;
+    use crate::tests::Scratch;
+
+    #[test]
+    fn a_link_has_attributes_of_its_own() {
+        let dir = Scratch::new("link-attributes");
+        let file = dir.join("file");
+        std::fs::write(&file, b"").unwrap();
+        symlink("file", dir.join("link")).unwrap();
+        let link = find_itself(CWD, &dir.join("link")).unwrap();
+        assert_eq!(read_of_link(&link).unwrap(), []);
+        // Links have no attributes of users.
+        let refused = set_of_link(&link, b"user.a", b"1").unwrap_err();
+        assert_eq!(refused.to_string(), "operation not permitted");
+        // Others are given by root alone.
+        if process::user_id() != 0 {
+            return;
+        }
+        set_of_link(&link, b"trusted.a", b"1").unwrap();
+        assert_eq!(read_of_link(&link).unwrap(), [(b"trusted.a".to_vec(), b"1".to_vec())]);
+        let file = find_itself(CWD, Path::new(&file)).unwrap();
+        assert_eq!(read_of_link(&file).unwrap(), []);
+    }
 }

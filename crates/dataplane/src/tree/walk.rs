@@ -18,6 +18,7 @@ use super::left_out::LeftOut;
 use super::place::{Mounts, Place, names_to};
 use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
+use garland_sys::confine::find_itself;
 use garland_sys::error::reason;
 
 /// The unit of `st_blocks` in bytes, independent of the file system.
@@ -143,7 +144,7 @@ impl<'a> Walk<'a> {
         let stat = self.mounts.stat(folder, name);
         let stat = stat.map_err(|error| unopened(source, &error))?;
         if let Some(is) = other_kind(&stat) {
-            return Err(ScanError::Kind { path: printable::path(&source), is });
+            return Err(ScanError::Kind { path: printable::path(source), is });
         }
         self.disk = stat.st_dev;
         self.entry(folder, name, TOP)
@@ -358,7 +359,12 @@ impl<'a> Walk<'a> {
 
     fn link(&mut self, folder: &OwnedFd, name: &[u8], number: u32, stat: &Stat) -> io::Result<()> {
         let target = readlinkat(folder, name, Vec::new())?.into_bytes();
-        let record = Record::Link { name: name.to_vec(), meta: meta(stat, Vec::new()), target };
+        let attributes = if self.options.attributes {
+            attributes::read_of_link(&find_itself(folder, Path::new(OsStr::from_bytes(name)))?)?
+        } else {
+            Vec::new()
+        };
+        let record = Record::Link { name: name.to_vec(), meta: meta(stat, attributes), target };
         if self.push(number, &record, Body::None).is_some() {
             self.scan.tally.links += 1;
         }
@@ -443,7 +449,7 @@ fn with_slash(path: &Path) -> Vec<u8> {
 }
 
 fn unopened(source: &Path, error: &io::Error) -> ScanError {
-    let path = printable::path(&source);
+    let path = printable::path(source);
     ScanError::Io { operation: "open", path, reason: reason(error) }
 }
 

@@ -144,7 +144,7 @@ pub fn apply(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<()> {
     let mut unset = Unset::default();
     // The order matters: chown(2) clears capabilities and bits of the mode.
     let allowed = set_owner(fd, meta.owner, &mut unset)?;
-    set_attributes(fd, meta, &mut unset)?;
+    set_attributes(meta, &mut unset, |name, value| attributes::set(fd, name, value))?;
     unset.note("access control list", remove_others(fd, meta, manner.lists))?;
     if manner.keeps.modes {
         unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
@@ -166,7 +166,7 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<(
     let allowed = set_owner(fd, meta.owner, &mut unset)?;
     let has = || attributes::read(fd).is_ok_and(|has| same(&has, &meta.attributes));
     if !meta.attributes.is_empty() && !has() {
-        set_attributes(fd, meta, &mut unset)?;
+        set_attributes(meta, &mut unset, |name, value| attributes::set(fd, name, value))?;
     }
     unset.note("access control list", remove_others(fd, meta, manner.lists))?;
     let now = fstat(fd)?;
@@ -188,9 +188,13 @@ fn remove_others(fd: BorrowedFd<'_>, meta: &Meta, lists: OtherLists) -> io::Resu
     }
 }
 
-fn set_attributes(fd: BorrowedFd<'_>, meta: &Meta, unset: &mut Unset) -> io::Result<()> {
+fn set_attributes(
+    meta: &Meta,
+    unset: &mut Unset,
+    set: impl Fn(&[u8], &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     for (name, value) in &meta.attributes {
-        let set = attributes::set(fd, name, value);
+        let set = set(name, value);
         if set.is_err() {
             let name = printable::name(name);
             unset.note(&format!("extended attribute {name}"), set)?;
@@ -227,9 +231,9 @@ pub fn apply_time(fd: impl AsFd, meta: &Meta) -> io::Result<()> {
     unset.none()
 }
 
-/// Applies owner and modification time to a symbolic link, which has no mode. Returns what could not
-/// be set. Whoever can write to the directory may give the name to another file meanwhile, which
-/// must not get the owner: what is changed is what was looked at.
+/// Applies owner, extended attributes and modification time to a symbolic link, which has no mode.
+/// Returns what could not be set. Whoever can write to the directory may give the name to another
+/// file meanwhile, which must not get the owner: what is changed is what was looked at.
 ///
 /// # Errors
 /// When the disk is broken or full, or the name is not that of a link any more.
@@ -254,6 +258,7 @@ pub fn apply_to_link(
             Err(error) => return Err(error.into()),
         }
     }
+    set_attributes(meta, &mut unset, |name, value| attributes::set_of_link(&link, name, value))?;
     if keeps.times {
         unset.note("time", times::set_modified_of_link(&link, meta.modified))?;
     }

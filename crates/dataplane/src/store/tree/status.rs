@@ -2,12 +2,16 @@
 //! file of the same length and modification time counts as unchanged, and is not opened.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::index_set::IndexSet;
 use garland_core::tree::{GOOD, Meta, Parser, Record, Step};
 use garland_protocol::copy::{StatusRule, TreeOutline};
+use garland_sys::confine::find_itself;
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
 use super::exact_names::ExactNames;
@@ -235,7 +239,12 @@ impl Walk {
     fn compare_link(&self, name: &[u8], meta: &Meta, target: &[u8]) -> Option<bool> {
         let (level, stat) = self.stat(name, FileType::Symlink)?;
         let own = readlinkat(&level.folder, name, Vec::new()).ok()?;
-        Some(own.to_bytes() == target && self.identity.has_given_link(&stat, meta))
+        let has_attributes = || {
+            let link = find_itself(&level.folder, Path::new(OsStr::from_bytes(name)));
+            has(link.and_then(|link| attributes::read_of_link(&link)), meta)
+        };
+        let is_same = own.to_bytes() == target && self.identity.has_given_link(&stat, meta);
+        Some(is_same && (!self.attributes || has_attributes()))
     }
 
     /// Returns whether `name` is a hard link to the file with the path `first`, which is unchanged.
@@ -273,7 +282,9 @@ mod tests {
 
     use garland_protocol::copy::{KeptStatus, TimeWindow};
     use garland_sys::confine::Root;
+    use garland_sys::process;
     use garland_testkit::{HangingDisk, Oddities};
+    use rustix::fs::CWD;
 
     use super::*;
     use crate::tests::Scratch;
@@ -295,6 +306,36 @@ mod tests {
 
     fn source(folder: &Path) -> TreeSource {
         TreeSource::open(&[folder.join("from")], &options()).unwrap()
+    }
+
+    #[test]
+    fn the_attributes_of_a_link_are_compared() {
+        // Only root gives links some.
+        if process::user_id() != 0 {
+            return;
+        }
+        let top = both("link-attributes");
+        let give = |side: &str, value: &[u8]| {
+            let link = find_itself(CWD, &top.join(side).join("link")).unwrap();
+            attributes::set_of_link(&link, b"trusted.a", value).unwrap();
+        };
+        give("from", b"1");
+        let options = ScanOptions { attributes: true, ..options() };
+        let tree = TreeSource::open(&[top.join("from")], &options).unwrap();
+        let changed = || {
+            let outline = tree.outline().unwrap();
+            let there = OwnedFd::from(File::open(top.join("to")).unwrap());
+            let rule = StatusRule { attributes: true, ..StatusRule::default() };
+            let mut check = StatusCheck::new(there, &outline, rule, false);
+            assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
+            let unchanged = check.run(|| (), &AtomicBool::new(false)).unwrap().unchanged;
+            (0..outline.records).filter(|number| !unchanged.contains(*number)).count()
+        };
+        assert_eq!(changed(), 1);
+        give("to/from", b"1");
+        assert_eq!(changed(), 0);
+        give("to/from", b"2");
+        assert_eq!(changed(), 1);
     }
 
     /// The number of entries of `from` that are not unchanged in `to`; none if the check failed.

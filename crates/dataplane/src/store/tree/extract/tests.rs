@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use garland_testkit::{HangingDisk, Modes, Oddities};
-use rustix::fs::{XattrFlags, getxattr, setxattr};
+use rustix::fs::{XattrFlags, getxattr, lgetxattr, setxattr};
 
 use super::*;
 use crate::tests::Scratch;
@@ -304,6 +304,26 @@ fn links_are_there_without_what_a_file_system_refuses_to_set_and_that_is_named()
         assert_eq!(fs::read_link(dir.join("d/l")).unwrap(), Path::new("x"));
         assert!(!dir.join("d/old").exists(), "the directory is complete, and swept");
         drop(disk);
+    }
+}
+
+#[test]
+fn links_get_attributes_and_what_is_refused_is_named() {
+    let dir = Scratch::new("tree-link-attributes");
+    let mut extractor = extractor(&dir);
+    for (name, attribute) in [(b"a", "trusted.a"), (b"u", "user.a")] {
+        let attributes = vec![(attribute.as_bytes().to_vec(), b"1".to_vec())];
+        let meta = Meta { attributes, ..meta(0o777) };
+        let link = Record::Link { name: name.to_vec(), meta, target: b"x".to_vec() };
+        apply_all(&mut extractor, [link]);
+    }
+    let told = extractor.troubles().unwrap_err();
+    let unset = "u: it is there, but its extended attribute user.a cannot be set";
+    assert!(told.contains(unset), "links have none of users: {told}");
+    if process::user_id() == 0 {
+        assert!(told.contains("except 1 entry"), "{told}");
+        let length = lgetxattr(dir.join("a"), "trusted.a", &mut [0; 9][..]);
+        assert_eq!(length, Ok(1));
     }
 }
 
