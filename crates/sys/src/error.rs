@@ -5,14 +5,19 @@ use std::os::fd::AsFd;
 
 use rustix::fs::fstatvfs;
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
-/// Returns the text of an error without the trailing `(os error N)`, in lower case.
+/// Returns the text of an error without the trailing `(os error N)`, in lower case. A file that is
+/// too large may be so for a limit of this process, which is named then.
 #[must_use]
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_lowercase(),
-        None => text,
+    let Some(end) = text.find(" (os error") else { return text };
+    let text = text[..end].to_lowercase();
+    let is_limited = || getrlimit(Resource::Fsize).current.is_some();
+    match Errno::from_io_error(error) == Some(Errno::FBIG) && is_limited() {
+        true => format!("{text} for the limit of its process (ulimit -f)"),
+        false => text,
     }
 }
 

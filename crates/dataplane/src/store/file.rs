@@ -510,7 +510,9 @@ pub fn reserve(file: &File, length: u64) -> io::Result<()> {
 /// of it.
 pub fn lack_of_room(errno: Errno) -> Option<io::Error> {
     match errno {
-        Errno::NOSPC | Errno::FBIG => Some(Errno::NOSPC.into()),
+        Errno::NOSPC => Some(Errno::NOSPC.into()),
+        // The file system has a maximum, or this process a limit.
+        Errno::FBIG => Some(Errno::FBIG.into()),
         // Others may have room there.
         Errno::DQUOT => Some(Errno::DQUOT.into()),
         _ => None,
@@ -722,7 +724,7 @@ mod tests {
     fn what_a_disk_lacks_is_told() {
         let said = |errno| lack_of_room(errno).map(|error| reason(&error));
         assert_eq!(said(Errno::DQUOT).as_deref(), Some("disk quota exceeded"));
-        assert_eq!(said(Errno::FBIG).as_deref(), Some("no space left on device"));
+        assert_eq!(said(Errno::FBIG).as_deref(), Some("file too large"));
         assert_eq!(said(Errno::OPNOTSUPP), None);
         let dir = Scratch::new("file-inodes");
         let root = Root::confined(&dir).unwrap();

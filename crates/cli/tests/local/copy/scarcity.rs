@@ -119,6 +119,23 @@ fn where_no_thread_can_be_made_a_copy_ends_with_an_error_and_not_with_a_panic() 
 }
 
 #[test]
+fn a_file_beyond_the_limit_of_a_process_names_that_limit() {
+    let scratch = Scratch::new("file-limit");
+    std::fs::create_dir(scratch.path("s")).expect("it can be made");
+    let file = source(&scratch, 3 << 20);
+    std::fs::hard_link(&file, scratch.path("s/big")).expect("it can be made");
+    let roots = scratch.path("roots").display().to_string();
+    let limit = ["prlimit", "--fsize=1048576"];
+    for words in [["source.bin", "local1:/x"].as_slice(), &["-r", "s", "local1:/t/"]] {
+        let cp = [&["cp", "--local-root", &roots], words].concat();
+        let said = behind(&scratch, &limit, binary(), &cp).with_code(3);
+        let reason = "file too large for the limit of its process (ulimit -f)";
+        assert!(said.out.contains(reason), "{}{}", said.out, said.err);
+    }
+    scratch.assert_nobody_left();
+}
+
+#[test]
 fn an_agent_may_open_as_many_files_as_the_user_may_and_its_commands_as_many_as_before() {
     let scratch = Scratch::new("descriptors");
     let program = binary();
