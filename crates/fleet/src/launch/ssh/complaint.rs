@@ -27,6 +27,11 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("Connection refused", "the connection is refused", "check that sshd runs on NODE"),
     ("timed out", "it does not answer", "check that it is up, and that no firewall blocks ssh"),
     (
+        "Bad configuration option: remotecommand",
+        "it is older than OpenSSH 7.6",
+        "install a newer OpenSSH client on this machine",
+    ),
+    (
         "Cannot execute command-line and remote command",
         "its ssh configuration has a RemoteCommand",
         "write under [ssh] in the cluster file: options = [\"-o\", \"RemoteCommand=none\"]",
@@ -57,6 +62,9 @@ const ENDS: [&str; 4] = [
     "Killed by signal ",
 ];
 
+/// The exit status of ssh if it failed itself.
+const SSH_FAILED: u8 = 255;
+
 /// Returns the reason for ssh's error messages `words`, with a hint about `host`. Returns `words`
 /// themselves if they match no known error.
 pub fn reason(words: &str, host: &str) -> String {
@@ -71,6 +79,14 @@ pub fn reason(words: &str, host: &str) -> String {
         }
         None => format!("ssh: {words}"),
     }
+}
+
+/// Returns the reason for an ssh that ended with `words` before the script had begun, if these are
+/// an exit status alone: that of a login shell on `host` that runs nothing and says nothing.
+pub fn reason_of_silence(words: &str, host: &str) -> Option<String> {
+    let status: u8 = words.strip_prefix("exit status: ")?.parse().ok()?;
+    let runs = "the login shell there ran nothing, as /bin/false does";
+    (status != SSH_FAILED).then(|| format!("ssh: {runs} ({words}); see: ssh {host} true"))
 }
 
 /// Returns what the command of a ProxyJump or ProxyCommand said before it ended; `None` if there is
@@ -98,6 +114,16 @@ fn methods(words: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_login_shell_that_says_nothing_is_named() {
+        let why = "ssh: the login shell there ran nothing, as /bin/false does (exit status: 1); \
+                   see: ssh n3 true";
+        assert_eq!(reason_of_silence("exit status: 1", "n3").as_deref(), Some(why));
+        for words in ["exit status: 255", "exit status: 1; it said: no", "signal: 9 (SIGKILL)"] {
+            assert_eq!(reason_of_silence(words, "n3"), None, "{words}");
+        }
+    }
 
     #[test]
     fn known_errors_are_shortened_and_get_a_hint() {

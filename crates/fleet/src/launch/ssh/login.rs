@@ -27,6 +27,8 @@ const OPTIONS: &[&str] = &[
     "-oLogLevel=ERROR",
     "-oClearAllForwardings=yes",
     "-oControlMaster=no",
+    // As scp(1) has it. ssh has had this option longer than Linux has what agents need.
+    "-oRemoteCommand=none",
     "-T",
     "-a",
     "-x",
@@ -73,9 +75,11 @@ impl Logins {
         let starting = Starting::start(command, log, &orders.cancellation)
             .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
         let mut login_address = None;
+        let mut has_begun = false;
         let started = starting.ready_after(|line, input| match BootstrapLine::parse(line) {
             BootstrapLine::At(_, address) => {
                 orders.trace.leave();
+                has_begun = true;
                 login_address = address;
                 Ok(())
             }
@@ -99,7 +103,12 @@ impl Logins {
                 orders.trace.leave();
                 error
             }
-            LaunchError::Ended(words) => LaunchError::Ended(complaint::reason(&words, &node.host)),
+            LaunchError::Ended(words) => {
+                let silent =
+                    complaint::reason_of_silence(&words, &node.host).filter(|_| !has_begun);
+                let known = || complaint::reason(&words, &node.host);
+                LaunchError::Ended(silent.unwrap_or_else(known))
+            }
             error => error,
         })?;
         let login_address = login_address.filter(|at| peer_address::fault_of(*at).is_none());
