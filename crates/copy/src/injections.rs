@@ -1,7 +1,9 @@
 //! `garland cp --inject`: parses faults and finds their nodes in the plan.
 
 use garland_core::plan::{HEAD, NodeId, Plan};
+use garland_core::units::Nanos;
 use garland_protocol::copy::{ClockFault, Injection, Wanted, parse_injection};
+use garland_sys::clock;
 
 use garland_fleet::inventory::{self, LAB_PREFIX};
 use garland_terminal::failure::Failure;
@@ -35,12 +37,27 @@ impl Injections {
                             Failure::usage(message).hint("use local[..] nodes, or those of a lab")
                         );
                     }
+                    refuse_before_start(word, fault, clock::now_ns())?;
                     injections.clocks.push((name, fault));
                 }
             }
         }
         Ok(injections)
     }
+}
+
+/// Refuses a fault by which a clock would tell a time before its machine was started: there is
+/// none, so that the clock would stand still. `now_ns` is the clock of this machine, which the
+/// emulated nodes have.
+fn refuse_before_start(word: &str, fault: ClockFault, now_ns: u64) -> Result<(), Failure> {
+    let jump = fault.step.map_or(0, |(_, by)| by.min(0));
+    let behind_ns = -(i128::from(fault.offset_ns) + i128::from(jump));
+    if behind_ns <= i128::from(now_ns) {
+        return Ok(());
+    }
+    let up = Nanos(now_ns);
+    let message = format!("`{word}`: the clock would stand still, as this machine runs for {up}");
+    Err(Failure::usage(message).hint("make the clock fast, or less slow"))
 }
 
 fn find<'a>(name: &str, word: &str, plan: &'a Plan) -> Result<(NodeId, &'a str), Failure> {
@@ -54,4 +71,24 @@ fn find<'a>(name: &str, word: &str, plan: &'a Plan) -> Result<(NodeId, &'a str),
             let message = format!("`{word}`: {name} is not a destination of this copy");
             Failure::usage(message).hint("specify the name of one node, as in the node list")
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_clock_is_before_the_start_of_its_machine() {
+        const HOUR_NS: u64 = 3_600_000_000_000;
+        let refused = |word: &str| {
+            let Ok(Wanted::Clock(_, fault)) = parse_injection(word) else { panic!("{word}") };
+            refuse_before_start(word, fault, HOUR_NS).err().map(|failure| failure.to_string())
+        };
+        let why = refused("clock:n2:-2h").expect("it is too slow");
+        assert!(why.contains("`clock:n2:-2h`: the clock would stand still"), "{why}");
+        assert!(refused("clock:n2:-30min,0ppm,-40min@1s").is_some());
+        for word in ["clock:n2:-50min", "clock:n2:10h", "clock:n2:10h,0ppm,-11h@1s"] {
+            assert_eq!(refused(word), None, "{word}");
+        }
+    }
 }

@@ -34,7 +34,7 @@ pub struct Layout {
 pub enum LayoutError {
     /// The block size has this many bytes, which is out of range.
     #[error("the block size is {0} bytes: use {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}")]
-    BlockSize(u32),
+    BlockSize(u64),
     /// The source has too many blocks.
     #[error("{length} bytes are more than {BLOCKS_MAX} blocks of {block_size} bytes")]
     Length {
@@ -52,7 +52,7 @@ impl Layout {
     /// If the block size is not 4 KiB to 4 MiB, or there are more than [`BLOCKS_MAX`] blocks.
     pub fn new(length: u64, block_size: u32) -> Result<Self, LayoutError> {
         if !(MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&block_size) {
-            return Err(LayoutError::BlockSize(block_size));
+            return Err(LayoutError::BlockSize(block_size.into()));
         }
         Self { length, block_size, open: false }.checked()
     }

@@ -185,6 +185,8 @@ fn lanes_blocks_and_orders_that_cannot_be() {
     insta::assert_snapshot!(said.err, @"error: the plan has 0 lanes: it must have 1 to 64");
     let said = refused("block", 2, &["--block-size", "1GiB", "source.bin", "local1:/x"]);
     insta::assert_snapshot!(said.err, @"error: the block size is 1073741824 bytes: use 4096 to 4194304");
+    let said = refused("block", 2, &["--block-size", "99TiB", "source.bin", "local1:/x"]);
+    insta::assert_snapshot!(said.err, @"error: the block size is 108851651149824 bytes: use 4096 to 4194304");
     let said = refused("order", 2, &["--order", "local1", "source.bin", "local[1-2]:/x"]);
     insta::assert_snapshot!(said.err, @"error: the given order contains local2 0 times: it must contain each destination node once");
 }

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use garland_copy::spec::{PlanOptions, ShapeChoice};
-use garland_core::plan::RouteShape;
+use garland_core::plan::{LayoutError, RouteShape};
 use garland_core::units::bytes;
 use garland_terminal::failure::Failure;
 
@@ -139,7 +139,7 @@ impl PlanArgs {
 
 fn block_size(text: &str) -> Result<u32, Failure> {
     let size = bytes::parse(text)?;
-    Ok(u32::try_from(size).unwrap_or(u32::MAX))
+    u32::try_from(size).map_err(|_| Failure::usage(LayoutError::BlockSize(size)))
 }
 
 /// Parses the value of `--shape`.
