@@ -8,7 +8,7 @@ use std::path::Path;
 
 use garland_core::plan::ASIDE;
 use garland_core::printable;
-use garland_core::tree::Pattern;
+use garland_core::tree::{Pattern, SourcePath};
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{
     MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
@@ -21,7 +21,7 @@ use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::MANIFEST;
-use garland_dataplane::tree::{ScanOptions, Tally, TreeSource};
+use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource};
 
 /// The maximum size of the replies in an answer in bytes; the rest of the message is short.
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
@@ -36,11 +36,14 @@ pub fn start(controller: &Controller, request: StatRequest) {
 }
 
 fn examine(controller: &Controller, request: &StatRequest) -> Result<Vec<StatReply>, OrderError> {
-    let path = Path::new(OsStr::from_bytes(&request.path));
-    match &request.tree {
-        Some(what) => Ok(vec![tree(controller, path, what)?]),
-        None if request.stripes => stripes(&controller.agent.root, path),
-        None => Ok(vec![file(&controller.agent.root, path)?]),
+    if let Some(what) = &request.tree {
+        return Ok(vec![tree(controller, &request.paths, what)?]);
+    }
+    let [path] = &request.paths[..] else { return Err("it was not asked for one file".into()) };
+    let path = Path::new(OsStr::from_bytes(path.bytes()));
+    match request.stripes {
+        true => stripes(&controller.agent.root, path),
+        false => Ok(vec![file(&controller.agent.root, path)?]),
     }
 }
 
@@ -52,14 +55,15 @@ fn file(root: &Root, path: &Path) -> Result<StatReply, OrderError> {
     Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
 
-/// Scans the tree below `path`, and keeps it for the copy. A single regular file is reported as a
-/// file.
+/// Scans what is at `paths` and below, and keeps it for the copy. A single regular file is reported as
+/// a file, unless a pattern has found it.
 fn tree(
     controller: &Controller,
-    path: &Path,
+    paths: &[SourcePath],
     what: &TreeStatRequest,
 ) -> Result<StatReply, OrderError> {
     let Controller { agent, session } = controller;
+    let stop = || session.is_over();
     let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
     let options = ScanOptions {
         sweep: false,
@@ -67,13 +71,27 @@ fn tree(
         attributes: what.attributes,
         one_file_system: what.one_file_system,
         root: &agent.root,
-        stop: &|| session.is_over(),
+        stop: &stop,
     };
-    let tree = TreeSource::open(&[path], &options)?.on_disk(agent.disk.as_ref());
+    let found = match paths {
+        [SourcePath::Literal(path)] => one_tree(path, what, &options)?,
+        _ => {
+            let sources = Sources::find(paths, &agent.root, &stop)?;
+            match paths {
+                [path] if sources.is_one_literal() => one_tree(path.bytes(), what, &options)?,
+                _ => Found::Tree(Box::new(TreeSource::open_found(
+                    sources,
+                    what.files_only,
+                    &options,
+                )?)),
+            }
+        }
+    };
+    let tree = match found {
+        Found::File(path) => return file(&agent.root, path),
+        Found::Tree(tree) => tree.on_disk(agent.disk.as_ref()),
+    };
     let Tally { files, folders, links } = tree.tally();
-    if (files, folders, links) == (1, 0, 0) && !path.as_os_str().as_bytes().ends_with(b"/") {
-        return file(&agent.root, path);
-    }
     let length = tree.length();
     let number = session.keep(tree).ok_or("too many trees in one session: copy fewer at a time")?;
     Ok(StatReply {
@@ -84,6 +102,29 @@ fn tree(
         manifest: Vec::new(),
         tree: Some(TreeStat { number, files, folders, links }),
     })
+}
+
+/// What is at the only path of a request.
+enum Found<'a> {
+    /// The file with this path.
+    File(&'a Path),
+    Tree(Box<TreeSource>),
+}
+
+/// Scans what is at the literal path `path`.
+fn one_tree<'a>(
+    path: &'a [u8],
+    what: &TreeStatRequest,
+    options: &ScanOptions<'_>,
+) -> Result<Found<'a>, OrderError> {
+    let own = Path::new(OsStr::from_bytes(path));
+    if what.files_only {
+        return Ok(Found::File(own));
+    }
+    let tree = TreeSource::open(&[own], options)?;
+    let Tally { files, folders, links } = tree.tally();
+    let is_file = (files, folders, links) == (1, 0, 0) && !path.ends_with(b"/");
+    Ok(if is_file { Found::File(own) } else { Found::Tree(Box::new(tree)) })
 }
 
 /// Returns all stripes of the file `path` that have a manifest.

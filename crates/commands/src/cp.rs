@@ -27,7 +27,7 @@ pub fn run(context: &Context, args: &Cp) -> Result<Exit, Failure> {
     let destination = args.destination();
     match &task {
         Task::Join(run) => join::run(context, args, run),
-        Task::In { list, path } => from_nodes::run(context, &spec, list, path, destination),
+        Task::In(sources) => from_nodes::run(context, &spec, sources, destination),
         Task::Out => out::run(context, &spec, destination),
     }
 }

@@ -12,17 +12,17 @@ use crate::session::Session;
 /// An agent and its reply, or the error of its node.
 pub type Looked<T> = Result<(Agent, T), String>;
 
-/// Sends `request` to all `agents`, to look up files that a copy is made from. Returns the agents with
-/// their replies, in order.
+/// Sends each of `requests` to one of `agents`, in order, to look up files that a copy is made from.
+/// Returns the agents with their replies, in order.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
 pub fn stat(
     agents: Vec<Result<Agent, String>>,
-    request: &StatRequest,
+    requests: Vec<StatRequest>,
     interrupts: Option<&Interrupts>,
 ) -> io::Result<Vec<Looked<Vec<StatReply>>>> {
-    let query = operation::stat(agents.len(), request);
+    let query = operation::stat(requests);
     ask(agents, query, interrupts)
 }
 

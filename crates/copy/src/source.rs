@@ -400,9 +400,12 @@ fn scan_failure(error: ScanError) -> Failure {
         ScanError::Twice(_) => Failure::usage(error).hint(
             "copy them with separate commands; `directory/` copies only the contents of the directory",
         ),
-        ScanError::Io { .. } | ScanError::Kind { .. } | ScanError::TooMany => {
-            Failure::nothing(error)
-        }
+        ScanError::Io { .. }
+        | ScanError::Kind { .. }
+        | ScanError::SameName { .. }
+        | ScanError::Pattern { .. }
+        | ScanError::Missing(_)
+        | ScanError::TooMany => Failure::nothing(error),
     }
 }
 

@@ -241,10 +241,11 @@ impl CopySpec {
 }
 
 impl SourceSpec {
-    /// Returns what a single file keeps of mode and time.
+    /// Returns what files keep that are copied without directories.
     pub fn kept_of_file(&self) -> KeptStatus {
-        let KeptStatus { modes, times } = self.keeps;
-        KeptStatus { modes: modes && self.preserves, times: times && self.preserves }
+        let KeptStatus { modes, times, .. } = self.keeps;
+        let preserves = self.preserves;
+        KeptStatus { modes: modes && preserves, times: times && preserves, owners: false }
     }
 
     /// Returns what the stream of a tree may do on nodes.

@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_source_that_cannot_be_opened_is_named_on_one_line() {
         let name = OsStr::from_bytes(b"/none/a\nok  n1\xff\x1b[2J");
-        let why = Source::open(Path::new(name)).err().expect("it is not there").to_string();
+        let why = Source::open(Path::new(name)).expect_err("it is not there").to_string();
         assert_eq!(why, r"cannot open /none/a\nok  n1\xff\x1b[2J: no such file or directory");
     }
 

@@ -124,7 +124,7 @@ kinds! {
         Meeting: "measure the network with another agent",
         DiskTest: "test disks",
         BalanceTest: "test disks and network together",
-        Stat: "tell the attributes of files",
+        Stat: "tell the attributes of files, also by patterns of paths",
         Compare: "compare files before a copy",
         Examine: "examine the node and a destination",
     }

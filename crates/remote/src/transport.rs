@@ -258,7 +258,7 @@ mod tests {
         let names = Names::new(|_| Ok::<_, io::Error>(vec![IpAddr::from(Ipv4Addr::LOCALHOST)]));
         let transport = Transport::new(names).expect("the system has authorities");
         let request = Request::get(url(at)).body(Vec::new()).expect("a request");
-        let error = transport.send(request, None).err().expect("no TLS is spoken there");
+        let error = transport.send(request, None).expect_err("no TLS is spoken there");
         served.join().expect("it has answered");
         unsent(error)
     }

@@ -1,13 +1,11 @@
 //! `garland cp` from nodes: makes the copies, and prints their result.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use garland_copy::gathering::{GatheredSource, LocalEnd, PlannedGather};
+use garland_copy::gathering::{FromNodes, GatheredSource, LocalEnd, PlannedGather};
 use garland_copy::spec::CopySpec;
 use garland_core::cluster::target::{self, Target};
-use garland_core::printable;
 use garland_dataplane::Tally;
 use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
@@ -16,30 +14,25 @@ use garland_showing::tell::{save, tell, tell_plans};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
-use super::on_nodes;
-
-/// Copies `path` from the nodes of `list` to `destination` on this machine.
+/// Copies `sources` to `destination` on this machine.
 pub fn run(
     context: &Context,
     spec: &CopySpec,
-    list: &str,
-    path: &Path,
+    sources: &[FromNodes],
     destination: &OsStr,
 ) -> Result<Exit, Failure> {
     let to = local_end(destination)?;
     let is_output = matches!(to, LocalEnd::Sink(Destination::Output));
-    let hinted = |reason| {
-        on_nodes::with_pattern_hint(reason, list, path.as_os_str().as_bytes(), destination)
-    };
-    let copies = PlannedGather::new(spec, context, list, path, to, hinted)?;
+    let copies = PlannedGather::new(spec, context, sources, to)?;
     save(spec, &copies.plans())?;
     if spec.run.names_entries && !context.json {
-        copies.sources().try_for_each(|source| tell_source(&source, path))?;
+        copies.sources().try_for_each(|source| tell_source(&source))?;
     }
     if spec.run.is_dry {
         tell_plans(context, &copies.plans())?;
+        let exit = tell_failures(&copies, spec);
         copies.leave();
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     let result = copies.make(&mut CopyBars::gathering(context, &spec.run))?;
     let shown: &[u8] = if is_output { b"-" } else { b"" };
@@ -48,12 +41,23 @@ pub fn run(
     Ok(exit)
 }
 
+/// Names the nodes that have nothing to send. Returns the exit code of the copy if nothing else fails.
+fn tell_failures(copies: &PlannedGather<'_>, spec: &CopySpec) -> Exit {
+    let mut ok = copies.node_count();
+    for failure in copies.failures() {
+        garland_terminal::errln!("failed  {}: {}", failure.node, failure.reason);
+        ok -= 1;
+    }
+    let all = ok >= spec.slow.min_ok.unwrap_or(copies.node_count());
+    Exit::of_work(all, ok > 0, false)
+}
+
 /// Prints what is copied from some nodes (`--verbose`).
-fn tell_source(source: &GatheredSource, path: &Path) -> Result<(), Failure> {
+fn tell_source(source: &GatheredSource) -> Result<(), Failure> {
     let tally = source.tally.map_or_else(String::new, |Tally { files, folders, links }| {
         format!(" ({files} files, {folders} directories, {links} links)")
     });
-    output::print(format_args!("copy    {}:{}{tally}\n", source.nodes, printable::path(path)))
+    output::print(format_args!("copy    {}:{}{tally}\n", source.nodes, source.paths))
 }
 
 /// Returns the path or sink on this machine that the destination specifies.

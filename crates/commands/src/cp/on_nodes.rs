@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use garland_copy::gathering::FromNodes;
 use garland_core::cluster::target::{self, Target};
 use garland_core::farm::job::quoted;
 use garland_core::printable;
@@ -12,61 +13,91 @@ use garland_remote::elsewhere;
 use super::Cp;
 use garland_terminal::failure::Failure;
 
-/// The maximum number of commands in a hint.
-const COMMANDS_MAX: usize = 4;
-
-/// Refuses several sources of which one is on nodes: it would be taken for a file of this machine.
+/// Returns the sources of `cp` if they are on nodes; none if they are not.
 ///
 /// # Errors
-/// When there are such sources.
-pub fn refuse_several(cp: &Cp) -> Result<(), Failure> {
-    let sources = cp.sources();
-    let Some(first) = sources.iter().find(|source| is_on_nodes(source)) else { return Ok(()) };
-    if sources.len() < 2 {
-        return Ok(());
+/// If a source looks like a URL and cannot be parsed, or if sources on nodes cannot be copied by one
+/// command: beside others, to nodes, or as several striped files.
+pub fn sources(cp: &Cp) -> Result<Vec<FromNodes>, Failure> {
+    let all = cp.sources();
+    let found: Vec<FromNodes> = all.iter().filter_map(|source| from_nodes(source)).collect();
+    if found.is_empty() {
+        // An address that cannot be parsed is told here.
+        return elsewhere::address(all).map(|_| found);
     }
-    let first = printable::name(first.as_os_str().as_bytes());
-    let message =
-        format!("cannot copy several sources in one command: {first} is a source on nodes");
-    let is_to_nodes = matches!(target::parse(cp.destination()), Ok(Target::Nodes { .. }));
-    let place = if is_to_nodes { OsStr::new("./") } else { cp.destination() };
+    let is_many = all.len() > 1 || found.iter().any(FromNodes::is_pattern);
+    if is_many && matches!(target::parse(cp.destination()), Ok(Target::Nodes { .. })) {
+        return Err(to_nodes(cp));
+    }
+    if found.len() < all.len() {
+        return Err(with_others(cp));
+    }
+    if cp.plan.stripe.is_some() && found.len() > 1 {
+        return Err(Failure::usage("cannot copy several striped files in one command")
+            .hint("copy each by itself"));
+    }
+    Ok(found)
+}
+
+/// Returns the failure of a copy from nodes to nodes, with the commands that make it.
+fn to_nodes(cp: &Cp) -> Failure {
     let options = if cp.source.recursive { " -r" } else { "" };
     // What is on this machine already need not be copied to it.
-    let apart = sources.iter().filter(|source| !is_to_nodes || is_on_nodes(source));
-    let commands = apart.take(COMMANDS_MAX).map(|source| {
-        let word = |word: &OsStr| shell_word(word.as_bytes());
-        format!("garland cp{options} {} {}", word(source.as_os_str()), word(place))
-    });
-    let commands = commands.collect::<Vec<_>>().join(" && ");
-    let more = if sources.len() > COMMANDS_MAX { " && .." } else { "" };
-    let way = if is_to_nodes { "copy to this machine first" } else { "copy each by itself" };
-    Err(Failure::usage(message)
-        .hint(format!("{way}: {commands}{more}"))
-        .hint(format!("if {first} is a file on this machine, write ./{first}")))
-}
-
-/// Adds to the reason for which nodes do not find a path that they expand no patterns, if it looks
-/// like one, and the command that copies what was meant from the nodes `list`.
-pub fn with_pattern_hint(reason: String, list: &str, path: &[u8], destination: &OsStr) -> String {
-    let is_pattern = |text: &[u8]| text.iter().any(|byte| b"*?[".contains(byte));
-    if !is_pattern(path) || !reason.ends_with("no such file or directory") {
-        return reason;
-    }
-    let name_at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-    let (folder, name) = path.split_at(name_at);
-    if folder.is_empty() || name.is_empty() || is_pattern(folder) {
-        return format!("{reason}; nodes expand no patterns: copy the directory with -r");
-    }
-    let from = [list.as_bytes(), b":", folder].concat();
-    let [name, from, to] = [name, &from, destination.as_bytes()].map(shell_word);
-    format!(
-        "{reason}; nodes expand no patterns: garland cp -r --include {name} --exclude '*' {from} {to}"
+    let also = words(sources_here(cp));
+    let destination = shell_word(cp.destination().as_bytes());
+    let hint = format!(
+        "copy to this machine first: garland cp{options}{} gathered/ && garland cp -r gathered/{also} {destination}",
+        words(sources_on_nodes(cp)),
+    );
+    let shown = printable::name(cp.destination().as_bytes());
+    Failure::usage(
+        "cannot copy from nodes to nodes: one end of a copy must be a path of this machine",
     )
+    .hint(hint)
+    .hint(format!("to specify a file on this machine, write ./{shown}"))
 }
 
-fn is_on_nodes(source: &Path) -> bool {
-    let is_here = source.exists() || elsewhere::is_elsewhere(source);
-    !is_here && matches!(target::parse(source.as_os_str()), Ok(Target::Nodes { .. }))
+/// Returns the failure of a copy of sources of which only some are on nodes, with the commands that
+/// make it.
+fn with_others(cp: &Cp) -> Failure {
+    let first = sources_on_nodes(cp).next().unwrap_or_default();
+    let first = printable::name(first.as_bytes());
+    let message = format!("cannot copy sources on nodes and others in one command: {first}");
+    let options = if cp.source.recursive { " -r" } else { "" };
+    let destination = shell_word(cp.destination().as_bytes());
+    let from_nodes = words(sources_on_nodes(cp));
+    let also = match words(sources_here(cp)) {
+        own if own.is_empty() => own,
+        own => format!(" && cp{options}{own} {destination}"),
+    };
+    Failure::usage(message)
+        .hint(format!("copy each by itself: garland cp{options}{from_nodes} {destination}{also}"))
+        .hint(format!("if {first} is a file on this machine, write ./{first}"))
+}
+
+fn sources_here(cp: &Cp) -> impl Iterator<Item = &OsStr> {
+    cp.sources().iter().filter(|source| source.exists()).map(|source| source.as_os_str())
+}
+
+fn sources_on_nodes(cp: &Cp) -> impl Iterator<Item = &OsStr> {
+    let on_nodes = cp.sources().iter().filter(|source| from_nodes(source).is_some());
+    on_nodes.map(|source| source.as_os_str())
+}
+
+/// Returns the source if it is on nodes.
+fn from_nodes(source: &Path) -> Option<FromNodes> {
+    if source.exists() || elsewhere::is_elsewhere(source) {
+        return None;
+    }
+    match target::parse(source.as_os_str()) {
+        Ok(Target::Nodes { nodes: list, path }) => Some(FromNodes { list, path }),
+        _ => None,
+    }
+}
+
+/// Returns words of a command line, each after a space.
+fn words<'a>(words: impl Iterator<Item = &'a OsStr>) -> String {
+    words.map(|word| format!(" {}", shell_word(word.as_bytes()))).collect()
 }
 
 /// Returns a word of a command line for a shell; control characters and bytes that are no text are
@@ -91,42 +122,35 @@ mod tests {
         cp: Cp,
     }
 
-    fn refused(words: &[&str]) -> String {
+    fn cp(words: &[&str]) -> Cp {
         let words = [&["cp"], words].concat();
         let matches = Args::command().try_get_matches_from(words).unwrap();
-        let Args { cp } = Args::from_arg_matches(&matches).unwrap();
-        refuse_several(&cp).err().map(|failure| failure.to_string()).unwrap_or_default()
+        Args::from_arg_matches(&matches).unwrap().cp
+    }
+
+    fn refused(words: &[&str]) -> String {
+        sources(&cp(words)).err().map(|failure| failure.to_string()).unwrap_or_default()
     }
 
     #[test]
-    fn several_sources_on_nodes_are_refused_with_the_commands_that_copy_them() {
-        let several = "error: cannot copy several sources in one command: n1:/a is a source on nodes\n\
-                       hint: copy each by itself: garland cp n1:/a d/ && garland cp 'n[2-3]:/b' d/\n\
-                       hint: if n1:/a is a file on this machine, write ./n1:/a\n";
-        assert_eq!(refused(&["n1:/a", "n[2-3]:/b", "d/"]), several);
-        let to_nodes = "error: cannot copy several sources in one command: n2:/b is a source on nodes\n\
-                        hint: copy to this machine first: garland cp n2:/b ./\n\
-                        hint: if n2:/b is a file on this machine, write ./n2:/b\n";
-        assert_eq!(refused(&["Cargo.toml", "n2:/b", "n3:/d"]), to_nodes);
-        for fine in
-            [&["n1:/a", "d/"][..], &["Cargo.toml", "src", "n1:/x"], &["s3://b/x", "y", "n1:/"]]
-        {
-            assert_eq!(refused(fine), "");
+    fn sources_on_nodes_go_together_and_others_are_refused_with_the_commands_that_copy_them() {
+        let from = |list: &str, path: &str| FromNodes { list: list.into(), path: path.into() };
+        let found = sources(&cp(&["n[1-3]:/log/*.log", "n4:/etc/hosts", "d/"])).unwrap();
+        assert_eq!(found, [from("n[1-3]", "/log/*.log"), from("n4", "/etc/hosts")]);
+        let others = "error: cannot copy sources on nodes and others in one command: n[1-2]:/b\n\
+                      hint: copy each by itself: garland cp 'n[1-2]:/b' d/ && cp Cargo.toml d/\n\
+                      hint: if n[1-2]:/b is a file on this machine, write ./n[1-2]:/b\n";
+        assert_eq!(refused(&["Cargo.toml", "n[1-2]:/b", "d/"]), others);
+        let to_nodes = "error: cannot copy from nodes to nodes: one end of a copy must be a path of this machine\n\
+                        hint: copy to this machine first: garland cp 'n2:/*' gathered/ && \
+                        garland cp -r gathered/ Cargo.toml n3:/d\n\
+                        hint: to specify a file on this machine, write ./n3:/d\n";
+        assert_eq!(refused(&["Cargo.toml", "n2:/*", "n3:/d"]), to_nodes);
+        let stripes = "error: cannot copy several striped files in one command\n\
+                       hint: copy each by itself\n";
+        assert_eq!(refused(&["--stripe", "n[1-2]:/a", "n[1-2]:/b", "d/"]), stripes);
+        for fine in [&["Cargo.toml", "src", "n1:/x"][..], &["s3://b/x", "y", "n1:/"]] {
+            assert_eq!(sources(&cp(fine)).unwrap(), []);
         }
-    }
-
-    #[test]
-    fn what_is_not_found_may_be_a_pattern() {
-        let hinted = |path: &str| {
-            let reason = format!("cannot open {path}: no such file or directory");
-            with_pattern_hint(reason, "n[1-3]", path.as_bytes(), OsStr::new("d/"))
-        };
-        let wanted = "cannot open /log/*.log: no such file or directory; nodes expand no patterns: \
-                      garland cp -r --include '*.log' --exclude '*' 'n[1-3]:/log/' d/";
-        assert_eq!(hinted("/log/*.log"), wanted);
-        assert!(hinted("/log/*/x").ends_with("expand no patterns: copy the directory with -r"));
-        assert!(hinted("/log/x").ends_with("directory"));
-        let other = with_pattern_hint("full".to_owned(), "n1", b"/a*", OsStr::new("d"));
-        assert_eq!(other, "full");
     }
 }

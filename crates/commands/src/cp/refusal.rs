@@ -1,6 +1,7 @@
 //! Which kind of copy is asked for, and which options have no effect on it. Such an option is refused, never ignored.
 
 use garland_copy::ends::is_stream;
+use garland_copy::gathering::FromNodes;
 use garland_remote::elsewhere;
 use garland_terminal::failure::Failure;
 
@@ -15,9 +16,12 @@ use super::task::Task;
 pub fn kind_of(cp: &Cp, task: &Task) -> Result<Kind, Failure> {
     match (task, cp.plan.stripe.is_some(), cp.source.recursive) {
         (Task::Join(_), ..) => return Ok(Kind::Join),
-        (Task::In { .. }, true, _) => return Ok(Kind::FromStripes),
-        (Task::In { .. }, false, true) => return Ok(Kind::FromTrees),
-        (Task::In { .. }, false, false) => return Ok(Kind::FromFiles),
+        (Task::In(_), true, _) => return Ok(Kind::FromStripes),
+        (Task::In(_), false, true) => return Ok(Kind::FromTrees),
+        (Task::In(sources), false, false) => {
+            let is_many = sources.len() > 1 || sources.iter().any(FromNodes::is_pattern);
+            return Ok(if is_many { Kind::FromMany } else { Kind::FromFiles });
+        }
         (Task::Out, true, _) => return Ok(Kind::Stripes),
         (Task::Out, false, _) => {}
     }
@@ -72,13 +76,15 @@ mod tests {
         Cp(Cp),
     }
 
-    const KINDS: [(Kind, &[&str]); 9] = [
+    const KINDS: [(Kind, &[&str]); 11] = [
         (Kind::File, &["Cargo.toml", "n[1-3]:/x"]),
         (Kind::Object, &["s3://bucket/key", "n[1-3]:/x"]),
         (Kind::Stream, &["-", "n[1-3]:/x"]),
         (Kind::Tree, &["-r", "src", "n[1-3]:/x"]),
         (Kind::Stripes, &["--stripe", "Cargo.toml", "n[1-3]:/x"]),
         (Kind::FromFiles, &["n[1-3]:/x", "here"]),
+        (Kind::FromMany, &["n[1-3]:/x", "n2:/y", "here"]),
+        (Kind::FromMany, &["n[1-3]:/*.log", "here"]),
         (Kind::FromTrees, &["-r", "n[1-3]:/x", "here"]),
         (Kind::FromStripes, &["--stripe", "n[1-3]:/x", "here"]),
         (Kind::Join, &["--join", "last", "n[1-3]"]),
@@ -167,9 +173,15 @@ mod tests {
     fn what_has_no_effect_is_refused() {
         use Kind::*;
         let table: &[(&[&str], &[Kind])] = &[
-            (&["--on-slow=fail"], &[Stream, Stripes, FromFiles, FromTrees, FromStripes, Join]),
-            (&["--on-slow=wait"], &[FromFiles, FromTrees, FromStripes, Join]),
-            (&["--slow-below=30%"], &[Stream, Stripes, FromFiles, FromTrees, FromStripes, Join]),
+            (
+                &["--on-slow=fail"],
+                &[Stream, Stripes, FromFiles, FromMany, FromTrees, FromStripes, Join],
+            ),
+            (&["--on-slow=wait"], &[FromFiles, FromMany, FromTrees, FromStripes, Join]),
+            (
+                &["--slow-below=30%"],
+                &[Stream, Stripes, FromFiles, FromMany, FromTrees, FromStripes, Join],
+            ),
             (&["--whole"], &[Join]),
             (&["--verify"], &[Join]),
             (&["--bwlimit=1MB/s"], &[Join]),
@@ -193,10 +205,10 @@ mod tests {
             (&["--block-size=1MiB"], &[FromStripes, Join]),
             (&["--buffer-size=1MiB"], &[FromStripes, Join]),
             (&["--preserve"], &[Stream, Join]),
-            (&["--order=rack"], &[FromFiles, FromTrees, FromStripes, Join]),
+            (&["--order=rack"], &[FromFiles, FromMany, FromTrees, FromStripes, Join]),
             (&["--order=list"], &[Join]),
-            (&["--inject=pause:1ms/1MiB"], &[FromFiles, FromTrees, FromStripes, Join]),
-            (&["--force-device"], &[Tree, Stripes, FromTrees, Join]),
+            (&["--inject=pause:1ms/1MiB"], &[FromFiles, FromMany, FromTrees, FromStripes, Join]),
+            (&["--force-device"], &[Tree, Stripes, FromMany, FromTrees, Join]),
             (&["--no-perms", "-p"], &[Stream, Stripes, FromStripes, Join]),
             (&["--no-times", "-p"], &[Stream, Stripes, FromStripes, Join]),
         ];
@@ -235,6 +247,7 @@ mod tests {
             (FromTrees, "--checksum"),
             (FromTrees, "--modify-window=1"),
             (FromTrees, "--failed-to=x"),
+            (FromMany, "--checksum"),
             (Stream, "--recursive"),
         ] {
             assert!(said(kind, &[option]).contains("has no effect on"), "{kind} {option}");
@@ -254,6 +267,8 @@ mod tests {
             (FromTrees, "-x"),
             (FromTrees, "--no-perms"),
             (FromFiles, "-p"),
+            (FromMany, "-p"),
+            (FromMany, "--verify"),
             (Tree, "-x"),
             (Tree, "--no-times"),
             (Tree, "--modify-window=0"),

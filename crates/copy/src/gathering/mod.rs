@@ -2,8 +2,8 @@
 
 mod side_by_side;
 mod tasks;
+mod wanted;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use garland_control::stat;
@@ -14,7 +14,6 @@ use garland_fleet::builder::{Children, Fleet};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_protocol::copy::{StatRequest, TreeStatRequest};
 use garland_results::copied::Copied;
 use garland_results::copy::CopyResult;
 use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};
@@ -25,9 +24,11 @@ use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
 pub use self::tasks::LocalEnd;
+pub use self::wanted::FromNodes;
 
 use self::side_by_side::{Common, run_all};
 use self::tasks::{GatherTask, Here};
+use self::wanted::Wanted;
 use crate::observer::Observer;
 use crate::overtime::Overtime;
 use crate::place::Place;
@@ -51,29 +52,37 @@ pub struct PlannedGather<'a> {
 pub struct GatheredSource {
     /// The nodes, folded.
     pub nodes: String,
+    /// The paths on them, for messages.
+    pub paths: String,
     /// The numbers of files and directories of a tree; `None` for a file.
     pub tally: Option<Tally>,
 }
 
+/// A node that has nothing to send.
+pub struct NothingThere<'a> {
+    /// The node.
+    pub node: &'a str,
+    /// Why it has nothing.
+    pub reason: &'a str,
+}
+
 impl<'a> PlannedGather<'a> {
-    /// Plans copies of `path` from the nodes of `list` to `to`, by what the nodes have there. `told` adds to the reason
-    /// for which a node has nothing there what can be done.
+    /// Plans copies of `sources` to `to`, by what the nodes have there.
     ///
     /// # Errors
     /// When the copies cannot be made in this way, or no node has anything to send.
     pub fn new(
         spec: &'a CopySpec,
         context: &Context,
-        list: &str,
-        path: &Path,
+        sources: &[FromNodes],
         to: LocalEnd<'_>,
-        told: impl Fn(String) -> String,
     ) -> Result<Self, Failure> {
         let phases = Phases::begin();
         let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
         let inventory = Inventory::open(context)?;
-        let nodes = inventory.nodes(list)?;
-        let here = Here::new(to, path, &nodes, spec)?;
+        let wanted = Wanted::all(spec, sources, &inventory)?;
+        let here = Here::new(to, &wanted, spec)?;
+        let nodes: Vec<Node> = wanted.iter().map(|wanted| wanted.node.clone()).collect();
         spec.slow.refuse_unreachable(nodes.len())?;
         if !here.is_kept() {
             spec.refuse_to_read_back("data that goes to /dev/null or a pipe cannot be read back")?;
@@ -84,10 +93,10 @@ impl<'a> PlannedGather<'a> {
         spec.run.command_line.iter().try_for_each(|line| line.keep(&run))?;
         let Fleet { agents, children } = place.builder(&spec.run, &nodes, &run).assemble()?;
         let overtime = Overtime::watch("copying", &place.interrupts)?;
-        let replies = stat(agents, &here.stat_request(spec), Some(&place.interrupts));
+        let requests = wanted.iter().map(|wanted| wanted.request(spec)).collect();
+        let replies = stat(agents, requests, Some(&place.interrupts));
         let seen = replies.or_nothing("asking the nodes for their files")?;
-        let seen = seen.into_iter().map(|reply| reply.map_err(&told)).collect();
-        let tasks = tasks::all(spec, &here, &nodes, seen, place.inventory.cluster())?;
+        let tasks = tasks::all(spec, &here, &wanted, seen, place.inventory.cluster())?;
         Ok(Self { spec, place, phases, nodes, tasks, children, run, overtime })
     }
 
@@ -100,10 +109,24 @@ impl<'a> PlannedGather<'a> {
     /// are left out.
     pub fn sources(&self) -> impl Iterator<Item = GatheredSource> {
         let tasks = self.tasks.iter().filter(|task| task.agents.is_ok());
-        tasks.map(|GatherTask { plan, tally, .. }| {
+        tasks.map(|GatherTask { plan, paths, tally, .. }| {
             let names: Vec<&str> = plan.receivers().map(|(_, node)| node.name.as_str()).collect();
-            GatheredSource { nodes: fold(&names), tally: *tally }
+            GatheredSource { nodes: fold(&names), paths: paths.clone(), tally: *tally }
         })
+    }
+
+    /// Returns the nodes that have nothing to send.
+    pub fn failures(&self) -> impl Iterator<Item = NothingThere<'_>> {
+        self.tasks.iter().filter_map(|task| {
+            let reason = task.agents.as_ref().err()?;
+            let only = task.plan.receivers().map(|(_, node)| node).next()?;
+            Some(NothingThere { node: &only.name, reason })
+        })
+    }
+
+    /// Returns the number of nodes that are asked.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Ends the agents that were started, and copies nothing.
@@ -181,21 +204,6 @@ impl<'a> PlannedGather<'a> {
 fn is_silent(copies: &[Copied], node: Option<&Node>) -> bool {
     let mut ends = copies.iter().flat_map(|copied| &copied.outcome.nodes);
     node.is_some_and(|node| ends.any(|end| end.silent && end.name == node.name))
-}
-
-impl Here<'_> {
-    fn stat_request(&self, spec: &CopySpec) -> StatRequest {
-        let tree = || TreeStatRequest {
-            excludes: spec.source.raw_excludes(),
-            attributes: spec.source.keeps_attributes,
-            one_file_system: spec.source.is_one_file_system,
-        };
-        StatRequest {
-            path: self.source.to_vec(),
-            stripes: spec.plan.is_striped(),
-            tree: spec.source.is_tree.then(tree),
-        }
-    }
 }
 
 fn keep_plans(run: &Run, plans: &[&Plan]) -> Result<(), Failure> {

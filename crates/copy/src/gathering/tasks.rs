@@ -10,13 +10,14 @@ use garland_core::plan::{
     FoundStripe, Layout, LayoutError, Manifest, Plan, StripeSet, StripeSetError, Stripes,
 };
 use garland_core::printable;
-use garland_dataplane::{Tally, name_of};
+use garland_dataplane::Tally;
 use garland_protocol::copy::{
     Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
 };
-
-use crate::spec::CopySpec;
 use garland_terminal::failure::Failure;
+
+use super::wanted::Wanted;
+use crate::spec::CopySpec;
 
 /// The maximum memory on this machine for the blocks in flight of all copies, in bytes.
 const MEMORY: u64 = 96 << 20;
@@ -27,13 +28,8 @@ const SILENT: &str = "protocol error: its agent reported neither a file nor an e
 /// The minimum number of buffers of a lane, and the maximum that is useful.
 const BUFFERS: std::ops::RangeInclusive<u64> = 3..=24;
 
-/// The source path on the nodes, and the destination on this machine.
+/// The destination on this machine.
 pub struct Here<'a> {
-    /// The path on the nodes, as bytes.
-    pub source: &'a [u8],
-    /// The last component of the source path; empty if the source is a directory whose path ends in
-    /// `/`.
-    name: &'a OsStr,
     place: LocalEnd<'a>,
     /// Whether each node's file is stored in a separate directory.
     by_node: bool,
@@ -62,28 +58,19 @@ pub struct GatherTask {
     pub pipeline: Pipeline,
     /// How the head deals with slow and stuck nodes.
     pub policy: Policy,
+    /// The paths on the nodes, for messages.
+    pub paths: String,
     /// The numbers of files and directories in a tree; `None` for a single file.
     pub tally: Option<Tally>,
 }
 
 impl<'a> Here<'a> {
-    /// Describes the copies of the path `source` from each of `nodes` to `place`.
-    pub fn new(
-        place: LocalEnd<'a>,
-        source: &'a Path,
-        nodes: &[Node],
-        spec: &CopySpec,
-    ) -> Result<Self, Failure> {
+    /// Describes the copies of what is `wanted` to `place`.
+    pub fn new(place: LocalEnd<'a>, wanted: &[Wanted], spec: &CopySpec) -> Result<Self, Failure> {
         if matches!(place, LocalEnd::Sink(Destination::Output | Destination::Command(_))) {
-            refuse_unless_one_stream(nodes.len(), spec)?;
+            refuse_unless_one_stream(wanted, spec)?;
         }
-        let recursive = spec.source.is_tree;
-        let name = source.file_name().filter(|_| !source.as_os_str().as_bytes().ends_with(b"/"));
-        let name = name.or(recursive.then_some(OsStr::new(""))).ok_or_else(|| {
-            Failure::usage(format!("{} does not name a file", printable::path(source)))
-                .hint("directories are copied with -r")
-        })?;
-        Ok(Self { source: source.as_os_str().as_bytes(), name, place, by_node: nodes.len() > 1 })
+        Ok(Self { place, by_node: wanted.len() > 1 })
     }
 
     /// Whether the bytes can be read back.
@@ -93,32 +80,34 @@ impl<'a> Here<'a> {
 
     /// Returns the destination of a tree. Its `limits` restrict the node's stream to what the user
     /// requested.
-    fn tree(&self, spec: &CopySpec, node: &Node) -> Destination {
+    fn tree(&self, spec: &CopySpec, wanted: &Wanted) -> Destination {
         let path = match &self.place {
             LocalEnd::Path(path) => path,
             LocalEnd::Sink(sink) => return sink.clone(),
         };
-        let top = name_of(Path::new(OsStr::from_bytes(self.source)));
+        let is_tree = spec.source.is_tree;
         Destination::Tree(TreeDestination {
             path: path.as_os_str().as_bytes().to_vec(),
-            below: self.below(node),
+            below: self.below(&wanted.node),
             fsync: spec.checks.fsync,
             verify: spec.checks.read_back.verify,
-            keeps: spec.source.keeps,
+            keeps: if is_tree { spec.source.keeps } else { spec.source.kept_of_file() },
             limits: TreeLimits {
                 removes: None,
                 attributes: spec.source.keeps_attributes,
-                top: top.map(|name| name.as_bytes().to_vec()),
+                tops: wanted.top_names(),
+                files_only: !is_tree,
                 excludes: spec.source.raw_excludes(),
                 grows: true,
             },
         })
     }
 
-    /// Returns the destination of a file, with what it keeps of mode and time.
+    /// Returns the destination of the file `name`, with what it keeps of mode and time.
     fn file(
         &self,
         spec: &CopySpec,
+        name: &OsStr,
         node: Option<&Node>,
         mode: u32,
         modified: (i64, u32),
@@ -131,7 +120,7 @@ impl<'a> Here<'a> {
         Destination::File {
             path: path.as_os_str().as_bytes().to_vec(),
             below: node.and_then(|node| self.below(node)),
-            name: self.name.as_bytes().to_vec(),
+            name: name.as_bytes().to_vec(),
             mode,
             keeps_mode: keeps.modes,
             times: keeps.times.then_some(modified),
@@ -152,10 +141,17 @@ impl<'a> Here<'a> {
 
 /// Returns an error unless exactly one file would be written to the pipe: the file of one node, or
 /// the stripes of one file.
-fn refuse_unless_one_stream(nodes: usize, spec: &CopySpec) -> Result<(), Failure> {
+fn refuse_unless_one_stream(wanted: &[Wanted], spec: &CopySpec) -> Result<(), Failure> {
+    let nodes = wanted.len();
     if spec.source.is_tree {
         return Err(Failure::usage("a tree cannot be written to a pipe")
             .hint("for a stream, use tar: garland exec NODE -- tar c PATH"));
+    }
+    if let Some(many) = wanted.iter().find(|wanted| wanted.is_many()) {
+        let message = format!("several files cannot be written to one pipe: {}", many.shown());
+        return Err(Failure::usage(message).hint(
+            "name one file, or a directory as the destination; a backslash quotes `*`, `?` and `[`",
+        ));
     }
     if nodes > 1 && !spec.plan.is_striped() {
         let message = format!("the files of {nodes} nodes cannot be written to one pipe");
@@ -170,14 +166,14 @@ fn refuse_unless_one_stream(nodes: usize, spec: &CopySpec) -> Result<(), Failure
 pub fn all(
     spec: &CopySpec,
     here: &Here<'_>,
-    nodes: &[Node],
+    wanted: &[Wanted],
     seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
     if spec.plan.is_striped() {
-        Ok(vec![stripes(spec, here, nodes, seen, cluster)?])
+        Ok(vec![stripes(spec, here, wanted, seen, cluster)?])
     } else {
-        files(spec, here, nodes, seen, cluster)
+        files(spec, here, wanted, seen, cluster)
     }
 }
 
@@ -185,15 +181,16 @@ pub fn all(
 fn files(
     spec: &CopySpec,
     here: &Here<'_>,
-    nodes: &[Node],
+    wanted: &[Wanted],
     seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<Vec<GatherTask>, Failure> {
     let block = spec.plan.block_size;
-    let count = nodes.len() as u64;
-    let plan = |(node, seen): (&Node, Looked<Vec<StatReply>>)| {
+    let count = wanted.len();
+    let plan = |wanted: &Wanted, seen: Looked<Vec<StatReply>>| {
+        let node = &wanted.node;
         let (reply, agents) = match seen {
-            Ok((agent, replies)) => match asked_for(replies, spec.source.is_tree, block) {
+            Ok((agent, replies)) => match asked_for(replies, wanted, spec.source.is_tree, block) {
                 Ok(reply) => (Some(reply), Ok(vec![Ok(agent)])),
                 Err(reason) => (None, Err(reason)),
             },
@@ -207,14 +204,15 @@ fn files(
         let rails = spec.plan.rails.unwrap_or(rails);
         let names = [node.name.clone()];
         let plan = Plan::broadcast(layout, &names, rails)?;
-        let fitting = MEMORY / count / u64::from(layout.block_size) / u64::from(rails);
+        let fitting = MEMORY / count as u64 / u64::from(layout.block_size) / u64::from(rails);
         let fitting = u16::try_from(fitting.clamp(*BUFFERS.start(), *BUFFERS.end())).ok();
         let number = tree.map(|tree| tree.number);
-        let origin = Origin { path: here.source.to_vec(), length, modified, tree: number };
+        let path = wanted.paths[0].bytes().to_vec();
+        let origin = Origin { path, length, modified, tree: number };
         let origins = vec![vec![origin]];
         let destination = match tree {
-            Some(_) => here.tree(spec, node),
-            None => here.file(spec, Some(node), mode, modified),
+            Some(_) => here.tree(spec, wanted),
+            None => here.file(spec, wanted.name(), Some(node), mode, modified),
         };
         let tally =
             tree.map(|TreeStat { files, folders, links, .. }| Tally { files, folders, links });
@@ -224,11 +222,12 @@ fn files(
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
             pipeline: Pipeline { buffers: spec.tuning.buffers.or(fitting), ..spec.pipeline() },
-            policy: spec.slow.patience(1, cluster).beside(nodes.len()),
+            policy: spec.slow.patience(1, cluster).beside(count),
+            paths: wanted.shown(),
             tally,
         })
     };
-    nodes.iter().zip(seen).map(plan).collect()
+    wanted.iter().zip(seen).map(|of_node| plan(of_node.0, of_node.1)).collect()
 }
 
 /// Divides a node's source of `length` bytes into blocks of `block` bytes; `None` for a suitable
@@ -244,13 +243,17 @@ fn layout(length: u64, block: Option<u32>) -> Result<Layout, LayoutError> {
 /// copied; otherwise the reason for failing the node.
 fn asked_for(
     replies: Vec<StatReply>,
+    wanted: &Wanted,
     recursive: bool,
     block: Option<u32>,
 ) -> Result<StatReply, String> {
     match replies.into_iter().next() {
         // If a file is expected, a tree would create names that the node chooses.
-        Some(reply) if reply.tree.is_some() && !recursive => {
+        Some(reply) if reply.tree.is_some() && !recursive && !wanted.is_many() => {
             Err("its agent offers a tree, but one file was asked for (without -r)".to_owned())
+        }
+        Some(reply) if reply.tree.is_none() && wanted.only_path().is_none() => {
+            Err("its agent offers one file, but several were asked for".to_owned())
         }
         Some(reply) => match reply.length.map(|length| layout(length, block)) {
             Some(Ok(_)) => Ok(reply),
@@ -265,7 +268,7 @@ fn asked_for(
 fn stripes(
     spec: &CopySpec,
     here: &Here<'_>,
-    nodes: &[Node],
+    wanted: &[Wanted],
     seen: Vec<Looked<Vec<StatReply>>>,
     cluster: Option<&Cluster>,
 ) -> Result<GatherTask, Failure> {
@@ -273,7 +276,8 @@ fn stripes(
     let mut places = Vec::new();
     let mut failures = Vec::new();
     let mut agents: Vec<Option<Agent>> = Vec::new();
-    for (place, (node, seen)) in nodes.iter().zip(seen).enumerate() {
+    for (place, (wanted, seen)) in wanted.iter().zip(seen).enumerate() {
+        let node = &wanted.node;
         let (agent, replies) = match seen {
             Ok((agent, replies)) => (Some(agent), replies),
             Err(reason) => {
@@ -283,16 +287,12 @@ fn stripes(
         };
         agents.push(agent);
         for reply in replies {
-            found.push(FoundStripe {
-                node: node.name.clone(),
-                suffix: String::from_utf8_lossy(&reply.suffix).into_owned(),
-                length: reply.length,
-                text: String::from_utf8_lossy(&reply.manifest).into_owned(),
-            });
+            found.push(found_stripe(node, &reply));
             places.push((place, reply));
         }
     }
-    let shown = printable::name(here.source);
+    let source = wanted[0].paths[0].bytes();
+    let shown = printable::name(source);
     let set = StripeSet::assemble(&found).map_err(|error| {
         let failure = not_assembled(&shown, &error);
         failures.iter().fold(failure, |failure, node| failure.hint(node))
@@ -309,16 +309,16 @@ fn stripes(
     for place in set.stripes {
         let (node, reply) = &places[place];
         let Some(agent) = agents[*node].take() else {
-            let name = &nodes[*node].name;
+            let name = &wanted[*node].node.name;
             return Err(Failure::nothing(format!(
                 "{shown}: {name} has more than one of its stripes"
             ))
             .hint("a node can send only one stripe: move one of them, with its manifest, to another directory"));
         };
-        names.push(nodes[*node].name.clone());
+        names.push(wanted[*node].node.name.clone());
         let length = reply.length.unwrap_or(0);
         origins.push(vec![Origin {
-            path: [here.source, found[place].aside().as_bytes()].concat(),
+            path: [source, found[place].aside().as_bytes()].concat(),
             length,
             modified: reply.modified,
             tree: None,
@@ -328,7 +328,7 @@ fn stripes(
     let rails = spec.plan.rails.unwrap_or(1);
     let plan = Plan::striped(layout, stripes, &names, rails)?;
     let digests = servers.iter().map(|server| server.digest).collect();
-    let destination = here.file(spec, None, mode, modified);
+    let destination = here.file(spec, wanted[0].name(), None, mode, modified);
     let policy = spec.slow.patience(names.len(), cluster).together();
     Ok(GatherTask {
         plan: plan.reversed(),
@@ -337,8 +337,19 @@ fn stripes(
         stripes: Some(stripes),
         pipeline: spec.pipeline(),
         policy,
+        paths: shown,
         tally: None,
     })
+}
+
+/// Returns a stripe that a node reported.
+fn found_stripe(node: &Node, reply: &StatReply) -> FoundStripe {
+    FoundStripe {
+        node: node.name.clone(),
+        suffix: String::from_utf8_lossy(&reply.suffix).into_owned(),
+        length: reply.length,
+        text: String::from_utf8_lossy(&reply.manifest).into_owned(),
+    }
 }
 
 /// Returns the failure for stripes of the file `shown` that form no file, with what to do.
@@ -357,7 +368,14 @@ fn directory_of(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::tree::SourcePath;
+
     use super::*;
+
+    fn asking(paths: &[&str]) -> Wanted {
+        let paths = paths.iter().map(|path| SourcePath::parse(path.as_bytes())).collect();
+        Wanted { node: Node::named("n1"), paths }
+    }
 
     fn reply(tree: Option<TreeStat>) -> StatReply {
         let suffix = Vec::new();
@@ -368,20 +386,27 @@ mod tests {
     #[test]
     fn a_tree_is_taken_only_if_one_was_asked_for() {
         let tree = || Some(TreeStat { number: 0, files: 1, folders: 0, links: 0 });
-        assert!(asked_for(vec![reply(None)], false, None).is_ok());
-        assert!(asked_for(vec![reply(None)], true, None).is_ok());
-        assert!(asked_for(vec![reply(tree())], true, None).is_ok());
-        let refused = asked_for(vec![reply(tree())], false, None).map(|reply| reply.length);
+        let one = asking(&["/x"]);
+        assert!(asked_for(vec![reply(None)], &one, false, None).is_ok());
+        assert!(asked_for(vec![reply(None)], &one, true, None).is_ok());
+        assert!(asked_for(vec![reply(tree())], &one, true, None).is_ok());
+        let refused = asked_for(vec![reply(tree())], &one, false, None).map(|reply| reply.length);
         let wanted = "its agent offers a tree, but one file was asked for (without -r)";
         assert_eq!(refused, Err(wanted.to_owned()));
-        assert!(asked_for(Vec::new(), true, None).is_err());
+        assert!(asked_for(Vec::new(), &one, true, None).is_err());
+        for many in [&["/*"][..], &["/x", "/y"]] {
+            assert!(asked_for(vec![reply(tree())], &asking(many), false, None).is_ok());
+        }
+        let refused = asked_for(vec![reply(None)], &asking(&["/x", "/y"]), false, None);
+        let message = "its agent offers one file, but several were asked for";
+        assert_eq!(refused.map(|reply| reply.length), Err(message.to_owned()));
     }
 
     #[test]
     fn a_length_that_needs_too_many_digests_fails_only_the_node_that_reported_it() {
         let refused = |length, block| {
             let reply = StatReply { length: Some(length), ..reply(None) };
-            asked_for(vec![reply], false, block).map(|reply| reply.length)
+            asked_for(vec![reply], &asking(&["/x"]), false, block).map(|reply| reply.length)
         };
         let wanted = "cannot copy what it reported: 18446744073709551615 bytes are more than 16777216 \
                       blocks of 4194304 bytes";

@@ -3,19 +3,21 @@
 
 use thiserror::Error;
 
+use super::glob::NameGlob;
 use super::pattern::{Pattern, PatternError};
 use super::record::{Meta, Record};
+use super::source_path::TopName;
 use crate::printable;
 
 /// The error for a record that exceeds the limits.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Excess {
-    /// A name other than the requested one.
+    /// A name other than the requested ones.
     #[error("the source sent {path}, but only {asked} was requested")]
     Outside {
         /// The path of the unexpected name, relative to the destination.
         path: String,
-        /// The only name that was requested.
+        /// The names and patterns that were requested.
         asked: String,
     },
     /// A name that an exclude pattern matches, with its path.
@@ -29,6 +31,11 @@ pub enum Excess {
     /// Extended attributes of the file with this path.
     #[error("the source sent extended attributes of {0}, which were not requested (--xattrs)")]
     Attributes(String),
+    /// A directory or link with this path, although only files were requested.
+    #[error(
+        "the source sent {0}, which is no file, although only files were requested (without -r)"
+    )]
+    NoFile(String),
     /// An order to remove files, or to keep some from removal, although removals were not
     /// requested.
     #[error("the source sent an order to remove files, which was not requested (--delete)")]
@@ -40,7 +47,10 @@ pub enum Excess {
 pub struct LimitCheck {
     removes: bool,
     attributes: bool,
-    top: Option<Vec<u8>>,
+    tops: Option<Vec<TopName>>,
+    /// The patterns in `tops`.
+    globs: Vec<NameGlob>,
+    files_only: bool,
     excludes: Vec<Pattern>,
     /// The stream's current directory, relative to the top; empty or with a slash at its end.
     path: Vec<u8>,
@@ -50,27 +60,40 @@ pub struct LimitCheck {
 }
 
 impl LimitCheck {
-    /// Returns a checker for a new stream. If `top` is given, it is the only name allowed in the
+    /// Returns a checker for a new stream. If `tops` is given, no other names are allowed in the
     /// destination directory. Names that a pattern of `excludes` matches are not allowed anywhere.
     /// `removes` allows removals, and `attributes` allows extended attributes.
     ///
     /// # Errors
     /// If an exclude pattern is invalid.
     pub fn new(
-        top: Option<&[u8]>,
+        tops: Option<&[TopName]>,
         excludes: &[Vec<u8>],
         removes: bool,
         attributes: bool,
     ) -> Result<Self, PatternError> {
+        let glob = |top: &TopName| match top {
+            TopName::Name(_) => None,
+            TopName::Pattern(pattern) => Some(NameGlob::parse(pattern)),
+        };
         let excludes = excludes.iter().map(|pattern| Pattern::parse(pattern));
         Ok(Self {
             removes,
             attributes,
-            top: top.map(Vec::from),
+            tops: tops.map(Vec::from),
+            globs: tops.unwrap_or_default().iter().filter_map(glob).collect(),
+            files_only: false,
             excludes: excludes.collect::<Result<_, _>>()?,
             path: Vec::new(),
             lengths: Vec::new(),
         })
+    }
+
+    /// Sets whether the stream may have files only; it may have directories and links unless this is
+    /// called.
+    #[must_use]
+    pub fn with_files_only(self, files_only: bool) -> Self {
+        Self { files_only, ..self }
     }
 
     /// Checks the next record.
@@ -79,6 +102,9 @@ impl LimitCheck {
     /// The exceeded limit; the rest of the stream must not be used.
     pub fn check(&mut self, record: &Record) -> Result<(), Excess> {
         if let Some(name) = record.name() {
+            if self.files_only && !matches!(record, Record::File { .. }) {
+                return Err(Excess::NoFile(printable::name(&[&self.path, name].concat())));
+            }
             self.check_name(name, matches!(record, Record::Enter { .. }))?;
         }
         match record {
@@ -94,14 +120,14 @@ impl LimitCheck {
             }
             Record::Name { first, .. } => self.check_first(first)?,
             Record::Top(meta) => {
-                if let Some(asked) = &self.top {
-                    return Err(Excess::Destination(printable::name(asked)));
+                if let Some(tops) = &self.tops {
+                    return Err(Excess::Destination(asked(tops)));
                 }
                 self.check_meta(b".", meta)?;
             }
             Record::Spare(_) if !self.removes => return Err(Excess::Removal),
-            // In the destination directory itself only the requested name may be removed.
-            Record::Sweep if !self.removes || self.lengths.is_empty() && self.top.is_some() => {
+            // In the destination directory itself only the requested names may be removed.
+            Record::Sweep if !self.removes || self.lengths.is_empty() && self.tops.is_some() => {
                 return Err(Excess::Removal);
             }
             Record::Spare(_) | Record::Sweep | Record::Kept { .. } | Record::End => {}
@@ -132,12 +158,12 @@ impl LimitCheck {
     }
 
     fn check_top(&self, name: &[u8], path: &[u8]) -> Result<(), Excess> {
-        match &self.top {
-            Some(asked) if asked != name => {
-                Err(Excess::Outside { path: printable::name(path), asked: printable::name(asked) })
-            }
-            _ => Ok(()),
+        let Some(tops) = &self.tops else { return Ok(()) };
+        let is_name = |top: &TopName| matches!(top, TopName::Name(own) if own == name);
+        if tops.iter().any(is_name) || self.globs.iter().any(|glob| glob.matches(name)) {
+            return Ok(());
         }
+        Err(Excess::Outside { path: printable::name(path), asked: asked(tops) })
     }
 
     fn check_path(&self, above: &[u8], name: &[u8], is_directory: bool) -> Result<(), Excess> {
@@ -159,6 +185,18 @@ impl LimitCheck {
     }
 }
 
+/// Formats the names that were requested.
+fn asked(tops: &[TopName]) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for top in tops {
+        let (TopName::Name(name) | TopName::Pattern(name)) = top;
+        shown.push(printable::name(name));
+    }
+    // A pattern stands for itself, too.
+    shown.dedup();
+    shown.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,14 +206,16 @@ mod tests {
     struct Limits {
         removes: bool,
         attributes: bool,
-        top: Option<Vec<u8>>,
+        tops: Option<Vec<TopName>>,
+        files_only: bool,
         excludes: Vec<Vec<u8>>,
     }
 
     impl Limits {
         fn check(&self) -> Result<LimitCheck, PatternError> {
-            let Self { removes, attributes, top, excludes } = self;
-            LimitCheck::new(top.as_deref(), excludes, *removes, *attributes)
+            let Self { removes, attributes, tops, files_only, excludes } = self;
+            let check = LimitCheck::new(tops.as_deref(), excludes, *removes, *attributes)?;
+            Ok(check.with_files_only(*files_only))
         }
     }
 
@@ -208,7 +248,7 @@ mod tests {
     }
 
     fn data() -> Limits {
-        Limits { top: Some(b"data".to_vec()), ..Limits::default() }
+        Limits { tops: Some(vec![TopName::Name(b"data".to_vec())]), ..Limits::default() }
     }
 
     #[test]
@@ -242,6 +282,23 @@ mod tests {
         assert_eq!(last(&data(), &[enter("data"), other]), outside(".ssh/id"));
         assert_eq!(last(&data(), &[file("a\n\u{1b}[2J")]), outside("a\\n\\u{1b}[2J"));
         let said = last(&data(), &[Record::Top(Meta::default())]).unwrap_err();
+        assert!(said.contains("attributes of the destination directory"), "{said}");
+    }
+
+    #[test]
+    fn a_pattern_allows_the_files_that_it_matches_and_no_other_entry() {
+        let tops = vec![TopName::Pattern(b"*.log".to_vec()), TopName::Name(b"hosts".to_vec())];
+        let limits = Limits { tops: Some(tops), files_only: true, ..Limits::default() };
+        assert_eq!(last(&limits, &[file("a.log"), file("hosts"), Record::End]), Ok(()));
+        for name in [".log", ".bashrc", "a.logs", "*.log "] {
+            let wanted = format!("the source sent {name}, but only *.log, hosts was requested");
+            assert_eq!(last(&limits, &[file(name)]), Err(wanted));
+        }
+        for record in [enter("a.log"), link("a.log"), name("a.log", &["hosts"])] {
+            let said = last(&limits, &[record]).unwrap_err();
+            assert!(said.starts_with("the source sent a.log, which is no file"), "{said}");
+        }
+        let said = last(&limits, &[Record::Top(Meta::default())]).unwrap_err();
         assert!(said.contains("attributes of the destination directory"), "{said}");
     }
 

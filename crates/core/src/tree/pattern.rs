@@ -38,8 +38,10 @@ pub enum PatternError {
     Class(usize),
 }
 
+/// What matches one byte of a path, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+pub enum Token {
+    /// This byte.
     Byte(u8),
     /// `?`: any byte but a slash.
     Any,
@@ -121,44 +123,52 @@ impl Pattern {
         std::iter::once(0).chain(later.map(|(at, _)| at + 1)).any(|at| self.fits(&path[at..]))
     }
 
-    /// Returns whether the pattern matches all of `text`. All positions that the bytes so far can
-    /// have reached in the pattern are tracked, so the time is at most the product of both lengths.
     fn fits(&self, text: &[u8]) -> bool {
-        let mut places = vec![false; self.tokens.len() + 1];
-        places[0] = true;
-        self.pass_over(&mut places);
-        for &byte in text {
-            let mut next = vec![false; places.len()];
-            for (at, token) in self.tokens.iter().enumerate().filter(|(at, _)| places[*at]) {
-                let inside = byte != b'/';
-                match token {
-                    Token::Byte(own) => next[at + 1] |= *own == byte,
-                    Token::Any => next[at + 1] |= inside,
-                    Token::Star => next[at] |= inside,
-                    Token::Deep => next[at] = true,
-                    Token::Set(ranges, none) => {
-                        let has = ranges.iter().any(|&(low, high)| (low..=high).contains(&byte));
-                        next[at + 1] |= inside && has != *none;
-                    }
+        fits(&self.tokens, text)
+    }
+}
+
+/// Returns whether `tokens` match all of `text`. All positions that the bytes so far can have
+/// reached in the pattern are tracked, so the time is at most the product of both lengths.
+pub fn fits(tokens: &[Token], text: &[u8]) -> bool {
+    let mut places = vec![false; tokens.len() + 1];
+    places[0] = true;
+    pass_over(tokens, &mut places);
+    for &byte in text {
+        let mut next = vec![false; places.len()];
+        for (at, token) in tokens.iter().enumerate().filter(|(at, _)| places[*at]) {
+            let inside = byte != b'/';
+            match token {
+                Token::Byte(own) => next[at + 1] |= *own == byte,
+                Token::Any => next[at + 1] |= inside,
+                Token::Star => next[at] |= inside,
+                Token::Deep => next[at] = true,
+                Token::Set(ranges, none) => {
+                    let has = ranges.iter().any(|&(low, high)| (low..=high).contains(&byte));
+                    next[at + 1] |= inside && has != *none;
                 }
             }
-            self.pass_over(&mut next);
-            places = next;
         }
-        places[self.tokens.len()]
+        pass_over(tokens, &mut next);
+        places = next;
     }
+    places[tokens.len()]
+}
 
-    /// For each star at a position in `places`, adds the next position: a star can match nothing.
-    fn pass_over(&self, places: &mut [bool]) {
-        for (at, token) in self.tokens.iter().enumerate() {
-            if places[at] && matches!(token, Token::Star | Token::Deep) {
-                places[at + 1] = true;
-            }
+/// For each star at a position in `places`, adds the next position: a star can match nothing.
+fn pass_over(tokens: &[Token], places: &mut [bool]) {
+    for (at, token) in tokens.iter().enumerate() {
+        if places[at] && matches!(token, Token::Star | Token::Deep) {
+            places[at + 1] = true;
         }
     }
 }
 
-fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
+/// Parses the text of a pattern. A backslash quotes the next byte if the text has a wildcard.
+///
+/// # Errors
+/// When a bracket is not closed, or no class has the name in it.
+pub fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
     let mut tokens = Vec::new();
     let has_wildcards = text.iter().any(|byte| b"*?[".contains(byte));
     let mut at = 0;

@@ -75,8 +75,13 @@ impl Coming {
         stop: &AtomicBool,
     ) -> Option<FoundTree> {
         let index = self.gathered.index(layout.length)?;
-        let places =
-            [Place { folder: self.folder, path: Vec::new(), first: 0, mounts: Mounts::Entered }];
+        let places = [Place {
+            folder: self.folder,
+            path: Vec::new(),
+            first: 0,
+            mounts: Mounts::Entered,
+            is_file: false,
+        }];
         let equal = trusts.map(|_| IndexSet::new(index.len().into()));
         let window = trusts.unwrap_or_default();
         let mut own = Own { index, places, opener: Opener::default(), looked: 0, equal, window };

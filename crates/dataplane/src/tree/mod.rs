@@ -5,8 +5,10 @@
 //! takes some 30 bytes and the name. During the scan it needs twice as much. Nodes need no such
 //! memory, unless parts of the tree are in place there.
 
+mod asked;
 mod catalogue;
 mod chosen;
+mod expansion;
 mod index;
 mod left_out;
 mod making;
@@ -18,6 +20,7 @@ mod scan;
 mod source;
 mod walk;
 
+pub use asked::Sources;
 pub use catalogue::{Gathered, unpack};
 pub use chosen::Chosen;
 pub use index::{Body, Index, Stamp};

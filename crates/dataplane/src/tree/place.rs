@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
 use garland_core::tree::Record;
+use garland_sys::confine::open_found;
 use garland_sys::mounts::{MOUNTED, open_unmounted};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
@@ -76,8 +77,11 @@ fn unmounted(parent: &OwnedFd, name: &[u8], flags: OFlags) -> io::Result<OwnedFd
 /// One source of a tree.
 #[derive(Debug)]
 pub struct Place {
-    /// The directory that contains the top-level entries of the source.
+    /// The directory that contains the top-level entries of the source; if `is_file` is set, its only
+    /// file itself (O_PATH).
     pub folder: OwnedFd,
+    /// Whether the source is a file to which a symbolic link leads.
+    pub is_file: bool,
     /// The path of that directory, for messages; ends in a slash unless it is empty.
     pub path: Vec<u8>,
     /// The record number of the source's first record.
@@ -150,9 +154,13 @@ impl Opener {
 
     fn opened(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<&OpenFile> {
         if self.file.as_ref().is_none_or(|opened| opened.number != number) {
-            let mounts = places[place_of(places, number)].mounts;
-            let folder = self.folder(places, index, number)?;
-            let file = mounts.open_file(folder, &name_of(index, number))?;
+            let place = &places[place_of(places, number)];
+            let file = if place.is_file {
+                File::from(open_found(&place.folder)?)
+            } else {
+                let folder = self.folder(places, index, number)?;
+                place.mounts.open_file(folder, &name_of(index, number))?
+            };
             let length = match index.body(number) {
                 Body::File(stamp) => stamp.length(),
                 Body::None | Body::NameOf(_) => 0,
@@ -170,7 +178,10 @@ impl Opener {
 
     /// Returns the status of the file of record `number`; does not follow a symbolic link.
     pub fn stat(&mut self, places: &[Place], index: &Index, number: u32) -> io::Result<Stat> {
-        let mounts = places[place_of(places, number)].mounts;
+        let Place { mounts, folder, is_file, .. } = &places[place_of(places, number)];
+        if *is_file {
+            return Ok(fstat(folder)?);
+        }
         mounts.stat(self.folder(places, index, number)?, &name_of(index, number))
     }
 

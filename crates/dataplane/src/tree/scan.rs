@@ -51,6 +51,27 @@ pub enum ScanError {
     /// Two sources have this name.
     #[error("two sources are named {0}")]
     Twice(String),
+    /// Two entries that were found have the same name.
+    #[error("cannot copy both {one} and {other}: they have the same name")]
+    SameName {
+        /// The path of one of them.
+        one: String,
+        /// The path of the other.
+        other: String,
+    },
+    /// A pattern finds more than is allowed.
+    #[error(
+        "cannot expand {pattern}: {why}; copy the directory with -r, and choose with --include and --exclude"
+    )]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What there is too much of, as a clause.
+        why: String,
+    },
+    /// Nothing is at any path: the paths, each with the reason.
+    #[error("cannot copy {0}")]
+    Missing(String),
     /// The tree has more entries than there are record numbers.
     #[error("the tree has more than 4 billion files, directories and links; copy parts of it")]
     TooMany,

@@ -19,6 +19,7 @@ use garland_sys::process;
 use garland_sys::sync::Mutex;
 use rustix::fs::{Stat, fstat};
 
+use super::asked::Sources;
 use super::catalogue::{catalogue, outline};
 use super::chosen::Chosen;
 use super::index::{Body, Index, Stamp};
@@ -131,6 +132,19 @@ impl TreeSource {
         scan_entry(folder, path, options).map(Self::new)
     }
 
+    /// Scans what was found at several paths: everything in it, or, if `files_only` is set, only files
+    /// and those to which symbolic links lead.
+    ///
+    /// # Errors
+    /// When a directory cannot be opened, or there are too many entries.
+    pub fn open_found(
+        sources: Sources,
+        files_only: bool,
+        options: &ScanOptions<'_>,
+    ) -> Result<Self, ScanError> {
+        sources.scan(files_only, options).map(Self::new)
+    }
+
     /// Scans the entries `chosen` of the directory `source`, which keep their paths in it.
     ///
     /// # Errors
@@ -200,6 +214,7 @@ impl TreeSource {
             let first = left.numbers.get(place.first as usize).copied();
             Ok(Place {
                 folder: place.folder.try_clone()?,
+                is_file: place.is_file,
                 path: place.path.clone(),
                 first: first.unwrap_or(left.index.len()),
                 mounts: place.mounts,

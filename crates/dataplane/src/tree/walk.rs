@@ -18,7 +18,7 @@ use super::left_out::LeftOut;
 use super::place::{Mounts, Place, names_to};
 use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
-use garland_sys::confine::find_itself;
+use garland_sys::confine::{find_itself, open_found};
 use garland_sys::error::reason;
 
 /// The unit of `st_blocks` in bytes, independent of the file system.
@@ -88,12 +88,21 @@ fn means_content(source: &Path) -> bool {
     bytes.ends_with(b"/") || bytes.ends_with(b"/.") || bytes == b"."
 }
 
+/// What became of a top-level entry of which only a file is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopFile {
+    /// It is copied or left out.
+    Done,
+    /// It is a symbolic link, which is still to be followed.
+    Link,
+}
+
 /// The state of a scan.
-struct Walk<'a> {
+pub struct Walk<'a> {
     options: &'a ScanOptions<'a>,
     mounts: Mounts,
     /// The result so far.
-    scan: Scan,
+    pub scan: Scan,
     /// The current path, as the user would write it. The path of a directory ends in a slash.
     path: Vec<u8>,
     /// The length in bytes of the first part of `path`, which is not part of the path on nodes.
@@ -113,7 +122,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(options: &'a ScanOptions<'a>) -> Self {
+    /// Returns the state at the beginning of a scan.
+    pub fn new(options: &'a ScanOptions<'a>) -> Self {
         let scan = Scan::default();
         let path = Vec::new();
         let firsts = HashMap::new();
@@ -152,7 +162,7 @@ impl<'a> Walk<'a> {
 
     /// Scans a directory of which only the content is copied. Its metadata is applied to the
     /// destination directory.
-    fn content(&mut self, source: &Path) -> Result<(), ScanError> {
+    pub fn content(&mut self, source: &Path) -> Result<(), ScanError> {
         let folder = self.begin(source, source)?;
         self.path = with_slash(source);
         self.top = self.path.len();
@@ -180,12 +190,117 @@ impl<'a> Walk<'a> {
         folder: &Path,
     ) -> Result<OwnedFd, ScanError> {
         let kept = opened.try_clone().map_err(|error| unopened(source, &error))?;
-        let path = if folder == Path::new(".") { Vec::new() } else { with_slash(folder) };
+        self.begin_place(kept, folder, false);
+        Ok(opened)
+    }
+
+    /// Begins the records of entries of the directory `kept` with the path `folder`, or of the file
+    /// `kept` itself, to which a link in that directory leads.
+    fn begin_place(&mut self, kept: OwnedFd, folder: &Path, is_file: bool) {
+        let path = shown_folder(folder);
         let first = self.scan.index.len();
-        self.scan.places.push(Place { folder: kept, path, first, mounts: self.mounts });
+        self.scan.places.push(Place { folder: kept, is_file, path, first, mounts: self.mounts });
         // A later source may replace files of an earlier one, so it gets no hard links to those.
         self.firsts.clear();
-        Ok(opened)
+    }
+
+    /// Begins the records of sources that are entries of the directory `folder` with the path `path`.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened a second time.
+    pub fn begin_folder(&mut self, folder: &OwnedFd, path: &Path) -> Result<(), ScanError> {
+        let kept = folder.try_clone().map_err(|error| unopened(path, &error))?;
+        self.begin_place(kept, path, false);
+        Ok(())
+    }
+
+    /// Scans the source `name`, an entry of the directory `folder` with the path `path`.
+    ///
+    /// # Errors
+    /// When the scan cannot go on.
+    pub fn top_entry(
+        &mut self,
+        folder: &OwnedFd,
+        path: &Path,
+        name: &[u8],
+    ) -> Result<(), ScanError> {
+        self.set_top(path, b"");
+        self.disk = self.mounts.stat(folder, name).map_or(0, |stat| stat.st_dev);
+        self.entry(folder, name, TOP)
+    }
+
+    /// Scans the source `name`, an entry of the directory `folder` with the path `path`, if it is a
+    /// file. Only symbolic links are left to be followed, by [`Self::top_link`].
+    ///
+    /// # Errors
+    /// When the scan cannot go on.
+    pub fn top_file(
+        &mut self,
+        folder: &OwnedFd,
+        path: &Path,
+        name: &[u8],
+    ) -> Result<TopFile, ScanError> {
+        self.set_top(path, name);
+        let stat = match self.mounts.stat(folder, name) {
+            Ok(stat) => stat,
+            Err(error) => return self.fail("get the status of", &error).map(|()| TopFile::Done),
+        };
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            return Ok(TopFile::Link);
+        }
+        if self.is_file(&stat) {
+            let done = self.file(folder, name, TOP, &alone(stat));
+            done.or_else(|error| self.fail("read", &error))?;
+        }
+        Ok(TopFile::Done)
+    }
+
+    /// Scans the file to which the symbolic link `name` leads, an entry of the directory with the path
+    /// `path`. Whatever has its name later, this file is read.
+    ///
+    /// # Errors
+    /// When the scan cannot go on.
+    pub fn top_link(&mut self, path: &Path, name: &[u8]) -> Result<(), ScanError> {
+        self.set_top(path, name);
+        let found = self.options.root.find(&path.join(OsStr::from_bytes(name)));
+        let found = found.and_then(|found| Ok((fstat(&found)?, found)));
+        let (stat, found) = match found {
+            Ok(found) => found,
+            Err(error) => return self.fail("open", &error),
+        };
+        if !self.is_file(&stat) {
+            return Ok(());
+        }
+        if let Err(error) = open_found(&found) {
+            return self.fail("read", &error);
+        }
+        self.begin_place(found, path, true);
+        self.push_file(name, TOP, &alone(stat), Vec::new());
+        Ok(())
+    }
+
+    /// Leaves out the source `path`, which cannot be opened for this reason.
+    pub fn leave_out_top(&mut self, path: &Path, why: &str) {
+        self.scan.left_out.push(LeftOut::failed(path.as_os_str().as_bytes(), why.to_owned()));
+    }
+
+    /// Sets the current path to that of the entry `name` of the directory `folder`, which is not part
+    /// of the path on nodes.
+    fn set_top(&mut self, folder: &Path, name: &[u8]) {
+        self.firsts.clear();
+        self.path = shown_folder(folder);
+        self.top = self.path.len();
+        self.path.extend_from_slice(name);
+    }
+
+    /// Returns whether the current entry is a file, and leaves it out otherwise.
+    fn is_file(&mut self, stat: &Stat) -> bool {
+        match other_kind(stat) {
+            Some(is) => self.scan.left_out.push(LeftOut::skipped(&self.path, is)),
+            None if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => return true,
+            None => self.leave_out("it is a directory, and directories are copied with -r"),
+        }
+        false
     }
 
     /// Scans the content of a directory with the record number `number`. Nodes remove other files
@@ -333,6 +448,19 @@ impl<'a> Walk<'a> {
         } else {
             Vec::new()
         };
+        self.push_file(name, number, stat, attributes);
+        Ok(())
+    }
+
+    /// Adds the record of a file in the directory `number`.
+    fn push_file(
+        &mut self,
+        name: &[u8],
+        number: u32,
+        stat: &Stat,
+        attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    ) {
+        let linked = stat.st_nlink > 1;
         let stamp = Stamp::of(stat);
         let length = stamp.length();
         let sparse = stat.st_blocks.saturating_mul(STAT_BLOCK) < stat.st_size;
@@ -342,10 +470,9 @@ impl<'a> Walk<'a> {
         if let Some(own) = self.push(number, &record, Body::File(stamp)) {
             self.scan.tally.files += 1;
             if linked {
-                self.firsts.insert(key, own);
+                self.firsts.insert((stat.st_dev, stat.st_ino), own);
             }
         }
-        Ok(())
     }
 
     /// Returns whether the mode alone permits reading. (An ACL may still deny it; the first read
@@ -417,6 +544,13 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Returns the status of a file as if it had one name: hard links of files that are copied without
+/// their directories are files like others.
+fn alone(mut stat: Stat) -> Stat {
+    stat.st_nlink = 1;
+    stat
+}
+
 fn meta(stat: &Stat, extended: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
     let owner = (stat.st_uid, stat.st_gid);
     let modified = attributes::modified(stat);
@@ -438,6 +572,11 @@ fn other_kind(stat: &Stat) -> Option<&'static str> {
 /// Returns the path of the directory that a source is in.
 fn above(source: &Path) -> &Path {
     source.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns the path of a directory before those of its entries: nothing for `.`.
+fn shown_folder(folder: &Path) -> Vec<u8> {
+    if folder == Path::new(".") { Vec::new() } else { with_slash(folder) }
 }
 
 fn with_slash(path: &Path) -> Vec<u8> {

@@ -15,6 +15,7 @@ use super::list;
 use super::settings::Settings;
 use super::slurm::Slurm;
 use crate::args::{DataName, EngineName, FarmRun};
+use crate::result::FarmResult;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_results::head::{Phases, print_json};
@@ -77,20 +78,8 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let records = ledger.close()?;
     let result = account.close(&work, phases, ending, records)?;
     run.keep("result.json", &result)?;
-    let output = run.folder().join(OUTPUT);
-    let output = if output.is_dir() {
-        format!("output  {}\n", printable::path(&output))
-    } else {
-        String::new()
-    };
-    let told = match arrangement {
-        _ if context.json => print_json(&result),
-        Some(_) => {
-            output::warn(format!("{result}{output}"));
-            Ok(())
-        }
-        None => output::print(format!("{result}{output}")),
-    };
+    let is_mixed = arrangement.is_some();
+    let told = tell(context, &run, &result, is_mixed);
     told.map_err(|failure| failure.after(result.exit()))?;
     if let Some(first) = unwritten.first() {
         let count = unwritten.len();
@@ -99,6 +88,23 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     // The jobs are done, but the user does not have what they said.
     let is_cut = !unwritten.is_empty() && result.exit() == Exit::Done;
     Ok(if is_cut { Exit::SomeFailed } else { result.exit() })
+}
+
+/// Prints the result of a run; to standard error if jobs print to standard output, `is_mixed`.
+fn tell(context: &Context, run: &Run, result: &FarmResult, is_mixed: bool) -> Result<(), Failure> {
+    if context.json {
+        return print_json(result);
+    }
+    let folder = run.folder().join(OUTPUT);
+    let output = match folder.is_dir() {
+        true => format!("output  {}\n", printable::path(&folder)),
+        false => String::new(),
+    };
+    if is_mixed {
+        output::warn(format!("{result}{output}"));
+        return Ok(());
+    }
+    output::print(format!("{result}{output}"))
 }
 
 /// Returns how the output of jobs is printed; none if it is not. Fails if it cannot be.

@@ -240,8 +240,7 @@ mod tests {
     #[test]
     fn where_no_program_may_run_the_option_that_names_another_place_is_told() {
         let hint = "under [ssh] in the cluster file: binary = \"/opt/garland\"";
-        let why =
-            "/home/a/.cache/garland/h-1: Permission denied; /tmp/garland-a: Permission denied";
+        let why = "/u/a/.cache/garland/h-1: Permission denied; /tmp/garland-a: Permission denied";
         assert!(refused(why).to_string().ends_with(hint), "{}", refused(why));
         assert!(
             !refused("/tmp: only 3 of 9 bytes could be written").to_string().contains("binary")

@@ -11,6 +11,7 @@ use crate::copy::read_back::ReadBack;
 use crate::copy::route::{DOWNSTREAMS_MAX, Route};
 use crate::wire::Secret;
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
+use garland_core::tree::TopName;
 
 /// The destination of the bytes on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,18 +101,21 @@ pub struct TreeDestination {
     pub limits: TreeLimits,
 }
 
-/// What copied entries keep of the status of their sources, beside the owner.
+/// What copied entries keep of the status of their sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptStatus {
     /// Whether they have the same mode; otherwise that with which cp(1) would leave them.
     pub modes: bool,
     /// Whether they have the same modification time.
     pub times: bool,
+    /// Whether they have the same owner, as far as the agent may set it. Otherwise files belong to
+    /// the agent's user, and have no set-user-ID and set-group-ID bits.
+    pub owners: bool,
 }
 
 impl Default for KeptStatus {
     fn default() -> Self {
-        Self { modes: true, times: true }
+        Self { modes: true, times: true, owners: true }
     }
 }
 
@@ -124,8 +128,10 @@ pub struct TreeLimits {
     pub removes: Option<u64>,
     /// Whether extended attributes may be set.
     pub attributes: bool,
-    /// The only name that may appear in the destination directory; `None` allows any name.
-    pub top: Option<Vec<u8>>,
+    /// The only names that may appear in the destination directory; `None` allows any name.
+    pub tops: Option<Vec<TopName>>,
+    /// Whether the stream may have files only, and neither directories nor links.
+    pub files_only: bool,
     /// Patterns of names that must not appear.
     pub excludes: Vec<Vec<u8>>,
     /// Whether files take disk space only as their bytes come, as those of a node do whose word

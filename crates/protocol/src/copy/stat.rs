@@ -1,15 +1,17 @@
 //! Requests for the files that a node could send, which the head makes before it plans a copy.
 
+use garland_core::tree::SourcePath;
 use serde::{Deserialize, Serialize};
 
 /// A request for the attributes of a file or a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatRequest {
-    /// The path of the file as the user wrote it (raw bytes).
-    pub path: Vec<u8>,
+    /// The paths of the files, of which there is one unless a tree is asked for.
+    pub paths: Vec<SourcePath>,
     /// Whether to report the stripes of the file instead of the file.
     pub stripes: bool,
-    /// If given, the whole tree below the path is examined, and the result is kept for the copy.
+    /// If given, everything at the paths and below is examined as one tree, and the result is kept
+    /// for the copy.
     pub tree: Option<TreeStatRequest>,
 }
 
@@ -22,6 +24,9 @@ pub struct TreeStatRequest {
     pub attributes: bool,
     /// Whether what is mounted in the tree is left out.
     pub one_file_system: bool,
+    /// Whether the tree has only files, those to which symbolic links at the end of the paths lead
+    /// included.
+    pub files_only: bool,
 }
 
 /// A summary of an examined tree.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use garland_core::farm::Text;
 use garland_core::plan::Layout;
+use garland_core::tree::SourcePath;
 use garland_protocol::copy::{CompareOrder, CopyId, StatRequest, content_digest};
 use garland_protocol::farm::{FarmAccess, FarmNode, FarmOrder};
 use garland_protocol::files::{Ask, Changes, FileRef, FilesOrder, OpenFlags};
@@ -146,7 +147,8 @@ pub(super) fn orders(node: &str) -> Vec<ToAgent> {
         depth: 1,
         only: DiskOnly::default(),
     };
-    let stat = StatRequest { path: b"/none".to_vec(), stripes: false, tree: None };
+    let pattern = SourcePath::Pattern(b"/none/*".to_vec());
+    let stat = StatRequest { paths: vec![pattern], stripes: false, tree: None };
     let rest = [
         ToAgent::Clock(1),
         ToAgent::Files(FilesOrder { id, secret: Secret([1; 32]), sealed: true }),

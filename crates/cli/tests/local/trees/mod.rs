@@ -12,6 +12,7 @@ mod moving;
 mod oddities;
 mod refusals;
 mod rules;
+mod several;
 mod sweeping;
 mod together;
 

@@ -17,6 +17,8 @@ pub enum Kind {
     Stripes,
     /// A file of each node to this machine.
     FromFiles,
+    /// Several files of each node, by paths or patterns, to this machine.
+    FromMany,
     /// A tree of each node to this machine.
     FromTrees,
     /// One file, striped over nodes, to this machine.
@@ -36,6 +38,7 @@ pub const STREAM: Kinds = Kind::Stream.bit();
 pub const TREE: Kinds = Kind::Tree.bit();
 pub const STRIPES: Kinds = Kind::Stripes.bit();
 pub const FROM_FILES: Kinds = Kind::FromFiles.bit();
+pub const FROM_MANY: Kinds = Kind::FromMany.bit();
 pub const FROM_TREES: Kinds = Kind::FromTrees.bit();
 pub const FROM_STRIPES: Kinds = Kind::FromStripes.bit();
 pub const JOIN: Kinds = Kind::Join.bit();
@@ -43,7 +46,7 @@ pub const SPOOL: Kinds = Kind::Spool.bit();
 /// Copies to nodes in which every node gets everything.
 pub const BROADCAST: Kinds = FILE | OBJECT | STREAM | TREE;
 pub const TO_NODES: Kinds = BROADCAST | STRIPES;
-pub const FROM_NODES: Kinds = FROM_FILES | FROM_TREES | FROM_STRIPES;
+pub const FROM_NODES: Kinds = FROM_FILES | FROM_MANY | FROM_TREES | FROM_STRIPES;
 pub const COPY: Kinds = TO_NODES | FROM_NODES;
 
 impl Kind {
@@ -62,6 +65,7 @@ impl fmt::Display for Kind {
             Self::Tree => "a copy of a tree to nodes",
             Self::Stripes => "a striped copy to nodes",
             Self::FromFiles => "a copy of files from nodes",
+            Self::FromMany => "a copy of several files from nodes",
             Self::FromTrees => "a copy of trees from nodes",
             Self::FromStripes => "a striped copy from nodes",
             Self::Join => "a running copy (--join)",

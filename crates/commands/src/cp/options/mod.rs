@@ -104,7 +104,7 @@ pub struct Cp {
     /// SOURCE... and, last, DESTINATION.
     ///
     /// Options may stand anywhere between them. SOURCE is a path of this machine, - for standard input, '|COMMAND' for the output of a command of this machine,
-    /// NODES:PATH to gather that path from every node, or an object or URL (s3://BUCKET/KEY, http, https), which this
+    /// NODES:PATH to gather that path from every node (several of these go together, and PATH may be a pattern such as '/log/*.log', which nodes expand), or an object or URL (s3://BUCKET/KEY, http, https), which this
     /// machine reads once for all nodes. With -r it is any number of files and directories of this machine, or all objects
     /// below s3://BUCKET/PREFIX.
     ///
@@ -113,7 +113,7 @@ pub struct Cp {
     /// command. 'NODES:|COMMAND' is the standard input of a command on the node, run by `sh -c`; its exit code is the
     /// verdict of the node. Block devices and named pipes are written to in place.
     ///
-    /// What is gathered from several nodes goes to PATH/NODE/NAME; from one node, to PATH, - or '|COMMAND'. PATH/NODE must
+    /// What is gathered from several nodes goes to PATH/NODE/NAME; from one node, to PATH, - or '|COMMAND'; several sources or a pattern of one node go to PATH/NAME. PATH/NODE must
     /// not be a symbolic link. A node that sends names that were not asked for, or removals, fails.
     ///
     /// Over ssh, a relative PATH begins in the home directory of the login. Local and lab nodes have a root directory each,

@@ -11,7 +11,7 @@ use garland_core::printable;
 use garland_protocol::copy::KeptStatus;
 use garland_terminal::failure::Failure;
 
-use super::kind::{COPY, FILE, FROM_FILES, FROM_TREES, Kinds, OBJECT, STREAM, TREE};
+use super::kind::{COPY, FILE, FROM_FILES, FROM_MANY, FROM_TREES, Kinds, OBJECT, STREAM, TREE};
 use super::rule::Rule;
 use crate::cp::filters::{FilterRule, excludes};
 
@@ -125,7 +125,7 @@ impl fmt::Display for List<'_> {
 }
 
 /// The copies that may set modes and times.
-const KEEPING: Kinds = FILE | OBJECT | TREE | FROM_FILES | FROM_TREES;
+const KEEPING: Kinds = FILE | OBJECT | TREE | FROM_FILES | FROM_MANY | FROM_TREES;
 
 const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
 
@@ -224,7 +224,7 @@ impl SourceArgs {
             removes_max: self.max_delete,
             keeps_attributes: self.xattrs,
             preserves: self.preserve,
-            keeps: KeptStatus { modes: !self.no_perms, times: !self.no_times },
+            keeps: KeptStatus { modes: !self.no_perms, times: !self.no_times, owners: true },
             failed_to: self.failed_to.clone(),
         })
     }

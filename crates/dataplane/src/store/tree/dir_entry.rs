@@ -124,8 +124,8 @@ impl<'a> DirEntry<'a> {
     /// Returns the mode with which to create a file so that it has all of `meta` except the time;
     /// none if no mode achieves that, or if it is not known yet.
     pub fn initial_mode(&self, meta: &Meta) -> Option<u32> {
-        let KeptStatus { modes, times } = self.maker.manner.keeps;
-        let is_known = modes && times;
+        let KeptStatus { modes, times, owners } = self.maker.manner.keeps;
+        let is_known = modes && times && owners;
         is_known.then(|| self.saved().initial_mode(meta, self.maker.umask)).flatten()
     }
 

@@ -73,6 +73,9 @@ impl Identity {
     fn has_given_owner(&self, stat: &Stat, meta: &Meta) -> bool {
         let (user, group) = meta.owner;
         let is_root = self.user == 0;
+        if !self.rule.keeps.owners {
+            return true;
+        }
         let owned = stat.st_uid == user || !is_root && stat.st_uid == self.user;
         let grouped = stat.st_gid == group || !is_root && !self.groups.contains(&group);
         owned && grouped
@@ -143,7 +146,7 @@ pub fn apply(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<()> {
     let fd = fd.as_fd();
     let mut unset = Unset::default();
     // The order matters: chown(2) clears capabilities and bits of the mode.
-    let allowed = set_owner(fd, meta.owner, &mut unset)?;
+    let allowed = set_owner_in(manner, fd, meta.owner, &mut unset)?;
     set_attributes(meta, &mut unset, |name, value| attributes::set(fd, name, value))?;
     unset.note("access control list", remove_others(fd, meta, manner.lists))?;
     if manner.keeps.modes {
@@ -163,7 +166,7 @@ pub fn apply(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<()> {
 pub fn apply_changes(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<()> {
     let fd = fd.as_fd();
     let mut unset = Unset::default();
-    let allowed = set_owner(fd, meta.owner, &mut unset)?;
+    let allowed = set_owner_in(manner, fd, meta.owner, &mut unset)?;
     let has = || attributes::read(fd).is_ok_and(|has| same(&has, &meta.attributes));
     if !meta.attributes.is_empty() && !has() {
         set_attributes(meta, &mut unset, |name, value| attributes::set(fd, name, value))?;
@@ -269,6 +272,19 @@ pub fn apply_to_link(
 /// the same one for all files, and EINVAL says that the number is not mapped in this user namespace.
 fn is_refused(error: Errno) -> bool {
     matches!(error, Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)
+}
+
+/// Sets owner and group if this is the manner. Returns a mask of the mode bits that the file may get.
+fn set_owner_in(
+    manner: Manner,
+    fd: BorrowedFd<'_>,
+    owner: (u32, u32),
+    unset: &mut Unset,
+) -> io::Result<u32> {
+    match manner.keeps.owners {
+        true => set_owner(fd, owner, unset),
+        false => Ok(!(SET_USER | SET_GROUP)),
+    }
 }
 
 /// Sets owner and group, as far as permitted. Returns a mask of the mode bits that the file may

@@ -80,12 +80,13 @@ impl TreeStore {
         old: Option<PreviousTree>,
     ) -> Result<Self, StoreError> {
         let TreeDestination { path, below, fsync, verify, keeps, limits } = destination;
-        let TreeLimits { removes, attributes, top, excludes, grows } = limits;
-        let limits = LimitCheck::new(top.as_deref(), excludes, removes.is_some(), *attributes);
+        let TreeLimits { removes, attributes, tops, files_only, excludes, grows } = limits;
+        let limits = LimitCheck::new(tops.as_deref(), excludes, removes.is_some(), *attributes);
         let limits = limits.map_err(|error| {
             let path = printable::name(path);
             StoreError::refused("exclude files from", path, error.to_string())
         })?;
+        let limits = limits.with_files_only(*files_only);
         let OpenDirectory { folder, path, .. } = open_below(root, path, below.as_deref())?;
         let name = printable::path(&path);
         let device = rustix::fs::fstat(&folder).ok().map(|stat| stat.st_dev);

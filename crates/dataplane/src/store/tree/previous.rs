@@ -33,7 +33,13 @@ impl PreviousTree {
     /// Sets the directory that contains the tree.
     pub fn below(self, folder: OwnedFd) -> Self {
         Self {
-            places: vec![Place { folder, path: Vec::new(), first: 0, mounts: Mounts::Entered }],
+            places: vec![Place {
+                folder,
+                path: Vec::new(),
+                first: 0,
+                mounts: Mounts::Entered,
+                is_file: false,
+            }],
             ..self
         }
     }

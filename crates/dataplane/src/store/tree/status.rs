@@ -329,7 +329,7 @@ mod tests {
             let mut check = StatusCheck::new(there, &outline, rule, false);
             assert!(tree.catalogue().unwrap().into_iter().all(|parcel| check.take(parcel)));
             let unchanged = check.run(|| (), &AtomicBool::new(false)).unwrap().unchanged;
-            (0..outline.records).filter(|number| !unchanged.contains(*number)).count()
+            (0..outline.records).filter(|number| !unchanged.contains((*number).into())).count()
         };
         assert_eq!(changed(), 1);
         give("to/from", b"1");
@@ -395,7 +395,7 @@ mod tests {
     fn what_a_copy_does_not_set_is_not_compared_except_the_times_of_files() {
         let [all, modes, times] =
             [(true, true), (true, false), (false, true)].map(|(modes, times)| StatusRule {
-                keeps: KeptStatus { modes, times },
+                keeps: KeptStatus { modes, times, owners: true },
                 ..StatusRule::default()
             });
         let window = StatusRule { window: TimeWindow(Some(3600)), ..StatusRule::default() };

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use garland_core::tree::{GOOD, Meta, Record};
+use garland_core::tree::{GOOD, Meta, Record, TopName};
 use garland_protocol::copy::KeptStatus;
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn target(top: &Path, limits: TreeLimits) -> TreeDestination {
 
 /// The limits of a copy that asked for `name`.
 fn only(name: &[u8]) -> TreeLimits {
-    TreeLimits { top: Some(name.to_vec()), ..TreeLimits::default() }
+    TreeLimits { tops: Some(vec![TopName::Name(name.to_vec())]), ..TreeLimits::default() }
 }
 
 /// Extracts a stream of these records, each followed by its bytes.
@@ -312,7 +312,7 @@ proptest! {
             assert_untouched(&top);
             let there = names(&top, "target");
             assert!(THERE.iter().all(|name| there.contains(&(*name).into())), "{there:?}");
-            if limits.top.is_some() {
+            if limits.tops.is_some() {
                 assert!(there.iter().all(|name| name == "new" || THERE.iter().any(|it| name == it)), "{there:?}");
                 assert!(fs::symlink_metadata(top.join("target/link")).unwrap().is_symlink());
                 assert_eq!(names(&top, "target/kept"), Vec::<OsString>::new());

@@ -724,6 +724,7 @@ fn reads_stream_of_present_files(dir: &Path) -> bool {
         folder: File::open(dir).unwrap().into(),
         path: Vec::new(),
         first: 0,
+        is_file: false,
         mounts: Mounts::Entered,
     }];
     let written = extractor.written(&(0..=3));

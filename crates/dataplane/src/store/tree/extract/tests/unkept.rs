@@ -3,7 +3,7 @@
 use super::*;
 
 /// What a copy without modes and times keeps.
-const NEITHER: KeptStatus = KeptStatus { modes: false, times: false };
+const NEITHER: KeptStatus = KeptStatus { modes: false, times: false, owners: true };
 
 #[test]
 fn what_is_not_kept_is_as_mkdir_and_cp_leave_it() {
@@ -66,4 +66,25 @@ fn a_new_directory_without_modes_inherits_the_group_as_mkdir_does() {
     let mode = |path: &str| fs::metadata(dir.join(path)).unwrap().mode() & 0o7777;
     let new = 0o2000 | 0o755 & !process::umask();
     assert_eq!(["shared", "shared/new", "shared/new/below"].map(mode), [0o2775, new, new]);
+}
+
+#[test]
+fn a_file_whose_owner_is_not_kept_belongs_to_the_agent_and_runs_as_no_other_user() {
+    for modes in [true, false] {
+        let dir = Scratch::new("tree-unowned");
+        let keeps = KeptStatus { modes, times: true, owners: false };
+        let mut extractor = extractor(&dir).keeping(keeps);
+        let mut foreign = file(b"f", false);
+        if let Record::File { meta, .. } = &mut foreign {
+            meta.mode = 0o6755;
+            meta.owner = (65_534, 65_534);
+        }
+        apply_all(&mut extractor, [foreign]);
+        extractor.write(b"new").unwrap();
+        extractor.finish(true).unwrap();
+        assert_eq!(extractor.troubles(), Ok(()));
+        let stat = fs::metadata(dir.join("f")).unwrap();
+        let wanted = if modes { 0o755 } else { 0o755 & !process::umask() };
+        assert_eq!((stat.uid(), stat.mode() & 0o7777), (process::user_id(), wanted));
+    }
 }

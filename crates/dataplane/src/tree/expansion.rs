@@ -1,0 +1,358 @@
+//! Finds what patterns of paths stand for, as a shell does.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use garland_core::printable;
+use garland_core::tree::{DEPTH_MAX, NameGlob};
+use garland_sys::confine::Root;
+use garland_sys::error::reason;
+use rustix::fs::{AtFlags, Dir, FileType, fstat, statat};
+use rustix::io::Errno;
+
+use super::left_out::LeftOut;
+use super::scan::ScanError;
+
+/// What all patterns of a request may find together.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The maximum number of names that match a component of a pattern.
+    pub names: usize,
+    /// The maximum number of bytes of their paths.
+    pub bytes: usize,
+    /// The maximum number of directories that are looked into.
+    pub folders: usize,
+    /// The maximum number of directories that stay open for the copy, since matches are in them.
+    pub open: usize,
+}
+
+/// What the patterns of a request may find: some 30 MB of memory, and as many open files as any
+/// process may have.
+pub const BOUNDS: Bounds = Bounds { names: 100_000, bytes: 16 << 20, folders: 16_384, open: 1024 };
+
+/// The number of names after which is asked again whether to go on.
+const NAMES_AT_A_TIME: usize = 4096;
+
+/// An open directory in which sources are.
+#[derive(Debug)]
+pub struct Folder {
+    /// The directory.
+    pub fd: OwnedFd,
+    /// Its path, for messages; `.` for the one in which relative paths begin.
+    pub path: PathBuf,
+    /// Its device and inode number.
+    pub id: (u64, u64),
+}
+
+/// An entry of one of the open directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The directory, by index.
+    pub folder: usize,
+    /// The name in it.
+    pub name: Vec<u8>,
+}
+
+/// Finds entries below a root. A path leads through the same links as any other, and as little out
+/// of the root.
+pub struct Expansion<'a> {
+    root: &'a Root,
+    stop: &'a dyn Fn() -> bool,
+    /// What is left of the bounds.
+    left: Bounds,
+    /// The pattern that is expanded, for messages.
+    pattern: String,
+    /// The directories in which entries were found.
+    pub folders: Vec<Folder>,
+    /// Directories on the way that cannot be looked into, although they exist.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl<'a> Expansion<'a> {
+    /// Finds entries within `bounds`, until `stop` returns true.
+    pub fn new(root: &'a Root, stop: &'a dyn Fn() -> bool, bounds: Bounds) -> Self {
+        let pattern = String::new();
+        Self { root, stop, left: bounds, pattern, folders: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// Returns the entries that `pattern` stands for, in the order of their paths; none if there are
+    /// no such entries.
+    ///
+    /// # Errors
+    /// When there are more than the bounds allow, or the user has interrupted the search.
+    pub fn expand(&mut self, pattern: &[u8]) -> Result<Vec<Entry>, ScanError> {
+        self.pattern = printable::name(pattern);
+        let start = if pattern.starts_with(b"/") { &b"/"[..] } else { b"" };
+        let components = pattern.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
+        let parts: Vec<NameGlob> = components.map(NameGlob::parse).collect();
+        if parts.len() > DEPTH_MAX {
+            return Err(self.too_much(&format!("it has more than {DEPTH_MAX} components")));
+        }
+        let mut entries = Vec::new();
+        self.descend(start, &parts, &mut entries)?;
+        Ok(entries)
+    }
+
+    /// Returns the entry with the literal path `path`.
+    ///
+    /// # Errors
+    /// Why there is none, for the user. The inner error is for the whole request.
+    pub fn entry(&mut self, path: &[u8]) -> Result<Result<Entry, String>, ScanError> {
+        let at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+        let (above, name) = path.split_at(at);
+        let last = self.folders.last().filter(|folder| folder.path == path_of(above));
+        let found = match last {
+            Some(folder) => statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW).map(|_| None),
+            None => self.look(above, name).map(Some),
+        };
+        Ok(match found {
+            Ok(None) => Ok(Entry { folder: self.folders.len() - 1, name: name.to_vec() }),
+            Ok(Some(folder)) => {
+                let folder = self.keep(folder, above)?;
+                Ok(Entry { folder, name: name.to_vec() })
+            }
+            Err(error) => Err(reason(&error.into())),
+        })
+    }
+
+    /// Opens the directory `above` if it has the entry `name`.
+    fn look(&self, above: &[u8], name: &[u8]) -> Result<OwnedFd, Errno> {
+        let opened = self.root.open_dir(&path_of(above), false);
+        let folder = opened.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map(|_| folder)
+    }
+
+    /// Finds what `parts` stand for in the directory `prefix`, whose path is empty or ends in a
+    /// slash.
+    fn descend(
+        &mut self,
+        prefix: &[u8],
+        parts: &[NameGlob],
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), ScanError> {
+        let mut prefix = prefix.to_vec();
+        let mut parts = parts.iter();
+        while let Some(part) = parts.next() {
+            let Some(name) = part.only_name() else {
+                return self.descend_by(&prefix, part, parts.as_slice(), entries);
+            };
+            if parts.as_slice().is_empty() {
+                self.left.folders = self.spend(self.left.folders, 1, "directories to look into")?;
+                if let Ok(folder) = self.look(&prefix, &name) {
+                    let folder = self.keep(folder, &prefix)?;
+                    entries.push(Entry { folder, name });
+                }
+                return Ok(());
+            }
+            prefix.extend_from_slice(&name);
+            prefix.push(b'/');
+        }
+        Ok(())
+    }
+
+    /// Finds what `rest` stands for in all entries of the directory `prefix` that `part` matches; if
+    /// it is empty, these entries themselves.
+    fn descend_by(
+        &mut self,
+        prefix: &[u8],
+        part: &NameGlob,
+        rest: &[NameGlob],
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), ScanError> {
+        self.left.folders = self.spend(self.left.folders, 1, "directories to look into")?;
+        let folder = match self.root.open_dir(&path_of(prefix), false) {
+            Ok(folder) => folder,
+            Err(error) => {
+                // What a pattern stands for need not exist, nor be a directory.
+                let errno = Errno::from_io_error(&error);
+                if !matches!(errno, Some(Errno::NOENT | Errno::NOTDIR)) {
+                    let why = format!("cannot open it: {}", reason(&error));
+                    self.left_out.push(LeftOut::failed(prefix, why));
+                }
+                return Ok(());
+            }
+        };
+        let names = self.names(&folder, prefix, part, !rest.is_empty())?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        if rest.is_empty() {
+            let folder = self.keep(folder, prefix)?;
+            entries.extend(names.into_iter().map(|name| Entry { folder, name }));
+            return Ok(());
+        }
+        drop(folder);
+        for name in names {
+            self.descend(&[prefix, &name, b"/"].concat(), rest, entries)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the names in the directory `folder` that `part` matches, sorted; if something is to be
+    /// found in them, only those that may be directories.
+    fn names(
+        &mut self,
+        folder: &OwnedFd,
+        prefix: &[u8],
+        part: &NameGlob,
+        is_way: bool,
+    ) -> Result<Vec<Vec<u8>>, ScanError> {
+        let mut names = Vec::new();
+        let entries = Dir::read_from(folder).map(|entries| entries.enumerate());
+        let listed = entries.and_then(|mut entries| {
+            entries.try_for_each(|(at, entry)| {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if at % NAMES_AT_A_TIME == 0 && (self.stop)() {
+                    return Err(Errno::INTR);
+                }
+                let kinds = [FileType::Directory, FileType::Symlink, FileType::Unknown];
+                let is_kind = !is_way || kinds.contains(&entry.file_type());
+                if is_kind && ![&b"."[..], b".."].contains(&name) && part.matches(name) {
+                    names.push(name.to_vec());
+                    let bytes = prefix.len() + name.len();
+                    self.left.bytes = self.left.bytes.checked_sub(bytes).ok_or(Errno::NOMEM)?;
+                    self.left.names = self.left.names.checked_sub(1).ok_or(Errno::NOMEM)?;
+                }
+                Ok(())
+            })
+        });
+        match listed {
+            Ok(()) => {}
+            Err(Errno::INTR) => return Err(ScanError::Interrupted),
+            Err(Errno::NOMEM) => return Err(self.too_much("too many names match")),
+            Err(error) => {
+                let why = format!("cannot list it: {}", reason(&error.into()));
+                self.left_out.push(LeftOut::failed(prefix, why));
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Keeps a directory open, and returns its index.
+    fn keep(&mut self, fd: OwnedFd, path: &[u8]) -> Result<usize, ScanError> {
+        self.left.open = self.spend(self.left.open, 1, "directories with matches")?;
+        let path = path_of(path);
+        let stat = fstat(&fd).map_err(|error| ScanError::Io {
+            operation: "get the status of",
+            path: printable::path(&path),
+            reason: reason(&error.into()),
+        })?;
+        self.folders.push(Folder { fd, path, id: (stat.st_dev, stat.st_ino) });
+        Ok(self.folders.len() - 1)
+    }
+
+    /// Returns what remains of `left` after `count` of it is used.
+    fn spend(&self, left: usize, count: usize, what: &str) -> Result<usize, ScanError> {
+        if (self.stop)() {
+            return Err(ScanError::Interrupted);
+        }
+        left.checked_sub(count).ok_or_else(|| self.too_much(&format!("there are too many {what}")))
+    }
+
+    fn too_much(&self, why: &str) -> ScanError {
+        ScanError::Pattern { pattern: self.pattern.clone(), why: why.to_owned() }
+    }
+}
+
+/// Returns the path of the directory with this prefix of a path.
+fn path_of(prefix: &[u8]) -> PathBuf {
+    let path = Path::new(OsStr::from_bytes(prefix));
+    if prefix.is_empty() { PathBuf::from(".") } else { path.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::tests::Scratch;
+
+    /// Returns the paths that `pattern` stands for.
+    fn expand(root: &Root, pattern: &[u8], bounds: Bounds) -> Result<Vec<Vec<u8>>, String> {
+        let mut expansion = Expansion::new(root, &|| false, bounds);
+        let entries = expansion.expand(pattern).map_err(|error| error.to_string())?;
+        let path = |entry: Entry| {
+            let folder = expansion.folders[entry.folder].path.as_os_str().as_bytes();
+            [folder, &entry.name].concat()
+        };
+        Ok(entries.into_iter().map(path).collect())
+    }
+
+    fn in_root(root: &Path, pattern: &str) -> Vec<String> {
+        let root = Root::confined(root).unwrap();
+        let paths = expand(&root, pattern.as_bytes(), BOUNDS).unwrap();
+        paths.into_iter().map(|path| String::from_utf8(path).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_pattern_stands_for_what_a_shell_finds() {
+        let dir = Scratch::new("expand");
+        for path in ["a/1.log", "a/2.log", "a/.3.log", "b/1.log", "b/new\nline.log", ".c/1.log"] {
+            let path = dir.join("root").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::write(dir.join("root/file"), "").unwrap();
+        let found = |pattern: &str| in_root(&dir.join("root"), pattern);
+        assert_eq!(found("/a/*.log"), ["/a/1.log", "/a/2.log"]);
+        assert_eq!(found("a/.*"), ["a/.3.log"]);
+        assert_eq!(found("/*/1.log"), ["/a/1.log", "/b/1.log"]);
+        assert_eq!(found("/[b-z]/*"), ["/b/1.log", "/b/new\nline.log"]);
+        assert_eq!(found("//a//?.log"), ["/a/1.log", "/a/2.log"]);
+        assert_eq!(found("/a/../b/1*"), ["/a/../b/1.log"]);
+        for none in ["/none/*", "/file/*", "/a/*.txt", "/*/none"] {
+            assert_eq!(found(none), Vec::<String>::new(), "{none}");
+        }
+    }
+
+    #[test]
+    fn no_pattern_leads_out_of_the_root() {
+        let dir = Scratch::new("expand-out");
+        fs::create_dir_all(dir.join("root/in")).unwrap();
+        fs::write(dir.join("root/in/own"), "").unwrap();
+        fs::write(dir.join("secret"), "").unwrap();
+        for (link, target) in
+            [("up", ".."), ("far", "../../.."), ("etc", "/etc"), ("whole", dir.to_str().unwrap())]
+        {
+            symlink(target, dir.join("root").join(link)).unwrap();
+        }
+        let found = |pattern: &str| in_root(&dir.join("root"), pattern);
+        // As for any path, the root is its own parent.
+        assert_eq!(found("/up/in/*"), ["/up/in/own"]);
+        assert_eq!(found("/*/in/own"), ["/far/in/own", "/up/in/own"]);
+        for out in ["/*/secret", "/*/passwd", "../secre*", "/etc/*", "/whole/*"] {
+            assert_eq!(found(out), Vec::<String>::new(), "{out}");
+        }
+    }
+
+    #[test]
+    fn what_a_pattern_finds_is_bounded() {
+        let dir = Scratch::new("expand-bounds");
+        for number in 0..20 {
+            fs::create_dir(dir.join(format!("{number:03}"))).unwrap();
+            fs::write(dir.join(format!("{number:03}/x")), "").unwrap();
+        }
+        let root = Root::confined(&dir.join("")).unwrap();
+        let found = |pattern: &str, bounds| {
+            expand(&root, pattern.as_bytes(), bounds).map(|paths| paths.len())
+        };
+        assert_eq!(found("/*/x", BOUNDS), Ok(20));
+        assert_eq!(found("/00*", Bounds { names: 10, bytes: 40, ..BOUNDS }), Ok(10));
+        let hint = "; copy the directory with -r, and choose with --include and --exclude";
+        let many = Err(format!("cannot expand /*: too many names match{hint}"));
+        assert_eq!(found("/*", Bounds { names: 19, ..BOUNDS }), many);
+        assert_eq!(found("/*", Bounds { bytes: 79, ..BOUNDS }), many);
+        let many = "cannot expand /*/x: there are too many directories ";
+        let said = found("/*/x", Bounds { folders: 20, ..BOUNDS });
+        assert_eq!(said, Err(format!("{many}to look into{hint}")));
+        let said = found("/*/x", Bounds { open: 19, ..BOUNDS });
+        assert_eq!(said, Err(format!("{many}with matches{hint}")));
+        let deep = "/*".repeat(DEPTH_MAX + 1);
+        assert!(found(&deep, BOUNDS).is_err_and(|said| said.contains("more than 200 components")));
+    }
+}
