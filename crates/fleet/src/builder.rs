@@ -6,7 +6,7 @@ mod notes;
 mod replacing;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -287,6 +287,7 @@ impl FleetBuilder<'_> {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
                 return Err(why.into());
             }
+            self.check_root(node, &standing)?;
             match self.reach(node, &standing, |at| at.connect(keys)) {
                 Ok(agent) => {
                     self.claims.know(&standing);
@@ -399,6 +400,29 @@ impl FleetBuilder<'_> {
                 .join(&node.name),
             (None, None) => self.places.folder("local")?.join(&node.name),
         })
+    }
+
+    /// Fails if the user asks for another root directory than that of the standing agent of a local
+    /// node: what is copied or deleted would be elsewhere.
+    fn check_root(&self, node: &Node, standing: &Standing) -> Result<(), LaunchError> {
+        if self.here.is_some() || self.launch.local_root.is_none() {
+            return Ok(());
+        }
+        let (Some(its), true) = (&standing.settings.root, inventory::is_local(&node.name)) else {
+            return Ok(());
+        };
+        // One of them may be reached through a link.
+        let place = |root: &Path| root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let asked = self.root(node)?;
+        if place(&asked) == place(its) {
+            return Ok(());
+        }
+        let its = printable::path(its);
+        Err(LaunchError::Refused(format!(
+            "its standing agent has the root directory {its}, not that of --local-root: run \
+             `garland down {}` first, or omit the option",
+            node.name
+        )))
     }
 
     /// Returns the settings of a standing agent that this command starts.

@@ -156,6 +156,33 @@ fn a_line_for_the_shell_of_each_node_is_run_by_it() {
 }
 
 #[test]
+fn a_standing_agent_with_another_root_is_not_taken_for_the_one_that_was_asked_for() {
+    let scratch = Scratch::new("other-root");
+    let garland = garland(&scratch);
+    std::fs::create_dir(scratch.path("tree")).expect("it can be made");
+    std::fs::write(scratch.path("tree/a"), "a").expect("there is room");
+    let _ = garland.run(&["up", "--local-root", "roots", "local1"]).with_code(0);
+    let precious = scratch.path("roots/local1/to/precious");
+    std::fs::create_dir_all(precious.parent().expect("it has one")).expect("it can be made");
+    std::fs::write(&precious, "mine").expect("there is room");
+    let copy = |root: &str, code: i32| {
+        let words = ["cp", "-a", "--delete", "--local-root", root, "tree/", "local1:/to"];
+        garland.run(&words).with_code(code)
+    };
+    let refused = copy("others", 3);
+    let why = "not that of --local-root: run `garland down local1` first, or omit the option";
+    assert!(refused.out.contains(why), "{}", refused.out);
+    assert!(precious.exists());
+    let refused = garland.run(&["up", "--local-root", "others", "local1"]).with_code(3);
+    assert!(refused.err.contains(why), "{}", refused.err);
+    // The same one is, also by another name.
+    std::os::unix::fs::symlink("roots", scratch.path("link")).expect("it can be made");
+    let _ = copy("link", 0);
+    assert!(!precious.exists() && scratch.path("roots/local1/to/a").exists());
+    let _ = garland.run(&["down", "local1"]).with_code(0);
+}
+
+#[test]
 fn agents_show_in_ps_as_what_they_are() {
     let scratch = Scratch::new("ps");
     let garland = garland(&scratch);
