@@ -28,6 +28,10 @@ const OLD_NS: u64 = 1_000_000_000;
 /// The number of offsets before the first entry, which belong to `.` and `..`.
 const DOTS: u64 = 2;
 
+/// The maximum length of a name in bytes in a reply to the kernel (`FUSE_NAME_MAX`); some file systems
+/// have names that are longer than those of paths.
+const NAME_MAX: usize = 1024;
+
 /// A directory that was opened through the mount.
 pub struct OpenFolder {
     /// The inode of the directory.
@@ -90,11 +94,16 @@ impl OpenFolder {
 }
 
 impl Listing {
-    /// Returns the next step to serve a reader. A request that must wait for entries is stored.
-    pub fn step(&mut self, want: Want) -> Step {
+    /// Returns the next step to serve a reader, which `has_waited` for entries if they have just
+    /// arrived, or failed to. A request that must wait for entries is stored.
+    pub fn step(&mut self, want: Want, has_waited: bool) -> Step {
+        if has_waited && let Some(error) = self.failed {
+            return Step::Refuse(want, error);
+        }
         let offset = want.offset();
         let age_ns = clock::now_ns().saturating_sub(self.began_ns);
-        let is_anew = offset == 0 && age_ns > OLD_NS;
+        // Not for what was requested for this reader, however long that took: it would go on so.
+        let is_anew = offset == 0 && age_ns > OLD_NS && !has_waited;
         if (is_anew || offset.saturating_sub(DOTS) < self.base) && !self.is_asked {
             return Step::Anew(want);
         }
@@ -158,6 +167,13 @@ impl Listing {
     fn take(&mut self, outcome: Result<Reply, Errno>) -> Result<(), Errno> {
         let Reply { answer, epoch, .. } = outcome?;
         let Answer::Listed { more, entries } = answer else { return Err(Errno::IO) };
+        if !entries.iter().all(|entry| is_name(&entry.name)) {
+            return Err(Errno::IO);
+        }
+        // A reader would wait for the next part, and for the one after it, forever.
+        if more.is_some() && entries.is_empty() {
+            return Err(Errno::IO);
+        }
         if self.began_ns == 0 {
             self.began_ns = clock::now_ns();
         }
@@ -181,6 +197,12 @@ impl Listing {
     }
 }
 
+/// Whether an agent may list `name`: it leads to no other directory, and the kernel takes it.
+fn is_name(name: &[u8]) -> bool {
+    let is_one = !name.iter().any(|byte| matches!(byte, 0 | b'/'));
+    is_one && (1..=NAME_MAX).contains(&name.len()) && name != b"." && name != b".."
+}
+
 impl Want {
     /// Returns the offset of the first requested entry.
     pub fn offset(&self) -> u64 {
@@ -197,3 +219,6 @@ impl Want {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,8 +42,12 @@ impl Mount {
 
     /// Replies to a reader as soon as the entries that it wants have arrived.
     pub fn list(self: &Arc<Self>, folder: &Arc<OpenFolder>, want: Want) {
+        self.serve_reader(folder, want, false);
+    }
+
+    fn serve_reader(self: &Arc<Self>, folder: &Arc<OpenFolder>, want: Want, has_waited: bool) {
         let mut listing = folder.listing();
-        match listing.step(want) {
+        match listing.step(want, has_waited) {
             Step::Anew(want) => self.begin_anew(folder, listing, want),
             Step::GoOn => self.go_on(folder, listing),
             Step::Wait => {}
@@ -98,7 +102,8 @@ impl Mount {
         let folder = Arc::clone(folder);
         Box::new(move |outcome| {
             let waiting = folder.listing().answered(outcome);
-            waiting.into_iter().for_each(|want| mount.list(&folder, want));
+            // On the stack of who asked if the node is lost: nobody may ask again for that.
+            waiting.into_iter().for_each(|want| mount.serve_reader(&folder, want, true));
         })
     }
 
