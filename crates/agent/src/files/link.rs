@@ -23,6 +23,10 @@ const SMALL_THREADS: usize = 8;
 /// after each request.
 const KEPT: usize = 64 << 10;
 
+/// The first of the error numbers that the kernel uses for itself. No program gets them, and a mount
+/// takes them for faults.
+const KERNEL_ERRNO: u16 = 512;
+
 /// The threads that a mount's connections may have.
 pub struct Threads {
     /// The slots of the key that opened the mount; `None` if it is a controller's.
@@ -101,8 +105,9 @@ impl Link {
             frame.truncate(FRAME_HEAD);
         }
         let outcome = outcome.map_err(|error| {
-            u16::try_from(error.raw_os_error())
-                .unwrap_or(rustix::io::Errno::IO.raw_os_error() as u16)
+            let number = u16::try_from(error.raw_os_error()).ok();
+            let sound = number.filter(|number| (1..KERNEL_ERRNO).contains(number));
+            sound.unwrap_or(rustix::io::Errno::IO.raw_os_error() as u16)
         });
         let mut answers = self.answers.lock();
         let (stream, line) = &mut *answers;

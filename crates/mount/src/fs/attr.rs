@@ -73,9 +73,13 @@ pub fn time_set(time: TimeOrNow) -> TimeSet {
     }
 }
 
-/// Converts the error of a request to the kernel's form.
+/// Converts the error of a request to the kernel's form. A node that lacks a call stands for itself:
+/// at ENOSYS the kernel would make that call to no node any more, and take each fsync for done.
 pub fn errno(error: rustix::io::Errno) -> Errno {
-    Errno::from_i32(error.raw_os_error())
+    match error {
+        rustix::io::Errno::NOSYS => Errno::EOPNOTSUPP,
+        error => Errno::from_i32(error.raw_os_error()),
+    }
 }
 
 fn time(stamp: Stamp) -> SystemTime {

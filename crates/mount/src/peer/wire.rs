@@ -16,6 +16,10 @@ use super::reply::{Reply, Then, room};
 use super::traffic::Traffic;
 use super::unanswered::{Late, Pending, Unanswered};
 
+/// The first of the error numbers that the kernel uses for itself. FUSE takes none of them, so that
+/// whoever called would wait forever.
+const KERNEL_ERRNO: u16 = 512;
+
 /// The connections to an agent that were established together.
 pub struct Wire {
     /// The number that distinguishes these connections from earlier and later ones to the node.
@@ -119,7 +123,10 @@ impl Wire {
         let Some(then) = then else { return self.close_unwanted(answered.outcome.ok()) };
         then(match answered.outcome {
             Ok(answer) => Ok(Reply::new(answer, self.epoch, body, payload)),
-            Err(number) => Err(Errno::from_raw_os_error(i32::from(number.clamp(1, 4095)))),
+            Err(number) if (1..KERNEL_ERRNO).contains(&number) => {
+                Err(Errno::from_raw_os_error(number.into()))
+            }
+            Err(_) => Err(Errno::IO),
         });
     }
 
