@@ -1,7 +1,7 @@
 //! One connection. The thread that makes a request sends as much of it as the socket accepts at
 //! once, so that a small request needs no context switch. A sending thread writes the rest.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -40,10 +40,27 @@ pub struct Receiver {
 
 #[derive(Default)]
 struct Queue {
-    frames: VecDeque<Vec<u8>>,
+    frames: VecDeque<Unsent>,
+    /// The numbers of the requests in `frames`.
+    numbers: BTreeSet<u64>,
     /// Whether the sending thread is writing a frame that it has taken from the queue.
     is_busy: bool,
     is_over: bool,
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<Unsent> {
+        let unsent = self.frames.pop_front()?;
+        self.numbers.remove(&unsent.number);
+        Some(unsent)
+    }
+}
+
+/// A request of which not all is sent.
+struct Unsent {
+    number: u64,
+    /// The rest of its frame.
+    frame: Vec<u8>,
 }
 
 impl Link {
@@ -76,7 +93,8 @@ impl Link {
             }
             frame.drain(..sent);
         }
-        queue.frames.push_back(frame);
+        queue.numbers.insert(asked.number);
+        queue.frames.push_back(Unsent { number: asked.number, frame });
         self.changed.notify_one();
         Ok(())
     }
@@ -87,7 +105,7 @@ impl Link {
     /// When the connection is lost.
     pub fn send_all(&self) -> io::Result<()> {
         loop {
-            let frame = {
+            let unsent = {
                 let mut queue = self.queue();
                 queue.is_busy = false;
                 while queue.frames.is_empty() && !queue.is_over {
@@ -97,9 +115,11 @@ impl Link {
                     return Ok(());
                 }
                 queue.is_busy = true;
-                queue.frames.pop_front()
+                queue.take()
             };
-            (&*self.stream).write_all(&frame.unwrap_or_default())?;
+            if let Some(Unsent { frame, .. }) = unsent {
+                (&*self.stream).write_all(&frame)?;
+            }
         }
     }
 
@@ -109,6 +129,11 @@ impl Link {
         self.changed.notify_all();
         // It fails if the peer has closed the connection.
         let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Returns whether the sending thread has not begun with this request.
+    pub fn is_queued(&self, number: u64) -> bool {
+        self.queue().numbers.contains(&number)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

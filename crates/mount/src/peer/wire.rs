@@ -115,6 +115,10 @@ impl Wire {
 
     /// Passes a reply to the continuation of its request.
     fn answered(&self, answered: FileReply, body: Vec<u8>, payload: usize) {
+        if self.links.iter().any(|link| link.is_queued(answered.number)) {
+            // It would take requests from us without end, and read none.
+            return self.fail("its agent answered a request that it did not have");
+        }
         let pending = self.lock().as_mut().ok().and_then(|all| all.remove(answered.number));
         // Ignore a reply without a request: it is a fault of the agent.
         let Some(Pending { then, stage, asked_ns, bytes, .. }) = pending else { return };
