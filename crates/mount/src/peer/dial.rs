@@ -90,7 +90,8 @@ fn connect(address: SocketAddr, order: &FilesOrder, number: u16) -> Result<Ends,
     let first = number.to_le_bytes();
     // Heartbeats show that the agent is alive; a full socket is not a failure.
     let channel = introduce(&stream, limits::ANSWER, Purpose::Files, &credentials, &first)?;
-    // On failure the kernel's default applies.
+    // On failure the kernel's defaults apply.
+    let _ = tcp::keep_alive(&stream);
     let _ = tcp::choose_congestion(&stream, &PREFERRED);
     let line = |line: Line| if order.sealed { line } else { line.into_clear() };
     let asks = line(channel.sending);

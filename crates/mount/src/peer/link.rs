@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_protocol::files::{
     FRAME_MAX, FileReply, FileRequest, open_file_frame, seal_file_frame,
@@ -30,6 +31,8 @@ pub struct Link {
     line: Mutex<Line>,
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Whether bytes of replies have arrived since [`Link::take_moved`].
+    has_moved: AtomicBool,
 }
 
 /// The receiving side of a connection.
@@ -71,7 +74,9 @@ impl Link {
         let receiver = Receiver { stream: Arc::clone(&stream), line: answers };
         let line = Mutex::new(asks);
         let queue = Mutex::default();
-        (Arc::new(Self { stream, line, queue, changed: Condvar::new() }), receiver)
+        let changed = Condvar::new();
+        let has_moved = AtomicBool::new(false);
+        (Arc::new(Self { stream, line, queue, changed, has_moved }), receiver)
     }
 
     /// Sends the request `asked`; `frame` holds its payload, behind space for the header.
@@ -123,6 +128,16 @@ impl Link {
         }
     }
 
+    /// Notes that bytes of a reply have arrived.
+    pub fn note_moved(&self) {
+        self.has_moved.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether bytes of replies have arrived since the last call.
+    pub fn take_moved(&self) -> bool {
+        self.has_moved.swap(false, Ordering::Relaxed)
+    }
+
     /// Shuts down both sides of the connection.
     pub fn shut(&self) {
         self.queue().is_over = true;
@@ -142,18 +157,27 @@ impl Link {
 }
 
 impl Receiver {
-    /// Waits for a reply. Returns the reply, its frame, and the length of the payload, with which
+    /// Waits for a reply, and calls `moved` whenever bytes of it have arrived. Returns the reply, its frame, and the length of the payload, with which
     /// the frame begins.
     ///
     /// # Errors
     /// When the connection is lost, or the frame is invalid.
-    pub fn receive(&mut self) -> io::Result<(FileReply, Vec<u8>, usize)> {
+    pub fn receive(&mut self, moved: impl Fn()) -> io::Result<(FileReply, Vec<u8>, usize)> {
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let mut stream = &*self.stream;
         let mut head = [0; FRAME_HEAD];
         stream.read_exact(&mut head)?;
         let mut body = vec![0; length_behind(head, FRAME_MAX).map_err(invalid)?];
-        stream.read_exact(&mut body)?;
+        let mut filled = 0;
+        while filled < body.len() {
+            match stream.read(&mut body[filled..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => filled += length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            moved();
+        }
         let (answered, parts) = open_file_frame(&self.line.take(), &mut body).map_err(invalid)?;
         Ok((answered, body, parts.message))
     }

@@ -50,6 +50,7 @@ impl Wire {
     /// Starts the sending and the receiving thread of a connection.
     fn serve(self: &Arc<Self>, link: &Arc<Link>, mut receiver: Receiver) -> io::Result<()> {
         let link = Arc::clone(link);
+        let moving = Arc::clone(&link);
         let its = Arc::downgrade(self);
         threads::spawn("send", move || {
             if let Err(error) = link.send_all()
@@ -61,7 +62,7 @@ impl Wire {
         let wire = Arc::clone(self);
         threads::spawn("receive", move || {
             loop {
-                match receiver.receive() {
+                match receiver.receive(|| moving.note_moved()) {
                     Ok((answered, body, payload)) => wire.answered(answered, body, payload),
                     Err(error) => return wire.fail(&format!("cannot receive: {error}")),
                 }
@@ -146,8 +147,9 @@ impl Wire {
     /// Notes that the time `passed` has passed. Requests that the agent should have answered by
     /// now fail with EIO; if it answers none, the connections are closed.
     pub fn pass(&self, passed: Duration) {
+        let has_moved: Vec<_> = self.links.iter().map(|link| link.take_moved()).collect();
         let late = match &mut *self.lock() {
-            Ok(unanswered) => unanswered.pass(passed),
+            Ok(unanswered) => unanswered.pass(passed, &has_moved),
             Err(_) => return,
         };
         match late {
@@ -155,6 +157,11 @@ impl Wire {
             Late::All(executed) => {
                 let seconds = executed.as_secs();
                 self.fail(&format!("its agent did not answer a request for {seconds} s"));
+            }
+            // Whatever a disk does, an agent knows which contents it serves.
+            Late::Doubtful => {
+                let probe = Ask::Holds { root: [0; 32], file: 0 };
+                self.ask(probe, Vec::new(), Box::new(|_| ()));
             }
         }
     }
