@@ -19,6 +19,7 @@ const FULL: usize = PIECE as usize;
 /// Consecutive written bytes that wait to be sent.
 #[derive(Debug)]
 struct Extent<T> {
+    number: u64,
     owner: T,
     offset: u64,
     /// The bytes to write, behind space for the header of a frame.
@@ -66,6 +67,7 @@ pub struct Flight<T> {
 pub struct Behind<T> {
     waiting: VecDeque<Extent<T>>,
     flying: Vec<InFlight>,
+    /// The number of the last write; they are numbered as they are put.
     last: u64,
 }
 
@@ -89,14 +91,17 @@ impl<T: Clone + PartialEq> Behind<T> {
         let mut data = room(bytes.len());
         data.extend_from_slice(bytes);
         let owner = owner.clone();
-        let changes = None;
-        self.waiting.push_back(Extent { owner, offset, data, append, changes });
+        self.last += 1;
+        let number = self.last;
+        self.waiting.push_back(Extent { number, owner, offset, data, append, changes: None });
     }
 
     /// Adds the first bytes of a file, behind space for the header of a frame, and attributes to
     /// change once the bytes are written.
     pub fn put_first(&mut self, owner: T, data: Vec<u8>, changes: Option<Changes>) {
-        self.waiting.push_back(Extent { owner, offset: 0, data, append: false, changes });
+        self.last += 1;
+        let number = self.last;
+        self.waiting.push_back(Extent { number, owner, offset: 0, data, append: false, changes });
     }
 
     /// Returns the next write that may be sent now, if any. With `hurry`, a caller waits for all
@@ -115,16 +120,27 @@ impl<T: Clone + PartialEq> Behind<T> {
         if !(is_free && is_time) {
             return None;
         }
-        let Extent { owner, offset, data, append, changes } = self.waiting.pop_front()?;
-        self.last += 1;
+        let Extent { number, owner, offset, data, append, changes } = self.waiting.pop_front()?;
         let range = if append { (0, 0) } else { (offset, end) };
-        self.flying.push(InFlight { number: self.last, range, is_alone });
-        Some(Flight { number: self.last, owner, offset, data, changes })
+        self.flying.push(InFlight { number, range, is_alone });
+        Some(Flight { number, owner, offset, data, changes })
     }
 
     /// Removes the write with this number from those in flight, since the node has answered it.
     pub fn land(&mut self, number: u64) {
         self.flying.retain(|flying| flying.number != number);
+    }
+
+    /// Returns the number of the last write.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Returns the number up to which the node has answered all writes.
+    pub fn settled(&self) -> u64 {
+        let waiting = self.waiting.front().map(|extent| extent.number);
+        let flying = self.flying.iter().map(|flying| flying.number);
+        flying.chain(waiting).min().map_or(self.last, |first| first - 1)
     }
 
     /// Returns whether the node has answered all writes.

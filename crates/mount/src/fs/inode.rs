@@ -1,5 +1,6 @@
 //! A file of a node, with its writes in transit and its open handles.
 
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -186,8 +187,16 @@ impl Inode {
     }
 }
 
-/// A function that is called once all writes to a file are acknowledged.
+/// A function that is called once the writes to a file so far are acknowledged.
 pub type Settled = Box<dyn FnOnce() + Send>;
+
+/// Who waits for writes to a file.
+pub struct Waiter {
+    /// The number of the last write before; see [`Behind`]. Later ones are not waited for.
+    pub last: u64,
+    /// What is called then.
+    pub then: Settled,
+}
 
 /// The data in transit between a file and its node, shared by all handles of the file.
 #[derive(Default)]
@@ -200,8 +209,8 @@ pub struct Flow {
     pub held: Option<Held<Arc<OpenFile>>>,
     /// The attributes in the node's reply to the last write, if it had any.
     pub landed: Option<Attr>,
-    /// The functions to call once all writes are acknowledged.
-    pub waiting: Vec<Settled>,
+    /// Those who wait for writes, in the order of these.
+    pub waiting: VecDeque<Waiter>,
     /// The number of changes of the file by this mount. Each invalidates what was read ahead.
     pub version: u64,
     /// The state of the file to which the kernel's cached pages belong; `None` if unknown.
@@ -226,6 +235,13 @@ impl Flow {
     /// Returns whether the node has everything that was done to the file.
     pub fn is_settled(&self) -> bool {
         self.behind.is_settled() && self.held.is_none()
+    }
+
+    /// Removes and returns those who wait for no write any more.
+    pub fn take_settled(&mut self) -> Vec<Settled> {
+        let settled = self.behind.settled();
+        let count = self.waiting.partition_point(|waiter| waiter.last <= settled);
+        self.waiting.drain(..count).map(|waiter| waiter.then).collect()
     }
 
     /// Returns whether the node has all attributes of the file that this mount has changed.

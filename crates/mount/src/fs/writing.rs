@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::Mount;
 use super::attr::errno;
 use super::behind::Flight;
-use super::inode::{Inode, OpenFile, Settled};
+use super::inode::{Inode, OpenFile, Settled, Waiter};
 use crate::peer::Reply;
 
 /// The errors by which a file system of a node refuses attributes, and not the bytes.
@@ -61,7 +61,8 @@ impl Mount {
         }
     }
 
-    /// Calls `then` as soon as the node has acknowledged all writes of this mount to a file.
+    /// Calls `then` as soon as the node has acknowledged all writes that this mount has made to a
+    /// file so far. Who writes on delays nobody else.
     pub fn settle(self: &Arc<Self>, inode: &Arc<Inode>, then: Settled) {
         {
             let mut flow = inode.flow();
@@ -70,10 +71,12 @@ impl Mount {
                 let recording = Arc::clone(&self.recording);
                 let peer = inode.peer;
                 let since_ns = clock::now_ns();
-                flow.waiting.push(Box::new(move || {
+                let then = move || {
                     recording.note(Stage::WaitDownstream, peer, since_ns, 0);
                     then();
-                }));
+                };
+                let last = flow.behind.last();
+                flow.waiting.push_back(Waiter { last, then: Box::new(then) });
                 drop(flow);
                 return self.send(inode);
             }
@@ -162,8 +165,9 @@ impl Mount {
                 let mut flow = landed.flow();
                 flow.behind.land(number);
                 flow.landed = attr;
-                let settled = flow.behind.is_settled();
-                if settled { std::mem::take(&mut flow.waiting) } else { Vec::new() }
+                // A piece that was read meanwhile may be older than this write.
+                flow.version += 1;
+                flow.take_settled()
             };
             mount.windows[landed.peer].give_back(bytes, |since_ns, bytes| {
                 mount.recording.note(Stage::WaitDownstream, landed.peer, since_ns, bytes);
