@@ -19,7 +19,8 @@ pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {
         ctime: time(attr.changed),
         crtime: time(attr.born),
         kind: kind(attr.kind),
-        perm: attr.mode,
+        // Higher bits would stand for another type.
+        perm: attr.mode & 0o7777,
         nlink: attr.links,
         uid: attr.user,
         gid: attr.group,

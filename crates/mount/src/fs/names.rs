@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fuser::{FileType, Generation, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyStatfs};
-use garland_protocol::files::{Answer, Ask, Attr, Changes, FileRef, NewKind};
+use garland_protocol::files::{Answer, Ask, Attr, Changes, FileKind, FileRef, NewKind};
 use rustix::io::Errno;
 
 use super::Mount;
@@ -338,11 +338,43 @@ fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAtt
 }
 
 /// Returns the attributes of the root of the node at index `place`; those of an empty directory if
-/// the node is down.
+/// the node is down, or says that its root is none: nothing there may lead elsewhere.
 fn node_attr(place: usize, outcome: Result<Attr, Errno>) -> fuser::FileAttr {
     let number = node_number(place);
     match outcome {
-        Ok(attr) => attr::to_kernel(number, &attr),
-        Err(_) => attr::own(FileType::Directory, number, 0o555, 0),
+        Ok(attr) if attr.kind == FileKind::Folder => attr::to_kernel(number, &attr),
+        Ok(_) | Err(_) => attr::own(FileType::Directory, number, 0o555, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_protocol::files::Stamp;
+
+    use super::*;
+
+    #[test]
+    fn the_root_of_a_node_is_a_directory_whatever_its_agent_says() {
+        let zero = Stamp::default();
+        let root = Attr {
+            kind: FileKind::Folder,
+            mode: 0o120_755,
+            links: 1,
+            user: 7,
+            group: 8,
+            number: 0,
+            size: 0,
+            blocks: 0,
+            device: 1,
+            inode: 2,
+            born: zero,
+            accessed: zero,
+            modified: zero,
+            changed: zero,
+        };
+        let shown = node_attr(0, Ok(root));
+        assert_eq!((shown.kind, shown.perm, shown.uid), (FileType::Directory, 0o755, 7));
+        let shown = node_attr(0, Ok(Attr { kind: FileKind::Link, ..root }));
+        assert_eq!((shown.kind, shown.perm), (FileType::Directory, 0o555));
     }
 }

@@ -33,9 +33,6 @@ pub use self::reply::{Reply, Then, room};
 /// The pause in nanoseconds after a failed attempt to connect. Requests fail during the pause.
 const PAUSE_NS: u64 = 1_000_000_000;
 
-/// The maximum number of requests that wait for a connection.
-const WAITING: usize = 4096;
-
 /// A node of a mount, with the connections to its agent.
 pub struct Peer {
     /// The node's name in the node list.
@@ -110,11 +107,11 @@ impl Peer {
                 drop(state);
                 return wire.ask(ask, payload, then);
             }
-            State::Dialling(waiting) if waiting.len() < WAITING => {
+            // As many as threads of this machine wait for: no less would be refused for nothing.
+            State::Dialling(waiting) => {
                 waiting.push(Waiting { ask, payload, then });
                 return;
             }
-            State::Dialling(_) => then,
             State::Down(_, until) if clock::now_ns() < *until => then,
             State::Down(..) => {
                 *state = State::Dialling(vec![Waiting { ask, payload, then }]);
@@ -206,5 +203,41 @@ impl Peer {
             self.traffic.lost.fetch_add(1, Ordering::Relaxed);
         }
         state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_protocol::files::FileRef;
+    use garland_sys::channel::channel;
+
+    use super::*;
+
+    /// More than the threads that a machine usually runs.
+    const CALLS: usize = 10_000;
+
+    #[test]
+    fn any_number_of_calls_may_wait_for_the_first_connection() {
+        let (release, released) = channel::<()>();
+        let released = Mutex::new(released);
+        let reach: Reach = Arc::new(move |_| {
+            let _ = released.lock().recv();
+            Err("it is down".to_owned())
+        });
+        let recording = Arc::new(Recording::begin(1, false));
+        let peer = Peer::new("n1".to_owned(), 0, reach, true, recording);
+        let (tell, told) = channel();
+        for _ in 0..CALLS {
+            let tell = tell.clone();
+            let then = move |outcome: Result<Reply, Errno>| {
+                let _ = tell.send(outcome.err());
+            };
+            peer.ask(Ask::Stat(FileRef::Path(Vec::new())), Vec::new(), Box::new(then));
+        }
+        assert!(told.try_recv().is_err(), "all of them wait");
+        drop(release);
+        for _ in 0..CALLS {
+            assert_eq!(told.recv(), Ok(Some(Errno::HOSTDOWN)));
+        }
     }
 }
