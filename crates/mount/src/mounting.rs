@@ -29,6 +29,10 @@ const THREADS: usize = 2;
 /// The time for which to wait until the kernel has released an unmounted file system.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// The time for which the end of a mount waits until the nodes have what was written: a program that
+/// was killed has not waited for it.
+const WRITTEN: Duration = Duration::from_secs(10);
+
 /// The interval at which the recording is saved if it has grown. If the mount is killed, its trace
 /// lacks at most the last interval.
 const KEPT: Duration = Duration::from_secs(10);
@@ -224,7 +228,13 @@ impl Mounted {
     }
 }
 
-fn finish(mount: &Mount, recording: &Recording, ended: Ended, keep: impl Fn(&Trace)) -> Served {
+fn finish(
+    mount: &Arc<Mount>,
+    recording: &Recording,
+    ended: Ended,
+    keep: impl Fn(&Trace),
+) -> Served {
+    mount.write_out(WRITTEN);
     keep(&recording.trace());
     Served { ended, account: mount.account() }
 }
@@ -250,7 +260,10 @@ fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>, mount: &Weak<Mo
             }
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => match mount.upgrade() {
-                Some(mount) => mount.send_held(),
+                Some(mount) => {
+                    mount.send_held();
+                    mount.drop_idle_pieces();
+                }
                 None => return,
             },
         }

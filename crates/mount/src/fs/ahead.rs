@@ -8,6 +8,7 @@ use fuser::ReplyData;
 use garland_protocol::files::PIECE;
 use garland_sys::clock;
 use garland_sys::sync::Mutex;
+use garland_sys::threads::{Slot, Slots};
 
 use super::cache_stamp::CacheStamp;
 use crate::peer::Reply;
@@ -50,6 +51,13 @@ impl Read {
 #[derive(Default)]
 pub struct PendingRead(Mutex<Vec<Read>>);
 
+/// A piece that counts as one of the mount.
+struct Counted {
+    piece: Piece,
+    /// It is free again as soon as this is dropped.
+    _slot: Slot,
+}
+
 enum Piece {
     PendingRead(Arc<PendingRead>),
     Here(Arc<Reply>, u64),
@@ -85,7 +93,9 @@ pub struct Ahead {
     /// The state of the file before the first piece was requested; `None` if the state is unknown,
     /// or so recent that another change might not alter it.
     seen: Option<CacheStamp>,
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, Counted>,
+    /// The time of the last read, in nanoseconds of the monotonic clock.
+    used_ns: u64,
 }
 
 /// How a read is served.
@@ -119,6 +129,7 @@ impl Ahead {
     /// Records a read of a file that is `length` bytes long and has the version `version`. Drops
     /// the pieces of other versions. Returns whether the read is sequential.
     pub fn note(&mut self, offset: u64, size: u32, version: u64, length: u64) -> bool {
+        self.used_ns = clock::now_ns();
         if self.version != version {
             self.pieces.clear();
             self.version = version;
@@ -127,7 +138,8 @@ impl Ahead {
         let slack = 2 * u64::from(size) + 128 * 1024;
         let end = offset + u64::from(size);
         if offset + slack < self.next || offset > self.next + slack {
-            *self = Self { next: end, version, seen: self.seen, ..Self::default() };
+            let Self { seen, used_ns, .. } = *self;
+            *self = Self { next: end, version, seen, used_ns, ..Self::default() };
             return false;
         }
         self.run += 1;
@@ -146,8 +158,8 @@ impl Ahead {
     /// which saves time if the wire or the reader is slow.
     pub fn is_doubtful(&self, read: &Read) -> bool {
         let first = read.offset / PIECE_LEN;
-        let old = |piece: &Piece| piece.is_old(read.since_ns);
-        self.seen.is_some() && self.pieces.range(first..).any(|(_, piece)| old(piece))
+        let old = |counted: &Counted| counted.piece.is_old(read.since_ns);
+        self.seen.is_some() && self.pieces.range(first..).any(|(_, counted)| old(counted))
     }
 
     /// Compares `seen`, the state of the file at `at_ns`, with its state before the pieces were
@@ -155,43 +167,57 @@ impl Ahead {
     /// `at_ns`. Otherwise these pieces are dropped.
     pub fn look(&mut self, seen: Option<CacheStamp>, at_ns: u64) {
         if self.seen.is_some() && self.seen == seen {
-            for piece in self.pieces.values_mut() {
-                if let Piece::Here(_, at) = piece {
+            for counted in self.pieces.values_mut() {
+                if let Piece::Here(_, at) = &mut counted.piece {
                     *at = (*at).max(at_ns);
                 }
             }
         } else {
-            self.pieces.retain(|_, piece| matches!(piece, Piece::PendingRead(_)));
+            self.drop_arrived();
             self.seen = None;
         }
     }
 
-    /// Serves a sequential read of a file of `length` bytes, and reads at most `most` pieces ahead.
-    /// Also returns the pieces to request from the node, each with its index.
+    /// Drops the pieces that have arrived if nobody has read the file for a second.
+    pub fn drop_idle(&mut self) {
+        if clock::now_ns().saturating_sub(self.used_ns) > OLD_NS {
+            self.drop_arrived();
+        }
+    }
+
+    fn drop_arrived(&mut self) {
+        self.pieces.retain(|_, counted| matches!(counted.piece, Piece::PendingRead(_)));
+    }
+
+    /// Serves a sequential read of a file of `length` bytes, and reads at most `most` pieces ahead,
+    /// each with one of `slots`. Without a free one the read is served alone. Also returns the pieces to request from the node, each with its index.
     pub fn serve(
         &mut self,
         read: Read,
         length: u64,
         most: u64,
+        slots: &Arc<Slots>,
     ) -> (Served, Vec<(u64, Arc<PendingRead>)>) {
         let first = read.offset / PIECE_LEN;
         let end = read.offset + u64::from(read.size);
         let last = end.saturating_sub(1).max(read.offset) / PIECE_LEN;
         // The kernel reads ahead by itself: earlier reads may still wait for a piece, and also need
         // the pieces before it.
-        let waiting = self.pieces.values().filter_map(Piece::least);
+        let waiting = self.pieces.values().filter_map(|counted| counted.piece.least());
         let least = waiting.map(|offset| offset / PIECE_LEN).fold(first, u64::min);
         // A piece that is too old for this read may still serve reads that arrived earlier.
-        self.pieces.retain(|index, piece| {
-            *index + 1 >= least && (*index < first || !piece.is_old(read.since_ns))
+        self.pieces.retain(|index, counted| {
+            *index + 1 >= least && (*index < first || !counted.piece.is_old(read.since_ns))
         });
         let mut ask = Vec::new();
         self.window = self.window.clamp(1, most.max(1));
         for index in first..=last.max(first + self.window - 1) {
             let is_there = index * PIECE_LEN < length || index <= last;
             if is_there && !self.pieces.contains_key(&index) {
+                let Some(slot) = slots.take() else { break };
                 let asked = Arc::new(PendingRead::default());
-                self.pieces.insert(index, Piece::PendingRead(Arc::clone(&asked)));
+                let piece = Piece::PendingRead(Arc::clone(&asked));
+                self.pieces.insert(index, Counted { piece, _slot: slot });
                 ask.push((index, asked));
             }
         }
@@ -200,7 +226,7 @@ impl Ahead {
         }
         let mut parts = Vec::new();
         for index in first..=last {
-            match self.pieces.get(&index) {
+            match self.pieces.get(&index).map(|counted| &counted.piece) {
                 Some(Piece::Here(piece, _)) => {
                     let start = index * PIECE_LEN;
                     let have = piece.payload().len();
@@ -234,14 +260,15 @@ impl Ahead {
         piece: Option<Arc<Reply>>,
         now_ns: u64,
     ) {
-        let same =
-            |piece: &Piece| matches!(piece, Piece::PendingRead(known) if Arc::ptr_eq(known, asked));
         // Pieces that were requested before the file changed are dropped.
-        if self.pieces.get(&index).is_some_and(same) {
-            match piece {
-                Some(piece) => drop(self.pieces.insert(index, Piece::Here(piece, now_ns))),
-                None => drop(self.pieces.remove(&index)),
-            }
+        let Some(counted) = self.pieces.get_mut(&index) else { return };
+        match &counted.piece {
+            Piece::PendingRead(known) if Arc::ptr_eq(known, asked) => {}
+            Piece::PendingRead(_) | Piece::Here(..) => return,
+        }
+        match piece {
+            Some(piece) => counted.piece = Piece::Here(piece, now_ns),
+            None => drop(self.pieces.remove(&index)),
         }
     }
 }

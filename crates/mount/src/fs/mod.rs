@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use garland_sys::channel::Sender;
+use garland_sys::threads::Slots;
 
 use self::inode::Inode;
 use self::inodes::Inodes;
@@ -63,6 +64,8 @@ pub struct Mount {
     windows: Vec<Window>,
     inodes: Inodes,
     opens: Opens,
+    /// One for each piece that open files may have read ahead.
+    pieces: Arc<Slots>,
     top: Top,
     /// The channel for the inode numbers of files whose pages in the kernel's cache are invalid.
     distrusted: Sender<u64>,
@@ -89,6 +92,7 @@ impl Mount {
         let windows = peers.iter().map(|_| Window::default()).collect();
         let figures = Figures::default();
         let opens = Opens::default();
+        let pieces = Slots::new(reading::ALL);
         let is_refused = AtomicBool::new(false);
         let told = AtomicU64::new(0);
         Arc::new(Self {
@@ -97,6 +101,7 @@ impl Mount {
             windows,
             inodes,
             opens,
+            pieces,
             top,
             distrusted,
             recording,

@@ -17,7 +17,7 @@ use super::inode::OpenFile;
 use crate::peer::Reply;
 
 /// The maximum number of pieces that all open files together may have read ahead.
-const ALL: u64 = 64;
+pub const ALL: usize = 64;
 
 impl Mount {
     /// Reads from an open file. The read begins once the node has acknowledged all writes of this
@@ -27,6 +27,14 @@ impl Mount {
         let mount = Arc::clone(self);
         let inode = Arc::clone(&file.inode);
         self.settle(&inode, Box::new(move || mount.read_settled(&file, read)));
+    }
+
+    /// Drops what was read ahead of files that nobody has read for a second, if other files lack the
+    /// room for it.
+    pub fn drop_idle_pieces(&self) {
+        if self.pieces.take().is_none() {
+            self.opens.files().iter().for_each(|file| file.ahead().drop_idle());
+        }
     }
 
     fn read_settled(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read) {
@@ -66,10 +74,10 @@ impl Mount {
 
     fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let length = file.inode.flow().size;
-        let most = (ALL / self.opens.count().max(1) as u64).clamp(1, MOST);
+        let most = (ALL as u64 / self.opens.count().max(1) as u64).clamp(1, MOST);
         let since_ns = read.since_ns;
         let size = u64::from(read.size);
-        let (served, ask) = file.ahead().serve(read, length, most);
+        let (served, ask) = file.ahead().serve(read, length, most, &self.pieces);
         match served {
             Served::Bytes(parts, reply) => {
                 if has_waited {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fuser::{ReplyEmpty, ReplyWrite};
 use garland_core::trace::Stage;
 use garland_protocol::files::{Answer, Ask};
 use garland_protocol::wire::FRAME_HEAD;
-use garland_sys::clock;
+use garland_sys::{clock, threads};
 use rustix::io::Errno;
 
 use super::Mount;
@@ -21,6 +22,9 @@ const REFUSALS: [Errno; 4] = [Errno::PERM, Errno::INVAL, Errno::OPNOTSUPP, Errno
 
 /// The time in nanoseconds after which what is held is sent, although the file is still open.
 const HELD_NS: u64 = 1_000_000_000;
+
+/// The pause between two looks whether the nodes have all that was written.
+const LOOK: Duration = Duration::from_millis(20);
 
 impl Mount {
     /// Queues bytes to be written at the offset `at`. Replies at once if the window has space. If
@@ -58,6 +62,17 @@ impl Mount {
             if is_old {
                 self.settle(&file.inode, Box::new(|| ()));
             }
+        }
+    }
+
+    /// Sends what is held, and waits until the nodes have all that was written; for `limit` at most.
+    pub fn write_out(self: &Arc<Self>, limit: Duration) {
+        let deadline_ns = clock::now_ns() + limit.as_nanos() as u64;
+        self.opens.files().iter().for_each(|file| self.settle(&file.inode, Box::new(|| ())));
+        while self.windows.iter().any(|window| window.used() > 0)
+            && !clock::until(deadline_ns).is_zero()
+        {
+            threads::sleep(LOOK);
         }
     }
 

@@ -138,10 +138,14 @@ impl Link {
         self.has_moved.swap(false, Ordering::Relaxed)
     }
 
-    /// Shuts down both sides of the connection.
+    /// Ends the connection. What the agent does not have yet, it does not get: nobody waits for it.
     pub fn shut(&self) {
         self.queue().is_over = true;
         self.changed.notify_all();
+        // It drops what is in the kernel's buffer, and sends a reset. Some kernels refuse while a
+        // thread receives; then the reset is sent once no thread uses the connection.
+        let _ = tcp::reset_on_close(&self.stream);
+        let _ = rustix::net::connect_unspec(&**self.stream);
         // It fails if the peer has closed the connection.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
