@@ -224,6 +224,7 @@ impl CopySpec {
             attributes: self.source.keeps_attributes,
             window: self.checks.window,
             keeps: self.source.keeps,
+            one_file_system: self.source.is_one_file_system,
         }
     }
 
@@ -252,6 +253,7 @@ impl SourceSpec {
     pub fn limits_on_nodes(&self) -> TreeLimits {
         TreeLimits {
             removes: self.removes_others.then(|| self.removes_max.unwrap_or(u64::MAX)),
+            one_file_system: self.is_one_file_system,
             attributes: self.keeps_attributes,
             ..TreeLimits::default()
         }

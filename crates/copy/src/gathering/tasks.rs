@@ -94,6 +94,7 @@ impl<'a> Here<'a> {
             keeps: if is_tree { spec.source.keeps } else { spec.source.kept_of_file() },
             limits: TreeLimits {
                 removes: None,
+                one_file_system: false,
                 attributes: spec.source.keeps_attributes,
                 tops: wanted.top_names(),
                 files_only: !is_tree,

@@ -15,6 +15,9 @@ use crate::peer::Reply;
 
 const PIECE_LEN: u64 = PIECE as u64;
 
+/// The maximum number of pieces that all open files together may have read ahead.
+pub const PIECES_MAX: usize = 64;
+
 /// The maximum number of pieces that are read ahead for one open file.
 pub const MOST: u64 = 8;
 

@@ -92,7 +92,7 @@ impl Mount {
         let windows = peers.iter().map(|_| Window::default()).collect();
         let figures = Figures::default();
         let opens = Opens::default();
-        let pieces = Slots::new(reading::ALL);
+        let pieces = Slots::new(ahead::PIECES_MAX);
         let is_refused = AtomicBool::new(false);
         let told = AtomicU64::new(0);
         Arc::new(Self {

@@ -10,14 +10,11 @@ use garland_sys::clock;
 use rustix::io::Errno;
 
 use super::Mount;
-use super::ahead::{MOST, PendingRead, Read, Served};
+use super::ahead::{MOST, PIECES_MAX, PendingRead, Read, Served};
 use super::attr::errno;
 use super::cache_stamp::CacheStamp;
 use super::inode::OpenFile;
 use crate::peer::Reply;
-
-/// The maximum number of pieces that all open files together may have read ahead.
-pub const ALL: usize = 64;
 
 impl Mount {
     /// Reads from an open file. The read begins once the node has acknowledged all writes of this
@@ -74,7 +71,7 @@ impl Mount {
 
     fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let length = file.inode.flow().size;
-        let most = (ALL as u64 / self.opens.count().max(1) as u64).clamp(1, MOST);
+        let most = (PIECES_MAX as u64 / self.opens.count().max(1) as u64).clamp(1, MOST);
         let since_ns = read.since_ns;
         let size = u64::from(read.size);
         let (served, ask) = file.ahead().serve(read, length, most, &self.pieces);

@@ -126,6 +126,9 @@ pub struct TreeLimits {
     /// The maximum number of files and directories that are removed; `None` if the stream must not
     /// order any removal.
     pub removes: Option<u64>,
+    /// Whether nothing is removed from a directory on which something else is mounted than on the
+    /// destination directory.
+    pub one_file_system: bool,
     /// Whether extended attributes may be set.
     pub attributes: bool,
     /// The only names that may appear in the destination directory; `None` allows any name.

@@ -62,6 +62,9 @@ pub struct StatusRule {
     /// What the copy sets: a mode that it does not set is not compared, nor is such a time of
     /// directories and links. Files are compared by their times in any case.
     pub keeps: KeptStatus,
+    /// Whether the copy removes nothing from a directory on which something else is mounted than on
+    /// the destination directory.
+    pub one_file_system: bool,
 }
 
 /// How far two modification times that count as equal may be apart.

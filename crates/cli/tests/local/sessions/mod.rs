@@ -174,7 +174,7 @@ fn a_standing_agent_with_another_root_is_not_taken_for_the_one_that_was_asked_fo
     assert!(refused.out.contains(why), "{}", refused.out);
     assert!(precious.exists());
     let refused = garland.run(&["up", "--local-root", "others", "local1"]).with_code(3);
-    assert!(refused.err.contains(why), "{}", refused.err);
+    assert!(refused.out.contains(why), "{}", refused.out);
     // The same one is, also by another name.
     std::os::unix::fs::symlink("roots", scratch.path("link")).expect("it can be made");
     let _ = copy("link", 0);

@@ -158,6 +158,38 @@ fn what_is_bound_below_the_destination_stays_and_is_named() {
 }
 
 #[test]
+fn with_x_nothing_goes_from_a_directory_on_which_something_is_mounted() {
+    let scratch = Scratch::new("tree-delete-mounted");
+    for path in ["s/a", "s/mnt/b", "s/bound/b", "s/plain/b"] {
+        write(&scratch, path, "a");
+    }
+    for path in ["s/mnt/", "s/bound/", "s/plain/", "home/"] {
+        fs::create_dir_all(scratch.root("local1").join(path)).unwrap();
+    }
+    write(&scratch, "roots/local1/home/doc", "precious");
+    write(&scratch, "roots/local1/s/plain/old", "old");
+    let root = scratch.root("local1").display().to_string();
+    let mounts = format!(
+        "mount -t tmpfs none '{root}/s/mnt' && mkdir '{root}/s/mnt/sub' && \
+         echo x > '{root}/s/mnt/sub/doc' && mount --bind '{root}/home' '{root}/s/bound'"
+    );
+    let garland = garland(&scratch).over(Wire::quick().and(&mounts));
+    let words = ["-a", "-x", "--delete", "-n", "-v", "s", "local1:/"];
+    let told = garland.cp(&words).with_code(0).out;
+    assert!(told.contains("s/plain/old"), "{told}");
+    assert!(!told.contains("doc"), "{told}");
+    let words = ["--json", "-a", "-x", "--delete", "s", "local1:/"];
+    let result = garland.cp(&words).with_code(0).json();
+    assert_eq!(result["nodes"][0]["removed"], 1, "the old one in the plain directory");
+    let left = paths(&scratch.root("local1"));
+    assert!(left.contains(&"home/doc".to_owned()), "{left:?}");
+    // As rsync, it goes without the option.
+    let result = garland.cp(&["--json", "-a", "--delete", "s", "local1:/"]).with_code(0).json();
+    assert_eq!(result["nodes"][0]["removed"], 3, "{}", result["nodes"][0]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn only_what_was_asked_for_is_swept() {
     let scratch = Scratch::new("tree-delete-bounds");
     both(&scratch, "roots/local1");

@@ -56,6 +56,8 @@ pub struct TreeExtractor {
     /// The number of files and directories that were removed.
     removed: Arc<AtomicU64>,
     removes_max: u64,
+    /// Whether nothing is removed from directories on which something is mounted.
+    one_file_system: bool,
     /// An open directory on each file system that was written to, by device number.
     devices: BTreeMap<u64, Arc<OwnedFd>>,
     /// Complete files, and what follows them, if files are to be stable before they appear.
@@ -106,6 +108,7 @@ impl TreeExtractor {
             linked: Linked::default(),
             removed: Arc::default(),
             removes_max: u64::MAX,
+            one_file_system: false,
             devices: BTreeMap::new(),
             waiting,
             placer,
@@ -131,6 +134,13 @@ impl TreeExtractor {
     /// is called.
     pub fn removing_at_most(mut self, removes_max: u64) -> Self {
         self.removes_max = removes_max;
+        self
+    }
+
+    /// Sets whether nothing is removed from directories on which something is mounted; it is unless
+    /// this is called.
+    pub fn on_one_file_system(mut self, one_file_system: bool) -> Self {
+        self.one_file_system = one_file_system;
         self
     }
 
@@ -182,7 +192,8 @@ impl TreeExtractor {
         match record {
             Record::Spare(spared) => {
                 let sweeper = Sweeper::new(&spared, Arc::clone(&self.removed), self.removes_max);
-                self.placer.sweeper = Some(sweeper);
+                let top = self.one_file_system.then(|| &self.placer.top.folder);
+                self.placer.sweeper = Some(sweeper.on_one_file_system(top)?);
             }
             Record::Sweep => {
                 let swept = self.placer.sweeper.as_mut().map(Sweeper::complete);

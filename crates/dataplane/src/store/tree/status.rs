@@ -54,6 +54,8 @@ struct Walk {
     attributes: bool,
     /// Whether a sweeper is made if the tree has one.
     names: bool,
+    /// Whether nothing is removed from directories on which something is mounted.
+    one_file_system: bool,
     /// Names what is not part of the tree.
     sweeper: Option<Sweeper>,
 }
@@ -94,6 +96,7 @@ impl StatusCheck {
             identity,
             attributes: rule.attributes,
             names,
+            one_file_system: rule.one_file_system,
             sweeper: None,
         };
         Self { parcels: Vec::new(), room: room(outline), records: outline.records, walk }
@@ -172,7 +175,10 @@ impl Walk {
     /// are complete. What cannot be read is not named.
     fn note_surplus(&mut self, record: &Record) {
         if let Record::Spare(spared) = record {
-            self.sweeper = self.names.then(|| Sweeper::naming(spared));
+            let top = self.levels.first().and_then(Option::as_ref).map(|top| &top.folder);
+            let top = top.filter(|_| self.one_file_system);
+            let sweeper = Sweeper::naming(spared).on_one_file_system(top).ok();
+            self.sweeper = sweeper.filter(|_| self.names);
         }
         let Some(sweeper) = &mut self.sweeper else { return };
         let level = self.levels.last().and_then(Option::as_ref);

@@ -34,6 +34,8 @@ pub struct Sweeper {
     names: usize,
     hashing: RandomState,
     fate: Fate,
+    /// The ground of the directories that are swept; all are if it is none.
+    only: Option<Ground>,
 }
 
 /// What happens to entries that are not part of the tree.
@@ -83,7 +85,15 @@ impl Sweeper {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
         let folders = vec![Swept::default()];
         let hashing = RandomState::new();
-        Self { spared, folders, names: 0, hashing, fate }
+        Self { spared, folders, names: 0, hashing, fate, only: None }
+    }
+
+    /// Sweeps only directories on which the same is mounted as on `top`, if that is given.
+    ///
+    /// # Errors
+    /// When the status of `top` cannot be read.
+    pub fn on_one_file_system(self, top: Option<&OwnedFd>) -> io::Result<Self> {
+        Ok(Self { only: top.map(Ground::new).transpose()?, ..self })
     }
 
     /// Returns the paths that were collected.
@@ -148,6 +158,9 @@ impl Sweeper {
             Ok(ground) => ground,
             Err(error) => return troubles.note(path, &error),
         };
+        if self.only.is_some_and(|only| only != ground) {
+            return Ok(());
+        }
         let goes = |name: &[u8]| !own.names.contains(&self.hashing.hash_one(name));
         let site = Site { folder, ground, path, depth: own.depth };
         self.empty(&site, goes, troubles).map(drop)
