@@ -191,11 +191,13 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     })
 }
 
-/// Returns the destination of the copies: the directory of all nodes.
+/// Returns the destination of the copies: the directory of all nodes. One without a path stays as it
+/// is, to be refused.
 fn destination(up: &Up) -> OsString {
     let mut destination = up.nodes.clone();
-    let is_path = destination.as_bytes().contains(&b':');
-    if is_path && !destination.as_bytes().ends_with(b"/") {
+    let bytes = destination.as_bytes();
+    let is_complete = bytes.ends_with(b"/") || bytes.ends_with(b":");
+    if bytes.contains(&b':') && !is_complete {
         destination.push("/");
     }
     destination

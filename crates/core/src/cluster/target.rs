@@ -43,8 +43,8 @@ pub enum TargetError {
         /// A similar valid argument, to suggest.
         meant: String,
     },
-    /// The argument begins with an IPv6 address without brackets.
-    #[error("`{argument}` begins with an IPv6 address without brackets")]
+    /// The argument has an IPv6 address without brackets.
+    #[error("`{argument}` has an IPv6 address without brackets")]
     BareAddress {
         /// The argument, with invalid UTF-8 replaced.
         argument: String,
@@ -104,9 +104,10 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let nodes =
         str::from_utf8(&bytes[..colon]).map_err(|_| TargetError::NotText(shown()))?.to_owned();
     let path = &bytes[colon + 1..];
-    if let Some(address) = bare_address(bytes) {
+    if let Some(bare) = bare_address(bytes) {
         let argument = shown();
-        let meant = format!("[{address}]{}", &argument[address.len()..]);
+        let BareAddress { user, address } = bare;
+        let meant = format!("{user}[{address}]{}", &argument[user.len() + address.len()..]);
         return Err(TargetError::BareAddress { argument, meant });
     }
     if path.is_empty() {
@@ -115,12 +116,20 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     Ok(Target::Nodes { nodes, path: OsStr::from_bytes(path).into() })
 }
 
+/// An IPv6 address without brackets.
+struct BareAddress<'a> {
+    /// What precedes it: a user and the at sign, or nothing.
+    user: &'a str,
+    address: &'a str,
+}
+
 /// Returns the IPv6 address before the last colon that precedes a slash, if there is one.
-fn bare_address(argument: &[u8]) -> Option<&str> {
+fn bare_address(argument: &[u8]) -> Option<BareAddress<'_>> {
     let end = argument.iter().position(|byte| *byte == b'/').unwrap_or(argument.len());
     let colon = argument[..end].iter().rposition(|byte| *byte == b':')?;
-    let address = str::from_utf8(&argument[..colon]).ok()?;
-    address.parse::<Ipv6Addr>().is_ok().then_some(address)
+    let node = str::from_utf8(&argument[..colon]).ok()?;
+    let (user, address) = node.split_at(node.find('@').map_or(0, |at| at + 1));
+    address.parse::<Ipv6Addr>().is_ok().then_some(BareAddress { user, address })
 }
 
 enum Split {
@@ -231,7 +240,8 @@ mod tests {
         insta::assert_snapshot!(message(b":/x"), @"`:/x` has no nodes before the colon: write NODES:PATH");
         insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` has no path after the nodes");
         insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` has no path after the nodes");
-        insta::assert_snapshot!(message(b"fd99::11:/x"), @"`fd99::11:/x` begins with an IPv6 address without brackets");
+        insta::assert_snapshot!(message(b"fd99::11:/x"), @"`fd99::11:/x` has an IPv6 address without brackets");
+        insta::assert_snapshot!(message(b"bob@fd99::11:/x"), @"`bob@fd99::11:/x` has an IPv6 address without brackets");
         insta::assert_snapshot!(message(b"n[1-3:/x"), @"`n[1-3:/x` has a `[` without a `]`");
         insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` are not valid UTF-8");
     }
