@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use garland_protocol::files::{Attr, Changes, TimeSet};
+use garland_protocol::files::{Attr, Changes, FileNumber, TimeSet};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat,
     fchmod, fchown, ftruncate, futimens, utimensat,
@@ -32,15 +32,24 @@ pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
 
 /// Changes attributes of the file at `place`. Returns all its attributes. Does not follow a
 /// symbolic link.
+///
+/// # Errors
+/// `STALE` if another file is there than the changes are for.
 pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
+    let itself = place.itself()?;
+    if let Some(only) = changes.only {
+        let Attr { device, inode, .. } = attr::of_open(itself.as_fd())?;
+        if (FileNumber { device, inode }) != only {
+            return Err(Errno::STALE);
+        }
+    }
     if let Some(size) = changes.size {
-        ftruncate(place.open_existing(OFlags::WRONLY)?, size)?;
+        ftruncate(place.open_found(&itself, OFlags::WRONLY)?, size)?;
     }
     if let Some((user, group)) = owner(changes) {
-        chownat(&place.folder, place.name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
+        chownat(&itself, "", user, group, AtFlags::EMPTY_PATH)?;
     }
     if let Some(mode) = changes.mode {
-        let itself = place.itself()?;
         let mode = Mode::from_raw_mode(mode.into());
         chmodat(ANYWHERE, by_descriptor(&itself), mode, AtFlags::empty())?;
     }

@@ -73,13 +73,20 @@ impl Place<'_> {
     /// # Errors
     /// `NXIO` if it is something else than these or a link, `ACCESS` if it is refused.
     pub fn open_existing(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let itself = self.itself()?;
+        self.open_found(&self.itself()?, flags)
+    }
+
+    /// Opens the file `itself` as [`Self::open_existing`] does, which was opened with O_PATH.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_existing`].
+    pub fn open_found(&self, itself: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
         let writes = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC);
-        let is_refused = || Ok(fstat(&itself)?.st_mode & u32::from(SET_ID) != 0);
+        let is_refused = || Ok(fstat(itself)?.st_mode & u32::from(SET_ID) != 0);
         if writes && self.set_id == SetId::Refused && is_refused()? {
             return Err(Errno::ACCESS);
         }
-        let opened = confine::open_found_with(&itself, flags);
+        let opened = confine::open_found_with(itself, flags);
         opened.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NXIO))
     }
 

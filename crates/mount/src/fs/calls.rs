@@ -131,6 +131,7 @@ impl Filesystem for Files {
     ) {
         let inode = found!(self, ino, reply);
         let changes = Changes {
+            only: None,
             mode: mode.map(|mode| (mode & 0o7777) as u16),
             user: uid,
             group: gid,

@@ -54,7 +54,7 @@ impl<T: Clone + PartialEq> Held<T> {
     /// nothing, if a node could refuse the changes to the file's owner, or only the node knows the
     /// attributes afterwards; and if they take permissions away, which is not put off.
     pub fn change(&mut self, changes: &Changes) -> Option<Attr> {
-        let Changes { mode, user, group, size, accessed, modified } = changes;
+        let Changes { mode, user, group, size, accessed, modified, only: _ } = changes;
         let keeps = |new: &Option<u32>, old| new.is_none_or(|new| new == old || new == u32::MAX);
         let is_set = |time: &Option<TimeSet>| !matches!(time, Some(TimeSet::Now));
         let is_sure = keeps(user, self.attr.user)

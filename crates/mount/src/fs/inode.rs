@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use garland_protocol::files::{Attr, FileKind, Stamp};
+use garland_protocol::files::{Attr, FileKind, FileNumber, Stamp};
 use garland_sys::sync::{Mutex, MutexGuard};
 use rustix::io::Errno;
 
@@ -37,6 +37,11 @@ impl Key {
     pub fn of(peer: usize, attr: &Attr) -> Self {
         let Attr { device, inode, kind, born, .. } = *attr;
         Self { peer, device, inode, kind, born }
+    }
+
+    /// Returns the file on its node.
+    pub fn file_number(self) -> FileNumber {
+        FileNumber { device: self.device, inode: self.inode }
     }
 
     /// Returns the inode number that the kernel gets. Several keys may have the same number.

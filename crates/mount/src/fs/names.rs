@@ -168,6 +168,8 @@ impl Mount {
                 inode.flow().version += 1;
             }
             let of = Arc::clone(&inode);
+            // Its last known name may be another file's by now.
+            let only = inode.key.map(Key::file_number);
             let then = move |outcome: Result<Reply, Errno>| {
                 if cuts {
                     inode.flow().version += 1;
@@ -179,7 +181,7 @@ impl Mount {
                     outcome => answer_attr(&inode, outcome, reply),
                 }
             };
-            let ask = move |spot| Ask::Change(spot, changes.clone());
+            let ask = move |spot| Ask::Change(spot, Changes { only, ..changes.clone() });
             mount.ask_about(of, handle, cuts, ask, Box::new(then));
         };
         self.settle(&inode, Box::new(then));

@@ -71,9 +71,20 @@ pub enum TimeSet {
     To(Stamp),
 }
 
+/// Which file a node has under a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileNumber {
+    /// The number of the device that the file is on.
+    pub device: u64,
+    /// The inode number on that device.
+    pub inode: u64,
+}
+
 /// Attributes of a file to change; `None` keeps an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
+    /// The only file that is changed: another one may have its path by now.
+    pub only: Option<FileNumber>,
     /// The permission bits.
     pub mode: Option<u16>,
     /// The owner's user id on the node.

@@ -8,8 +8,8 @@ mod frame;
 
 pub use answer::{Answer, Entry, FileReply, Space};
 pub use ask::{
-    Ask, BULK_LINK, Changes, FILES_LINKS, FileRef, FileRequest, Hole, NewKind, OpenFlags,
-    SMALL_MAX, TimeSet,
+    Ask, BULK_LINK, Changes, FILES_LINKS, FileNumber, FileRef, FileRequest, Hole, NewKind,
+    OpenFlags, SMALL_MAX, TimeSet,
 };
 pub use attr::{Attr, FileKind, Stamp};
 pub use frame::{FRAME_MAX, PIECE, Parts, open_file_frame, seal_file_frame};

@@ -48,6 +48,40 @@ fn names_are_made_moved_replaced_and_removed() {
 }
 
 #[test]
+fn a_change_by_one_name_reaches_no_other_file_that_has_got_the_other_name() {
+    let scratch = Scratch::new("mount-names");
+    let stage = Stage::new(&scratch, 1);
+    let at = |name: &str| stage.path("local1").join(name);
+    let there = |name: &str| stage.at_node("local1").join(name);
+    let names = |number: usize| [format!("f{number}"), format!("g{number}")];
+    let changes =
+        ["truncate(sys.argv[1], 2)", "chmod(sys.argv[1], 0o600)", "utime(sys.argv[1], (0, 0))"];
+    for (number, change) in changes.into_iter().enumerate() {
+        let [first, second] = names(number);
+        fs::write(at(&first), "long").unwrap();
+        fs::hard_link(at(&first), at(&second)).unwrap();
+        // The name that the mount has seen last is another file's on the node.
+        fs::write(there("other"), "other").unwrap();
+        let before = fs::metadata(there("other")).unwrap();
+        fs::rename(there("other"), there(&second)).unwrap();
+        let script = format!("python3 -c 'import os, sys; os.{change}' {first}");
+        let _ = shell(&stage.path("local1"), &script);
+        let after = fs::metadata(there(&second)).unwrap();
+        let shown = |it: &fs::Metadata| (it.len(), it.mode(), it.mtime(), it.mtime_nsec());
+        assert_eq!(shown(&after), shown(&before), "change {number}");
+        assert_ne!(shown(&fs::metadata(there(&first)).unwrap()), shown(&before));
+    }
+    assert_eq!(fs::metadata(there("f0")).unwrap().len(), 2);
+    assert_eq!(fs::metadata(there("f1")).unwrap().mode() & 0o777, 0o600);
+    // One that is gone hides no other name.
+    fs::write(at("h"), "h").unwrap();
+    fs::hard_link(at("h"), at("i")).unwrap();
+    fs::remove_file(there("i")).unwrap();
+    assert_eq!(fs::read_to_string(at("h")).unwrap(), "h");
+    stage.end();
+}
+
+#[test]
 fn links_modes_times_and_kinds_are_kept() {
     let scratch = Scratch::new("mount-kinds");
     let stage = Stage::new(&scratch, 1);
