@@ -73,7 +73,12 @@ impl Pieces {
     /// Reads pieces of a source of which any part can be read at any time; `None` if it is another one,
     /// is empty, or cannot be read.
     fn of(given: &CopySource) -> Option<Self> {
-        let is_random = matches!(given, CopySource::File(..) | CopySource::Tree(_));
+        // Objects are read ahead in their order.
+        let is_random = match given {
+            CopySource::File(..) => true,
+            CopySource::Tree(tree) => !tree.is_of_objects(),
+            _ => false,
+        };
         let content = is_random.then(|| given.content())?;
         let layout = Layout::new(content.length(), PIECE).ok()?;
         let all = layout.blocks();

@@ -8,11 +8,11 @@ use garland_core::cluster::Cluster;
 use garland_core::plan::{Plan, RouteShape};
 use garland_core::tree::Pattern;
 use garland_core::units::{Nanos, Rate};
-use garland_dataplane::{Packing, Tracing};
+use garland_dataplane::{Packing, Tracing, name_of};
 use garland_fleet::args::Launch;
 use garland_lab::Lab;
 use garland_protocol::copy::{
-    Cut, KeptStatus, Policy, ReadBack, SlowNodes, StatusRule, TimeWindow, TreeLimits,
+    Cut, KeptStatus, Policy, ReadBack, SlowNodes, StatusRule, SweptMounts, TimeWindow, TreeLimits,
 };
 use garland_state::run::TRACED;
 use garland_sys::mptcp::Transport;
@@ -224,7 +224,7 @@ impl CopySpec {
             attributes: self.source.keeps_attributes,
             window: self.checks.window,
             keeps: self.source.keeps,
-            one_file_system: self.source.is_one_file_system,
+            swept: self.source.swept_mounts(),
         }
     }
 
@@ -253,9 +253,19 @@ impl SourceSpec {
     pub fn limits_on_nodes(&self) -> TreeLimits {
         TreeLimits {
             removes: self.removes_others.then(|| self.removes_max.unwrap_or(u64::MAX)),
-            one_file_system: self.is_one_file_system,
+            swept: self.swept_mounts(),
             attributes: self.keeps_attributes,
             ..TreeLimits::default()
+        }
+    }
+
+    /// Returns from which directories of nodes something is removed.
+    fn swept_mounts(&self) -> SweptMounts {
+        let is_named = self.paths.iter().all(|path| name_of(path).is_some());
+        match (self.is_one_file_system, is_named) {
+            (false, _) => SweptMounts::All,
+            (true, true) => SweptMounts::OfCopied,
+            (true, false) => SweptMounts::OfDestination,
         }
     }
 

@@ -287,14 +287,17 @@ impl FleetBuilder<'_> {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
                 return Err(why.into());
             }
-            self.check_root(node, &standing)?;
             match self.reach(node, &standing, |at| at.connect(keys)) {
                 Ok(agent) => {
+                    self.check_root(node, &standing)?;
                     self.claims.know(&standing);
                     return Ok((agent, None));
                 }
                 Err(error) => match self.make_way(node, &standing, &error, starter) {
                     Ok(kept) => {
+                        if kept.is_some() {
+                            self.check_root(node, &standing)?;
+                        }
                         standing.forget(records);
                         settings = kept.or(settings);
                     }

@@ -102,9 +102,9 @@ impl TreeResult {
             .zip(copies)
             .filter_map(|(tally, copied)| Some((tally.as_ref()?, copied)));
         for (tally, copied) in trees.clone() {
-            all.files += tally.files;
-            all.folders += tally.folders;
-            all.links += tally.links;
+            all.files = u64::saturating_add(all.files, tally.files);
+            all.folders = u64::saturating_add(all.folders, tally.folders);
+            all.links = u64::saturating_add(all.links, tally.links);
             for node in &copied.outcome.nodes {
                 missed = u64::saturating_add(missed, node.absence.missed);
                 skipped = u64::saturating_add(skipped, node.absence.skipped);

@@ -231,8 +231,11 @@ fn name_outputs(
     }
     for (made, name) in &task.outputs {
         if !is_done {
-            // Jobs that fail have usually created none.
-            let _ = fs::remove_file(path(made));
+            // What has its final name may have been there before: the command writes it by itself.
+            if made != name {
+                // Jobs that fail have usually created none.
+                let _ = fs::remove_file(path(made));
+            }
         } else if made != name {
             fs::rename(path(made), path(name))
                 .map_err(cannot(format!("rename its output to {name}")))?;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use garland_protocol::files::{Attr, Changes, FileNumber, TimeSet};
+use garland_protocol::files::{Attr, Changes, FileKind, FileNumber, TimeSet};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat,
     fchmod, fchown, ftruncate, futimens, utimensat,
@@ -37,11 +37,9 @@ pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
 /// `STALE` if another file is there than the changes are for.
 pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
     let itself = place.itself()?;
-    if let Some(only) = changes.only {
-        let Attr { device, inode, .. } = attr::of_open(itself.as_fd())?;
-        if (FileNumber { device, inode }) != only {
-            return Err(Errno::STALE);
-        }
+    let Attr { device, inode, kind, .. } = attr::of_open(itself.as_fd())?;
+    if changes.only.is_some_and(|only| only != FileNumber { device, inode }) {
+        return Err(Errno::STALE);
     }
     if let Some(size) = changes.size {
         ftruncate(place.open_found(&itself, OFlags::WRONLY)?, size)?;
@@ -54,9 +52,15 @@ pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
         chmodat(ANYWHERE, by_descriptor(&itself), mode, AtFlags::empty())?;
     }
     if let Some(times) = times(changes) {
-        utimensat(&place.folder, place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        match kind {
+            // Before Linux 5.8 those of a link can be set by its name only.
+            FileKind::Link => {
+                utimensat(&place.folder, place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+            _ => utimensat(ANYWHERE, by_descriptor(&itself), &times, AtFlags::empty())?,
+        }
     }
-    attr::of_name(&place.folder, place.name)
+    attr::of_open(itself.as_fd())
 }
 
 fn owner(changes: &Changes) -> Option<(Option<Uid>, Option<Gid>)> {

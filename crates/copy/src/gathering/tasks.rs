@@ -1,6 +1,5 @@
 //! Plans the copies from nodes, based on the files that the nodes reported.
 
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use garland_core::plan::{
 use garland_core::printable;
 use garland_dataplane::Tally;
 use garland_protocol::copy::{
-    Destination, Origin, Policy, StatReply, TreeDestination, TreeLimits, TreeStat,
+    Destination, Origin, Policy, StatReply, SweptMounts, TreeDestination, TreeLimits, TreeStat,
 };
 use garland_terminal::failure::Failure;
 
@@ -94,7 +93,7 @@ impl<'a> Here<'a> {
             keeps: if is_tree { spec.source.keeps } else { spec.source.kept_of_file() },
             limits: TreeLimits {
                 removes: None,
-                one_file_system: false,
+                swept: SweptMounts::All,
                 attributes: spec.source.keeps_attributes,
                 tops: wanted.top_names(),
                 files_only: !is_tree,
@@ -108,7 +107,7 @@ impl<'a> Here<'a> {
     fn file(
         &self,
         spec: &CopySpec,
-        name: &OsStr,
+        wanted: &Wanted,
         node: Option<&Node>,
         mode: u32,
         modified: (i64, u32),
@@ -118,10 +117,15 @@ impl<'a> Here<'a> {
             LocalEnd::Sink(sink) => return sink.clone(),
         };
         let keeps = spec.source.kept_of_file();
+        let mut path = path.as_os_str().as_bytes().to_vec();
+        if wanted.is_many() {
+            // Whatever a pattern finds, the destination is a directory.
+            path.push(b'/');
+        }
         Destination::File {
-            path: path.as_os_str().as_bytes().to_vec(),
+            path,
             below: node.and_then(|node| self.below(node)),
-            name: name.as_bytes().to_vec(),
+            name: wanted.name().as_bytes().to_vec(),
             mode,
             keeps_mode: keeps.modes,
             times: keeps.times.then_some(modified),
@@ -213,7 +217,7 @@ fn files(
         let origins = vec![vec![origin]];
         let destination = match tree {
             Some(_) => here.tree(spec, wanted),
-            None => here.file(spec, wanted.name(), Some(node), mode, modified),
+            None => here.file(spec, wanted, Some(node), mode, modified),
         };
         let tally =
             tree.map(|TreeStat { files, folders, links, .. }| Tally { files, folders, links });
@@ -329,7 +333,7 @@ fn stripes(
     let rails = spec.plan.rails.unwrap_or(1);
     let plan = Plan::striped(layout, stripes, &names, rails)?;
     let digests = servers.iter().map(|server| server.digest).collect();
-    let destination = here.file(spec, wanted[0].name(), None, mode, modified);
+    let destination = here.file(spec, &wanted[0], None, mode, modified);
     let policy = spec.slow.patience(names.len(), cluster).together();
     Ok(GatherTask {
         plan: plan.reversed(),

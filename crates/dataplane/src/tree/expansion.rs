@@ -140,9 +140,17 @@ impl<'a> Expansion<'a> {
             };
             if parts.as_slice().is_empty() {
                 self.left.folders = self.spend(self.left.folders, 1, "directories to look into")?;
-                if let Ok(folder) = self.look(&prefix, &name) {
-                    let folder = self.keep(folder, &prefix)?;
-                    entries.push(Entry { folder, name });
+                match self.look(&prefix, &name) {
+                    Ok(folder) => {
+                        let folder = self.keep(folder, &prefix)?;
+                        entries.push(Entry { folder, name });
+                    }
+                    // What a pattern stands for need not exist.
+                    Err(Errno::NOENT | Errno::NOTDIR) => {}
+                    Err(error) => {
+                        let why = format!("cannot look into it: {}", reason(&error.into()));
+                        self.left_out.push(LeftOut::failed(&prefix, why));
+                    }
                 }
                 return Ok(());
             }

@@ -119,6 +119,20 @@ impl Default for KeptStatus {
     }
 }
 
+/// From which of the directories that are copied something is removed, if something is mounted on
+/// some of them on the node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SweptMounts {
+    /// From all.
+    #[default]
+    All,
+    /// From those on which the same is mounted as on the destination directory.
+    OfDestination,
+    /// From those on which the same is mounted as on the copied one in the destination directory,
+    /// below which the others are.
+    OfCopied,
+}
+
 /// Limits of a tree's stream at its destination (`garland_core::tree::LimitCheck`). The default
 /// allows all names, but neither removals nor extended attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,9 +140,8 @@ pub struct TreeLimits {
     /// The maximum number of files and directories that are removed; `None` if the stream must not
     /// order any removal.
     pub removes: Option<u64>,
-    /// Whether nothing is removed from a directory on which something else is mounted than on the
-    /// destination directory.
-    pub one_file_system: bool,
+    /// From which directories something may be removed.
+    pub swept: SweptMounts,
     /// Whether extended attributes may be set.
     pub attributes: bool,
     /// The only names that may appear in the destination directory; `None` allows any name.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{ensure, within};
-use crate::copy::begin::KeptStatus;
+use crate::copy::begin::{KeptStatus, SweptMounts};
 use crate::wire::MAX_MESSAGE;
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 
@@ -62,9 +62,8 @@ pub struct StatusRule {
     /// What the copy sets: a mode that it does not set is not compared, nor is such a time of
     /// directories and links. Files are compared by their times in any case.
     pub keeps: KeptStatus,
-    /// Whether the copy removes nothing from a directory on which something else is mounted than on
-    /// the destination directory.
-    pub one_file_system: bool,
+    /// From which directories the copy removes something.
+    pub swept: SweptMounts,
 }
 
 /// How far two modification times that count as equal may be apart.

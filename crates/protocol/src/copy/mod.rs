@@ -26,8 +26,8 @@ mod stat;
 
 pub use absence::{ABSENCE_MAX, Absence, AbsenceList, Absent};
 pub use begin::{
-    BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, KeptStatus, Origin, TRACE_MAX,
-    TreeDestination, TreeLimits,
+    BUFFERS_MAX, Begin, Destination, End, FILES_MAX, FileTarget, KeptStatus, Origin, SweptMounts,
+    TRACE_MAX, TreeDestination, TreeLimits,
 };
 pub use compare::{
     BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,

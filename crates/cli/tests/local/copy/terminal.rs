@@ -109,7 +109,7 @@ fn quiet_shows_nothing() {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_shown_and_stays_exact_in_json() {
+fn what_a_terminal_would_obey_is_shown_and_json_has_it_exactly() {
     let scratch = Scratch::new("obeyed");
     let _ = source(&scratch, 10);
     let garland = garland(&scratch);
@@ -118,13 +118,16 @@ fn what_a_terminal_would_obey_is_shown_and_stays_exact_in_json() {
     let to = format!("local1:/{name}/x");
     let said = garland.cp(&["source.bin", &to]).with_code(3);
     let whole = format!("{}{}", said.out, said.err);
-    let shown = "no\\x1b[2J\\x1b]0;title\\x07\\x9b1m\\u{202e}ne";
+    let shown = "no\\x1b[2J\\x1b]0;title\\x07\\u{9b}1m\\u{202e}ne";
     assert!(whole.contains(shown), "{whole:?}");
     let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
     assert!(!whole.contains(obeyed), "{whole:?}");
     let said = garland.cp(&["--json", "source.bin", &to]).with_code(3);
     assert!(!said.out.contains(obeyed), "{:?}", said.out);
     let result = said.json();
+    // A reason is for people; the path itself is among the words of the command.
     let reason = result["nodes"][0]["reason"].as_str().expect("there is a reason");
-    assert!(reason.contains(name), "{reason:?}");
+    assert!(reason.contains(shown), "{reason:?}");
+    let words = result["command"].as_array().expect("there is a command");
+    assert!(words.iter().any(|word| word == to.as_str()), "{words:?}");
 }

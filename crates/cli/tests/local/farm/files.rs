@@ -90,6 +90,17 @@ fn an_output_may_replace_the_input_that_it_is_made_from() {
 }
 
 #[test]
+fn a_job_that_fails_removes_no_file_that_its_command_names_itself() {
+    let scratch = Scratch::new("farm-kept");
+    fs::write(scratch.path("s"), "mine").unwrap();
+    let words = ["farm", "run", "--overwrite", "--out", "{}", "--", "sh", "-c", "exit 7", "x"];
+    let said = garland(&scratch).run(&[&words[..], &[":::", "s"]].concat()).with_code(3);
+    assert!(said.out.contains("exit"), "{}", said.out);
+    assert_eq!(fs::read_to_string(scratch.path("s")).unwrap(), "mine");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn jobs_see_files_under_a_mount() {
     let scratch = Scratch::new("farm-mount");
     let inputs = inputs(&scratch);

@@ -116,7 +116,7 @@ fn what_changes_in_the_middle_appears_nowhere() {
 #[test]
 fn one_that_does_not_tell_a_length_is_refused() {
     let said = fails("endless", Manner::Endless);
-    assert!(said.contains("does not send the length"), "{said}");
+    assert!(said.contains("the server does not send the file's length"), "{said}");
 }
 
 #[test]

@@ -190,6 +190,30 @@ fn with_x_nothing_goes_from_a_directory_on_which_something_is_mounted() {
 }
 
 #[test]
+fn with_x_a_copied_directory_that_is_a_mount_itself_is_swept() {
+    let scratch = Scratch::new("tree-delete-own-mount");
+    for path in ["s/a", "s/mnt/b"] {
+        write(&scratch, path, "a");
+    }
+    let root = scratch.root("local1");
+    fs::create_dir_all(root.join("s")).unwrap();
+    let root = root.display();
+    let mounts = format!(
+        "mount -t tmpfs none '{root}/s' && mkdir '{root}/s/mnt' && echo x > '{root}/s/old' && \
+         mount -t tmpfs none '{root}/s/mnt' && echo x > '{root}/s/mnt/doc'"
+    );
+    let garland = garland(&scratch).over(Wire::quick().and(&mounts));
+    for (source, to) in [("s", "local1:/"), ("s/", "local1:/s")] {
+        let said = garland.cp(&["-a", "-x", "--delete", "-n", "-v", source, to]).with_code(0).out;
+        assert!(said.contains("old") && !said.contains("doc"), "{said}");
+        let words = ["--json", "-a", "-x", "--delete", source, to];
+        let result = garland.cp(&words).with_code(0).json();
+        assert_eq!(result["nodes"][0]["removed"], 1, "{source}");
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn only_what_was_asked_for_is_swept() {
     let scratch = Scratch::new("tree-delete-bounds");
     both(&scratch, "roots/local1");

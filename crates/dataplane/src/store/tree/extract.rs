@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use garland_core::tree::{Meta, Record};
-use garland_protocol::copy::{Absence, KeptStatus};
+use garland_protocol::copy::{Absence, KeptStatus, SweptMounts};
 use garland_sys::{clock, process, storage};
 use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
@@ -56,8 +56,7 @@ pub struct TreeExtractor {
     /// The number of files and directories that were removed.
     removed: Arc<AtomicU64>,
     removes_max: u64,
-    /// Whether nothing is removed from directories on which something is mounted.
-    one_file_system: bool,
+    swept: SweptMounts,
     /// An open directory on each file system that was written to, by device number.
     devices: BTreeMap<u64, Arc<OwnedFd>>,
     /// Complete files, and what follows them, if files are to be stable before they appear.
@@ -108,7 +107,7 @@ impl TreeExtractor {
             linked: Linked::default(),
             removed: Arc::default(),
             removes_max: u64::MAX,
-            one_file_system: false,
+            swept: SweptMounts::All,
             devices: BTreeMap::new(),
             waiting,
             placer,
@@ -137,10 +136,9 @@ impl TreeExtractor {
         self
     }
 
-    /// Sets whether nothing is removed from directories on which something is mounted; it is unless
-    /// this is called.
-    pub fn on_one_file_system(mut self, one_file_system: bool) -> Self {
-        self.one_file_system = one_file_system;
+    /// Sets from which directories something is removed; from all unless this is called.
+    pub fn sweeping(mut self, swept: SweptMounts) -> Self {
+        self.swept = swept;
         self
     }
 
@@ -192,8 +190,8 @@ impl TreeExtractor {
         match record {
             Record::Spare(spared) => {
                 let sweeper = Sweeper::new(&spared, Arc::clone(&self.removed), self.removes_max);
-                let top = self.one_file_system.then(|| &self.placer.top.folder);
-                self.placer.sweeper = Some(sweeper.on_one_file_system(top)?);
+                let top = &self.placer.top.folder;
+                self.placer.sweeper = Some(sweeper.sweeping(self.swept, top));
             }
             Record::Sweep => {
                 let swept = self.placer.sweeper.as_mut().map(Sweeper::complete);
@@ -204,8 +202,9 @@ impl TreeExtractor {
                 self.make_way(&name)?;
                 match self.enter(&name, meta) {
                     Ok((directory, meta)) => {
+                        let sweeper = self.placer.sweeper.iter_mut();
+                        sweeper.for_each(|sweeper| sweeper.enter(Some(&directory.folder)));
                         self.folders.push((directory, meta));
-                        self.placer.sweeper.iter_mut().for_each(Sweeper::enter);
                     }
                     Err(error) => {
                         self.skipped = 1;

@@ -80,8 +80,7 @@ impl TreeStore {
         old: Option<PreviousTree>,
     ) -> Result<Self, StoreError> {
         let TreeDestination { path, below, fsync, verify, keeps, limits } = destination;
-        let TreeLimits { removes, one_file_system, attributes, tops, files_only, excludes, grows } =
-            limits;
+        let TreeLimits { removes, swept, attributes, tops, files_only, excludes, grows } = limits;
         let limits = LimitCheck::new(tops.as_deref(), excludes, removes.is_some(), *attributes);
         let limits = limits.map_err(|error| {
             let path = printable::name(path);
@@ -103,7 +102,7 @@ impl TreeStore {
             .with_other_lists(lists)
             .keeping(*keeps)
             .removing_at_most(removes.unwrap_or(0))
-            .on_one_file_system(*one_file_system)
+            .sweeping(*swept)
             .with_growing_files(*grows);
         let removed = extractor.removed();
         let state = State { parser: Parser::default(), limits, extractor, is_placed: false };

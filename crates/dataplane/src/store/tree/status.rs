@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::index_set::IndexSet;
 use garland_core::tree::{GOOD, Meta, Parser, Record, Step};
-use garland_protocol::copy::{StatusRule, TreeOutline};
+use garland_protocol::copy::{StatusRule, SweptMounts, TreeOutline};
 use garland_sys::confine::find_itself;
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
@@ -54,8 +54,7 @@ struct Walk {
     attributes: bool,
     /// Whether a sweeper is made if the tree has one.
     names: bool,
-    /// Whether nothing is removed from directories on which something is mounted.
-    one_file_system: bool,
+    swept: SweptMounts,
     /// Names what is not part of the tree.
     sweeper: Option<Sweeper>,
 }
@@ -96,7 +95,7 @@ impl StatusCheck {
             identity,
             attributes: rule.attributes,
             names,
-            one_file_system: rule.one_file_system,
+            swept: rule.swept,
             sweeper: None,
         };
         Self { parcels: Vec::new(), room: room(outline), records: outline.records, walk }
@@ -151,6 +150,8 @@ impl Walk {
                     self.identity.has_given_directory(stat, meta)
                         && (!self.attributes || has(attributes::read(&level.folder), meta))
                 });
+                let folder = entered.as_ref().map(|(level, _)| &level.folder);
+                self.sweeper.iter_mut().for_each(|sweeper| sweeper.enter(folder));
                 self.levels.push(entered.map(|(level, _)| level));
                 self.path.push(name.clone());
                 is_same
@@ -176,8 +177,7 @@ impl Walk {
     fn note_surplus(&mut self, record: &Record) {
         if let Record::Spare(spared) = record {
             let top = self.levels.first().and_then(Option::as_ref).map(|top| &top.folder);
-            let top = top.filter(|_| self.one_file_system);
-            let sweeper = Sweeper::naming(spared).on_one_file_system(top).ok();
+            let sweeper = top.map(|top| Sweeper::naming(spared).sweeping(self.swept, top));
             self.sweeper = sweeper.filter(|_| self.names);
         }
         let Some(sweeper) = &mut self.sweeper else { return };
@@ -195,9 +195,6 @@ impl Walk {
                 // Nothing is removed from a directory that is missing.
                 let name = record.name().filter(|_| level.is_some());
                 name.into_iter().for_each(|name| sweeper.keep(name));
-                if matches!(record, Record::Enter { .. }) {
-                    sweeper.enter();
-                }
             }
         }
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_core::tree::{DEPTH_MAX, Pattern};
+use garland_protocol::copy::SweptMounts;
 use garland_sys::removal::Ground;
 use garland_sys::sync::Mutex;
 use rustix::fs::{AtFlags, Dir, FileType, fstat, statat, unlinkat};
@@ -34,7 +35,8 @@ pub struct Sweeper {
     names: usize,
     hashing: RandomState,
     fate: Fate,
-    /// The ground of the directories that are swept; all are if it is none.
+    swept: SweptMounts,
+    /// The ground of the directories that are swept if not all are; none if it is not known.
     only: Option<Ground>,
 }
 
@@ -85,15 +87,13 @@ impl Sweeper {
         let spared = spared.iter().filter_map(|text| Pattern::parse(text).ok()).collect();
         let folders = vec![Swept::default()];
         let hashing = RandomState::new();
-        Self { spared, folders, names: 0, hashing, fate, only: None }
+        let swept = SweptMounts::All;
+        Self { spared, folders, names: 0, hashing, fate, swept, only: None }
     }
 
-    /// Sweeps only directories on which the same is mounted as on `top`, if that is given.
-    ///
-    /// # Errors
-    /// When the status of `top` cannot be read.
-    pub fn on_one_file_system(self, top: Option<&OwnedFd>) -> io::Result<Self> {
-        Ok(Self { only: top.map(Ground::new).transpose()?, ..self })
+    /// Sets from which directories something is removed; `top` is the destination directory.
+    pub fn sweeping(self, swept: SweptMounts, top: &OwnedFd) -> Self {
+        Self { swept, only: Ground::new(top).ok(), ..self }
     }
 
     /// Returns the paths that were collected.
@@ -116,8 +116,12 @@ impl Sweeper {
         }
     }
 
-    /// Makes a directory of the tree the current one.
-    pub fn enter(&mut self) {
+    /// Makes a directory of the tree the current one; `folder` is it, if it is there.
+    pub fn enter(&mut self, folder: Option<&OwnedFd>) {
+        let is_outermost = self.folders.len() == 1;
+        if is_outermost && self.swept == SweptMounts::OfCopied {
+            self.only = folder.and_then(|folder| Ground::new(folder).ok());
+        }
         self.folders.push(Swept::default());
     }
 
@@ -158,7 +162,7 @@ impl Sweeper {
             Ok(ground) => ground,
             Err(error) => return troubles.note(path, &error),
         };
-        if self.only.is_some_and(|only| only != ground) {
+        if self.swept != SweptMounts::All && self.only != Some(ground) {
             return Ok(());
         }
         let goes = |name: &[u8]| !own.names.contains(&self.hashing.hash_one(name));
