@@ -280,7 +280,7 @@ mod tests {
         }
         let other = name("y", &[".ssh", "id"]);
         assert_eq!(last(&data(), &[enter("data"), other]), outside(".ssh/id"));
-        assert_eq!(last(&data(), &[file("a\n\u{1b}[2J")]), outside("a\\n\\u{1b}[2J"));
+        assert_eq!(last(&data(), &[file("a\n\u{1b}[2J")]), outside("a\\n\\x1b[2J"));
         let said = last(&data(), &[Record::Top(Meta::default())]).unwrap_err();
         assert!(said.contains("attributes of the destination directory"), "{said}");
     }
