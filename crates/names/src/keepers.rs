@@ -403,7 +403,7 @@ impl<'a> Keepers<'a> {
     }
 
     /// Makes the keepers keep an entry; `manifest` may be empty if they have that of its root.
-    /// Those that refuse it are told, if enough others keep it.
+    /// If enough of them do, prints which others refuse it.
     ///
     /// # Errors
     /// When the entry exceeds limits, or the user interrupts it.

@@ -190,6 +190,14 @@ impl<'a> Allowed<'a> {
         Self { entries: theirs.chain(sent).collect(), sent, replaced }
     }
 
+    /// Returns the mode that the file that was sent and another owner's file that it replaced allow.
+    fn mode_of_both(&self, ours: &Entry) -> Option<u32> {
+        let other_owner = |there: &&Entry| there.owner[0] != ours.owner[0];
+        let there = self.replaced.filter(other_owner)?;
+        let permissions = 0o777 & !process::umask();
+        Some(ours.mode & !0o7777 | self.sent?.mode & there.mode & permissions)
+    }
+
     fn check(&self, path: &Path, ours: &Entry, what: Compared, found: &mut Vec<String>) {
         let mut check = |name: &str, is_same: &dyn Fn(&Entry) -> bool| {
             if !self.entries.iter().any(|entry| is_same(entry)) {
@@ -214,7 +222,7 @@ impl<'a> Allowed<'a> {
             let loses_bits = !what.modes && is_file;
             let stays = |it: &Entry| loses_bits && it.mode & !0o7000 == ours.mode;
             // Another user's file in the way gives no more than both modes allow (docs/copy.md).
-            let both = self.of_both(ours).filter(|_| loses_bits);
+            let both = self.mode_of_both(ours).filter(|_| loses_bits);
             check("mode", &|it| it.mode == ours.mode || stays(it) || both == Some(ours.mode));
             check("owner", &|it| it.owner == ours.owner);
         }
@@ -231,16 +239,6 @@ impl<'a> Allowed<'a> {
             };
             check("attributes", &|it| is_kept(it) || it.xattrs == ours.xattrs);
         }
-    }
-}
-
-impl Allowed<'_> {
-    /// Returns the mode that the file that was sent and another owner's file that it replaced allow.
-    fn of_both(&self, ours: &Entry) -> Option<u32> {
-        let other_owner = |there: &&Entry| there.owner[0] != ours.owner[0];
-        let there = self.replaced.filter(other_owner)?;
-        let permissions = 0o777 & !process::umask();
-        Some(ours.mode & !0o7777 | self.sent?.mode & there.mode & permissions)
     }
 }
 

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use garland_copy::gathering::FromNodes;
 use garland_core::cluster::target::{self, Target};
-use garland_core::farm::job::quoted;
 use garland_core::printable;
 use garland_remote::elsewhere;
 
@@ -22,7 +21,7 @@ pub fn sources(cp: &Cp) -> Result<Vec<FromNodes>, Failure> {
     let all = cp.sources();
     let found: Vec<FromNodes> = all.iter().filter_map(|source| from_nodes(source)).collect();
     if found.is_empty() {
-        // An address that cannot be parsed is told here.
+        // Fails if one of them is a URL that cannot be parsed.
         return elsewhere::address(all).map(|_| found);
     }
     let is_many = all.len() > 1 || found.iter().any(FromNodes::is_pattern);
@@ -44,7 +43,7 @@ fn to_nodes(cp: &Cp) -> Failure {
     let options = if cp.source.recursive { " -r" } else { "" };
     // What is on this machine already need not be copied to it.
     let also = words(sources_here(cp));
-    let destination = shell_word(cp.destination().as_bytes());
+    let destination = printable::word(cp.destination());
     let hint = format!(
         "copy to this machine first: garland cp{options}{} gathered/ && garland cp -r gathered/{also} {destination}",
         words(sources_on_nodes(cp)),
@@ -64,7 +63,7 @@ fn with_others(cp: &Cp) -> Failure {
     let first = printable::name(first.as_bytes());
     let message = format!("cannot copy sources on nodes and others in one command: {first}");
     let options = if cp.source.recursive { " -r" } else { "" };
-    let destination = shell_word(cp.destination().as_bytes());
+    let destination = printable::word(cp.destination());
     let from_nodes = words(sources_on_nodes(cp));
     let also = match words(sources_here(cp)) {
         own if own.is_empty() => own,
@@ -97,17 +96,7 @@ fn from_nodes(source: &Path) -> Option<FromNodes> {
 
 /// Returns words of a command line, each after a space.
 fn words<'a>(words: impl Iterator<Item = &'a OsStr>) -> String {
-    words.map(|word| format!(" {}", shell_word(word.as_bytes()))).collect()
-}
-
-/// Returns a word of a command line for a shell; control characters and bytes that are no text are
-/// escaped.
-fn shell_word(word: &[u8]) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/.:_-@,+=".contains(byte);
-    if word.iter().all(is_plain) && !word.is_empty() {
-        return String::from_utf8_lossy(word).into_owned();
-    }
-    printable::bytes(&quoted(word))
+    words.map(|word| format!(" {}", printable::word(word))).collect()
 }
 
 #[cfg(test)]

@@ -103,7 +103,8 @@ mod tests {
 
     /// What is left of a file that was written.
     struct Left {
-        /// The number of its bytes in the page cache. If memory is short, the kernel drops more than it is told to.
+        /// The number of its bytes in the page cache. If memory is short, the kernel drops more than
+        /// it was asked to.
         cached: u64,
         /// The number of chunks that leave the page cache when the disk has them.
         leaving: usize,

@@ -1,6 +1,7 @@
 //! Finds what patterns of paths stand for, as a shell does.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -145,12 +146,7 @@ impl<'a> Expansion<'a> {
                         let folder = self.keep(folder, &prefix)?;
                         entries.push(Entry { folder, name });
                     }
-                    // What a pattern stands for need not exist.
-                    Err(Errno::NOENT | Errno::NOTDIR) => {}
-                    Err(error) => {
-                        let why = format!("cannot look into it: {}", reason(&error.into()));
-                        self.left_out.push(LeftOut::failed(&prefix, why));
-                    }
+                    Err(error) => self.note_unsearched(&prefix, "look into", &error.into()),
                 }
                 return Ok(());
             }
@@ -173,12 +169,7 @@ impl<'a> Expansion<'a> {
         let folder = match self.root.open_dir(&path_of(prefix), false) {
             Ok(folder) => folder,
             Err(error) => {
-                // What a pattern stands for need not exist, nor be a directory.
-                let errno = Errno::from_io_error(&error);
-                if !matches!(errno, Some(Errno::NOENT | Errno::NOTDIR)) {
-                    let why = format!("cannot open it: {}", reason(&error));
-                    self.left_out.push(LeftOut::failed(prefix, why));
-                }
+                self.note_unsearched(prefix, "open", &error);
                 return Ok(());
             }
         };
@@ -238,6 +229,16 @@ impl<'a> Expansion<'a> {
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Notes that something may be in the directory `prefix` which an error kept from being found. What
+    /// a pattern stands for need not exist, nor be a directory.
+    fn note_unsearched(&mut self, prefix: &[u8], operation: &str, error: &io::Error) {
+        if matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR)) {
+            return;
+        }
+        let why = format!("cannot {operation} it: {}", reason(error));
+        self.left_out.push(LeftOut::failed(prefix, why));
     }
 
     /// Keeps a directory open, and returns its index.

@@ -72,7 +72,8 @@ pub struct TreeSource {
 /// of a file depends on all bytes of the file.
 #[derive(Default)]
 struct FirstTime {
-    /// The layout of the copy. A reading in another one begins anew: its blocks are other ones.
+    /// The layout of the copy. With another one the first reading starts over, since the blocks
+    /// differ.
     layout: Layout,
     /// The index of the next block to be read.
     next: u64,

@@ -193,7 +193,8 @@ impl Ahead {
     }
 
     /// Serves a sequential read of a file of `length` bytes, and reads at most `most` pieces ahead,
-    /// each with one of `slots`. Without a free one the read is served alone. Also returns the pieces to request from the node, each with its index.
+    /// each with one of `slots`. Without a free one the read is served alone. Also returns the
+    /// pieces to request from the node, each with its index.
     pub fn serve(
         &mut self,
         read: Read,

@@ -2,7 +2,8 @@
 //! that are alive for a fault of the network, but also because one of them lacks something.
 
 /// What the reason of a lost link contains if a limit of the node that told it is reached; the
-/// limit, and where it is set (agents and the head use all that the hard limit allows). Of two that fit, the first one counts.
+/// limit, and where it is set (agents and the head use all that the hard limit allows). Of two that
+/// fit, the first one counts.
 const LIMITS: [(&str, &str, &str); 4] = [
     ("too many open files in system", "open files of the kernel", "sysctl fs.file-max"),
     ("too many open files", "open files", "ulimit -Hn"),
