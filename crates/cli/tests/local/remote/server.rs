@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use garland_lab::Lab;
-use garland_testkit::{Scratch, await_some, until};
+use garland_testkit::{Process, Scratch, await_some, until};
 
 /// The program, and how it is told to speak S3.
 const RCLONE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/rclone");
@@ -103,6 +103,14 @@ impl Server {
             }
         });
         Self { child, said, reader: Some(reader), url: String::new() }
+    }
+
+    /// Stops it while `act` acts, however long that takes.
+    pub fn while_stopped(&self, act: impl FnOnce()) {
+        let process = Process { pid: self.child.id(), command: String::new() };
+        process.stop();
+        act();
+        process.go_on();
     }
 
     /// What it has said so far.
