@@ -80,6 +80,9 @@ struct Driver<'a> {
     /// The time of the head's last report on its own hops, in monotonic nanoseconds.
     reported_ns: u64,
     turns: Turns,
+    /// The digest of a source that was compared, before anything was sent, until no node lacks a
+    /// block: only then the source is looked at for the last time.
+    compared: Option<[u8; 32]>,
     finished: bool,
 }
 
@@ -110,6 +113,7 @@ impl<'a> Driver<'a> {
             attempt,
             reported_ns: 0,
             turns: Turns::new(now),
+            compared: None,
             finished: false,
         })
     }
@@ -152,6 +156,9 @@ impl<'a> Driver<'a> {
         while let Some(notice) = self.attempt.notice() {
             self.notice(notice);
         }
+        if let Some(root) = self.compared.take() {
+            self.notice(Notice::Read(root));
+        }
         if let Some(stored) = self.attempt.stored() {
             self.head.handle(clock::now_ns(), HeadEvent::Stored(stored));
         }
@@ -175,9 +182,13 @@ impl<'a> Driver<'a> {
     fn notice(&mut self, notice: Notice) {
         let now = clock::now_ns();
         let event = match notice {
+            // In an incremental copy the digest is known before anything is sent.
+            Notice::Read(root) if self.job.known.is_some() && !self.head.is_nothing_lacking() => {
+                self.compared = Some(root);
+                return;
+            }
             Notice::Read(root) if self.read_again(root) => return,
             Notice::Read(root) => {
-                // In an incremental copy the digest is known before anything is sent.
                 if self.job.known.is_none() {
                     self.head.handle(now, HeadEvent::Sent);
                 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use garland_testkit::{Running, Scratch, Wire};
+use garland_testkit::{Running, Scratch, Wire, random_bytes};
 
 use crate::copy::{await_middle, garland, locals, source, verdict, visible_in};
 
@@ -89,6 +89,32 @@ fn one_that_changes_and_hides_it_by_its_old_time() {
         file.write_all_at(b"other bytes", 5).expect("it can change");
         file.set_modified(time).expect("it is ours");
     });
+}
+
+/// The nodes have the old file, so the source is read, to compare it, before anything is sent.
+#[test]
+fn one_that_changes_where_nodes_have_it_already() {
+    let scratch = Scratch::new("compared");
+    let from = source(&scratch, LENGTH);
+    let _ = garland(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
+    let old = std::fs::read(&from).expect("it is there");
+    let file = OpenOptions::new().write(true).open(&from).expect("it is there");
+    file.write_all_at(&random_bytes(30 << 20, 5), 0).expect("it can change");
+    let slow = garland(&scratch).over(Wire::slow(100));
+    let copy = slow.start_cp(&["--json", "source.bin", "local[1-2]:/x"]);
+    await_middle(&scratch, "local2", &from, 0);
+    file.write_all_at(b"other bytes", LENGTH - 11).expect("it can change");
+    let result = copy.end().with_code(3).json();
+    for node in locals(2) {
+        let (verdict, reason) = verdict(&result, &node);
+        assert_eq!(verdict, "failed", "{reason}");
+        assert!(reason.contains("changed while it was copied"), "{reason}");
+        let left = std::fs::read(scratch.root(&node).join("x")).expect("it is there");
+        assert!(left == old, "{node} has something else");
+    }
+    let _ = garland(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
+    crate::copy::assert_copied(&scratch, locals(2), "x", &from);
+    scratch.assert_nobody_left();
 }
 
 #[test]
