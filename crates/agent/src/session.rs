@@ -15,8 +15,9 @@ use garland_protocol::copy::HEARTBEAT_NS;
 use garland_protocol::wire::{Channel, Delivered, Delivery, Line, SessionOrder};
 use garland_protocol::{Admitted, FromAgent, Grant, Message, ToAgent};
 use garland_sys::channel::{Receiver, Sender, channel};
+use garland_sys::clock;
 use garland_sys::socket::TcpStream;
-use garland_sys::sync::{Condvar, Mutex};
+use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use garland_sys::tcp;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::threads;
@@ -37,6 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// While the connection is broken, messages are kept up to this number of bytes; senders then wait.
 const KEPT_MAX: usize = 1 << 20;
+
+/// Why the session of a node ends that has left too much unacknowledged.
+const ACKNOWLEDGES_LITTLE: &str = "it acknowledges fewer messages than it asks for";
 
 /// The longest time that a head may have an agent wait for another connection, in milliseconds:
 /// a dead head's copies keep their memory as long.
@@ -274,26 +278,47 @@ impl Session {
     /// Sends a message. Reports no error: if the head is gone, `receive` fails.
     pub fn send(&self, message: &FromAgent) {
         let mut sending = self.sending.lock();
-        let must_wait = match self.unacknowledged.is_limited() {
-            false => self.is_broken.load(Ordering::SeqCst) && self.kept_bytes() > KEPT_MAX,
-            true => self.is_over_budget(),
-        };
-        if must_wait && !self.is_over() {
-            // Once only: the thread that receives orders may wait for this one.
-            let _ = self.continued.wait_for(&mut sending, PATIENCE);
+        if self.unacknowledged.is_limited() {
+            self.await_room(&mut sending);
+            // Nobody will acknowledge it: threads that still answer would fill the memory.
+            if self.is_over() {
+                return;
+            }
             if self.is_over_budget() {
                 drop(sending);
-                return self.refuse("it acknowledges fewer messages than it asks for");
+                return self.refuse(ACKNOWLEDGES_LITTLE);
             }
+        } else if self.is_broken.load(Ordering::SeqCst)
+            && self.kept_bytes() > KEPT_MAX
+            && !self.is_over()
+        {
+            // Once only: the thread that receives orders may wait for this one.
+            let _ = self.continued.wait_for(&mut sending, PATIENCE);
         }
         self.send_now(&mut sending, message);
+    }
+
+    /// Waits until a node has acknowledged enough for another message, at most for [`PATIENCE`]: the
+    /// thread that receives orders may wait for this one.
+    fn await_room(&self, sending: &mut MutexGuard<'_, Outgoing>) {
+        let until_ns = clock::after(PATIENCE);
+        while self.is_over_budget() && !self.is_over() {
+            let left = clock::until(until_ns);
+            if left.is_zero() {
+                return;
+            }
+            let _ = self.continued.wait_for(sending, left);
+        }
     }
 
     /// Sends a short message from the thread that receives, which must not wait for the other side:
     /// only this thread hears of its acknowledgements.
     pub fn reply(&self, message: &FromAgent) {
+        if self.unacknowledged.is_limited() && self.is_over() {
+            return;
+        }
         if self.is_over_budget() {
-            return self.refuse("it acknowledges fewer messages than it asks for");
+            return self.refuse(ACKNOWLEDGES_LITTLE);
         }
         self.send_now(&mut self.sending.lock(), message);
     }

@@ -97,7 +97,7 @@ pub fn read<'a>(
                 Err(error) if !arriving => return Err(error),
                 Err(_) => {}
             }
-            partial = place.map_or_else(|_| Vec::new(), |it| left::open_all(&it.folder, it.name));
+            partial = place.map_or_else(|_| Vec::new(), |it| left::open_own(&it.folder, it.name));
             for file in &partial {
                 // Pages read ahead of what arrived would look as if they had arrived. If the file system knows no
                 // advice, bytes are read in vain.

@@ -239,7 +239,7 @@ fn send_file(session: &Session, file: File) -> io::Result<()> {
         let following = next()?;
         let is_last = following.is_empty();
         send(session, NamesEvent::Piece(piece, !is_last));
-        if is_last {
+        if is_last || session.is_over() {
             return Ok(());
         }
         piece = following;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_protocol::Role;
+use garland_protocol::wire::Delivery;
 use garland_sys::clock;
 
 /// The bytes that the members of a cluster may leave unacknowledged in all of their sessions. Beyond
@@ -14,6 +15,9 @@ const ALL_MAX: usize = 16 << 20;
 
 /// The bytes that a session may always leave unacknowledged.
 const OWN_MIN: usize = 64 << 10;
+
+/// Whoever acknowledges as it should never has more than this for long, however much others leave.
+const _: () = assert!(Delivery::UNTOLD_MAX < OWN_MIN);
 
 /// How long a node may leave more than [`OWN_MIN`] as it is.
 pub const UNSETTLED_MAX: Duration = Duration::from_secs(10);

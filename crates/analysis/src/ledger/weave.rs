@@ -29,14 +29,19 @@ const TURNS: i64 = 16;
 /// The approximate maximum number of turns into which the spans of a thread are divided.
 const TURNS_MAX: i64 = 20_000;
 
-/// Converts the strands of one thread to sorted pieces. Overlapping strands alternate in turns, and
-/// the busy time of each is spread evenly over its length: sums are exact, and times are accurate
-/// to a turn.
-pub(super) fn weave(mut strands: Vec<Strand>) -> Vec<Piece> {
+/// The approximate maximum number of pieces of one node. Spans of a block overlap by twos and threes and
+/// give far less; a node that says that thousands overlap must not fill the memory.
+const PIECES_MAX: usize = 2_000_000;
+
+/// Converts the strands of one thread to sorted pieces; its node has `of_node` strands in all.
+/// Overlapping strands alternate in turns, and the busy time of each is spread evenly over its length:
+/// sums are exact, and times are accurate to a turn.
+pub(super) fn weave(mut strands: Vec<Strand>, of_node: usize) -> Vec<Piece> {
     strands.sort_by_key(|strand| (strand.piece.begin, strand.piece.stage));
     let first = strands.first().map_or(0, |strand| strand.piece.begin);
     let last = strands.iter().map(|strand| strand.piece.end).max().unwrap_or(first);
     let shortest = ((last - first) / TURNS_MAX).max(1);
+    let each_max = PIECES_MAX / of_node.max(strands.len()).max(1);
     let mut pieces = Vec::with_capacity(strands.len());
     let mut rest = &strands[..];
     while !rest.is_empty() {
@@ -45,13 +50,24 @@ pub(super) fn weave(mut strands: Vec<Strand>) -> Vec<Piece> {
         match of_one_block.then(|| lay_ahead(region)).flatten() {
             Some((ahead, left)) => {
                 pieces.extend(ahead);
+                let shortest = shortest.max(shortest_turn(&left, each_max));
                 lay(&left, shortest, &mut pieces);
             }
-            None => lay(region, shortest, &mut pieces),
+            None => {
+                let shortest = shortest.max(shortest_turn(region, each_max));
+                lay(region, shortest, &mut pieces);
+            }
         }
         rest = others;
     }
     pieces
+}
+
+/// Returns the length in nanoseconds of turns that divide `strands` into `each_max` pieces each, on average.
+fn shortest_turn(strands: &[Strand], each_max: usize) -> i64 {
+    let lengths = strands.iter().map(|strand| i128::from(strand.piece.end - strand.piece.begin));
+    let pieces = (strands.len() * each_max.max(1)).max(1) as i128;
+    i64::try_from(lengths.sum::<i128>() / pieces).unwrap_or(i64::MAX)
 }
 
 /// Returns the number of strands at the beginning of `strands` that overlap without a gap.
@@ -156,9 +172,28 @@ mod tests {
         Strand { piece, busy, count }
     }
 
+    fn weave_alone(strands: Vec<Strand>) -> Vec<Piece> {
+        let of_node = strands.len();
+        weave(strands, of_node)
+    }
+
+    #[test]
+    fn a_node_that_says_that_thousands_overlap_fills_no_memory() {
+        // One block so short that turns would be, too.
+        let short = strand(Stage::Receive, 0, 1_000_000_000, 1000, u32::MAX);
+        let long = (0..9000).map(|n| strand(Stage::Write, n, 1_000_000_000, 1000, 2));
+        let strands: Vec<Strand> = std::iter::once(short).chain(long).collect();
+        let in_one = weave_alone(strands.clone());
+        assert!(in_one.len() < 2 * PIECES_MAX, "{}", in_one.len());
+        // The same in many threads of a node.
+        let of_threads = strands.chunks(3).map(|few| weave(few.to_vec(), strands.len()).len());
+        let pieces: usize = of_threads.sum();
+        assert!(pieces < 2 * PIECES_MAX, "{pieces}");
+    }
+
     #[test]
     fn what_takes_turns_is_laid_in_turns() {
-        let pieces = weave(vec![
+        let pieces = weave_alone(vec![
             strand(Stage::Read, 0, 100, 100, 1),
             strand(Stage::Receive, 1000, 2600, 400, 1),
             strand(Stage::Relay, 1000, 2600, 1200, 1),
@@ -170,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_was_waited_before_a_block_is_laid_before_it() {
-        let pieces = weave(vec![
+        let pieces = weave_alone(vec![
             strand(Stage::WaitBuffer, 0, 10_000, 6000, 1),
             strand(Stage::WaitUpstream, 6000, 10_000, 2800, 1),
             strand(Stage::Receive, 8400, 10_000, 1200, 1),
@@ -194,7 +229,7 @@ mod tests {
             }).collect();
             let busy = strands.iter().map(|s| s.busy).sum::<i64>();
             let bytes = 1000.0 * spans.len() as f64;
-            let pieces = weave(strands);
+            let pieces = weave_alone(strands);
             prop_assert!(pieces.windows(2).all(|two| two[0].end <= two[1].begin));
             let laid: i64 = pieces.iter().map(|p| p.end - p.begin).sum();
             prop_assert!((laid - busy).abs() <= 2 + pieces.len() as i64, "{laid} of {busy}");

@@ -169,9 +169,10 @@ impl World {
                 _ => {}
             }
         }
+        let of_node = strands.values().map(Vec::len).sum();
         for (number, strands) in strands {
             let scheduled = scheduled.remove(&number).unwrap_or_default();
-            self.add_thread(Thread { node, pieces: weave(strands), scheduled });
+            self.add_thread(Thread { node, pieces: weave(strands, of_node), scheduled });
         }
     }
 

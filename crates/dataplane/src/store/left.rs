@@ -27,6 +27,10 @@ pub const MODE: u32 = 0o600;
 /// The age above which a partial file is removed by any copy to its directory.
 const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 
+/// The maximum number of partial files of one name that are open at once: one that grows, and some that ended
+/// copies have left.
+const OPEN_MAX: usize = 8;
+
 /// The partial file of an interrupted copy, locked by this process.
 pub struct Left {
     /// The file, which holds the lock.
@@ -68,13 +72,14 @@ impl Left {
     }
 }
 
-/// Opens all partial files of `name` in `folder`, which may have been opened with O_PATH.
-pub fn open_all(folder: &OwnedFd, name: &OsStr) -> Vec<File> {
+/// Opens the partial files of `name` that this user has in `folder`, which may have been opened with
+/// O_PATH; at most [`OPEN_MAX`]. Those of others are nobody's copy, and there may be many.
+pub fn open_own(folder: &OwnedFd, name: &OsStr) -> Vec<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(folder) = &openat(folder, ".", flags, Mode::empty()) else { return Vec::new() };
     let names = hidden(folder).into_iter().filter(|hidden| is_of(hidden, name));
     let opened = names.filter_map(|hidden| open(folder, OsStr::from_bytes(&hidden)));
-    opened.map(File::from).collect()
+    opened.map(File::from).filter(is_own).take(OPEN_MAX).collect()
 }
 
 /// Creates the partial file `hidden` and locks it: the lock shows that the copy is alive. A copy that removes
@@ -242,6 +247,29 @@ mod tests {
             assert!(!is_held(), "it belongs to another user");
         }
         drop(held);
+    }
+
+    #[test]
+    fn of_many_partial_files_few_are_opened_and_none_of_others() {
+        let dir = Scratch::new("left-many");
+        let folder = OwnedFd::from(File::open(&dir).unwrap());
+        let name = OsStr::new("x");
+        let of_others: Vec<_> = (0..100).map(|n| partial_name(name, &format!("a{n}"))).collect();
+        for hidden in &of_others {
+            std::fs::write(dir.join(hidden), "theirs").unwrap();
+        }
+        assert_eq!(open_own(&folder, name).len(), OPEN_MAX);
+        // Without root no file can be given away; a second name makes it nobody's partial file.
+        for (number, hidden) in of_others.iter().enumerate() {
+            match process::user_id() {
+                0 => std::os::unix::fs::chown(dir.join(hidden), Some(65_534), None).unwrap(),
+                _ => std::fs::hard_link(dir.join(hidden), dir.join(number.to_string())).unwrap(),
+            }
+        }
+        assert!(open_own(&folder, name).is_empty());
+        let own = create(&folder, &partial_name(name, "0f3c")).unwrap();
+        assert_eq!(open_own(&folder, name).len(), 1, "and the one that grows here is found");
+        drop(own);
     }
 
     #[test]

@@ -16,8 +16,9 @@ const NUMBERS: usize = 16;
 /// The number of received messages after which an acknowledgement is due.
 const TOLD_AFTER: u64 = 64;
 
-/// The number of received bytes after which an acknowledgement is due.
-const TOLD_AFTER_BYTES: usize = 256 << 10;
+/// The number of received bytes after which an acknowledgement is due. An agent keeps what was not
+/// acknowledged, and leaves little room for each of many members.
+const TOLD_AFTER_BYTES: usize = 32 << 10;
 
 /// What a message that is kept costs beside its bytes: its place in the list, and its allocation.
 const KEPT: usize = 64;
@@ -73,6 +74,10 @@ pub enum Delivered<'a> {
 pub struct OutOfOrder;
 
 impl Delivery {
+    /// The most memory in bytes that messages take which have arrived, and whose acknowledgement is
+    /// not due yet.
+    pub const UNTOLD_MAX: usize = TOLD_AFTER_BYTES + TOLD_AFTER as usize * KEPT;
+
     /// Keeps a message, and returns its frame.
     pub fn send(&mut self, message: Vec<u8>) -> Vec<u8> {
         self.kept_bytes += Self::kept_bytes_of(&message);

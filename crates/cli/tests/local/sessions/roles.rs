@@ -17,7 +17,7 @@ use garland_protocol::names::{
     ClusterKey, HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamedFile, NamesEvent,
     NamesOrder, RecordKey,
 };
-use garland_protocol::wire::{CHALLENGE_LEN, KeyPair, PublicKey, ReadyLine, Secret};
+use garland_protocol::wire::{CHALLENGE_LEN, KeyPair, PublicKey, ReadyLine, Secret, SessionOrder};
 use garland_protocol::{FromAgent, Message, OrderKind, Role, ToAgent};
 use garland_sys::clock;
 use garland_testkit::{
@@ -394,6 +394,47 @@ fn members_that_acknowledge_nothing_or_open_too_much_cost_little() {
         )
         .is_ok_and(|mut member| member.is_served())
     });
+    field.end();
+}
+
+#[test]
+fn nothing_is_kept_for_a_member_that_leaves_before_it_is_answered() {
+    let scratch = Scratch::new("roles-left");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local1");
+    // The digests of a file of a TiB are 8 MiB.
+    let blocks = 1 << 18;
+    let layout = Layout::new(blocks << 22, 4 << 20).expect("it may be as long");
+    let bytes = random_bytes(32 << 18, 9);
+    let digests = bytes.chunks(32).map(|digest| digest.try_into().expect("it has 32")).collect();
+    let file = NamedFile { path: Vec::new(), mode: 0o644, modified: (7, 0), layout, digests };
+    let manifest = NameManifest { base: b"long".to_vec(), is_tree: false, files: vec![file] };
+    let (manifest, described) = manifest.encode().expect("it is short enough");
+    let signer = field.controller().private;
+    let record = NameRecord::new("long", clock::wall_ns(), Some(described), &signer);
+    let entry = Box::new(NameEntry { record, holders: Vec::new() });
+    let mut controller =
+        HostileNode::open(field.port("local1"), &field.controller(), &field.agent_key("local1"))
+            .expect("it is the controller");
+    for piece in manifest.chunks(60_000) {
+        controller.order(&ToAgent::Names(NamesOrder::Piece(piece.to_vec(), true)));
+    }
+    controller.order(&ToAgent::Names(NamesOrder::Keep(entry, RecordKey::of(&signer))));
+    controller.await_message(|message| match message {
+        FromAgent::Names(NamesEvent::Kept(_)) => Some(()),
+        _ => None,
+    });
+    let agent: Process = garland.agent("local1");
+    let before = agent.peak_memory();
+    let mut member = field.member("local1", "local1");
+    for _ in 0..Role::Member.budget().threads - 2 {
+        member.order(&ToAgent::Names(NamesOrder::Manifest("long".to_owned())));
+    }
+    member.order(&ToAgent::Session(SessionOrder::Leave));
+    let _ = member.await_end();
+    until("nothing is read for it any more", || threads(&agent) < 20);
+    let grown = agent.peak_memory().saturating_sub(before);
+    assert!(grown < 64 << 20, "the agent had {grown} bytes more");
     field.end();
 }
 
