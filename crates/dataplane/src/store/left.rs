@@ -14,6 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use garland_sys::lock::{self, Lock};
+use garland_sys::mounts::open_unmounted;
 use garland_sys::{clock, process, storage, threads};
 use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
@@ -192,10 +193,10 @@ fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     is_there.then(|| (File::from(fd), lock))
 }
 
-/// Opens a partial file; none if it is not a regular file that this process can open.
+/// Opens a partial file; none if it is not a regular file that this process can open. What is mounted on
+/// it is not asked: another user's FUSE might never answer.
 fn open(folder: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let fd = openat(folder, name, flags, Mode::empty()).ok()?;
+    let fd = open_unmounted(folder, name, OFlags::RDWR | OFlags::NONBLOCK).ok()?;
     let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
     (kind == Ok(FileType::RegularFile)).then_some(fd)
 }

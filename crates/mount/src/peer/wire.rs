@@ -158,7 +158,7 @@ impl Wire {
                 let seconds = executed.as_secs();
                 self.fail(&format!("its agent did not answer a request for {seconds} s"));
             }
-            // Whatever a disk does, an agent knows which contents it serves.
+            // Whatever the disk of the data does: it looks into the agent's state only.
             Late::Doubtful => {
                 let probe = Ask::Holds { root: [0; 32], file: 0 };
                 self.ask(probe, Vec::new(), Box::new(|_| ()));
