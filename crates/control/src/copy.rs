@@ -246,6 +246,7 @@ impl<'a> Driver<'a> {
                     }
                     self.agents.send(id, &message);
                 }
+                HeadOrder::Attach(id) => self.attach(id),
                 HeadOrder::Route(route) => {
                     self.attempt.context.route(&self.attempt.complete(route));
                 }

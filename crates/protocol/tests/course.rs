@@ -52,6 +52,7 @@ fn orders(head: &mut Head) -> Vec<String> {
             HeadOrder::Begin(id) => format!("begin {}", id.0),
             HeadOrder::Queue(id) => format!("queue {}", id.0),
             HeadOrder::BeginAgain => "begin again".to_owned(),
+            HeadOrder::Attach(id) => format!("attach {}", id.0),
             HeadOrder::Send(id, ToAgent::Close(_)) => format!("close {}", id.0),
             HeadOrder::Send(id, ToAgent::Commit(..)) => format!("commit {}", id.0),
             HeadOrder::Commit => "commit here".to_owned(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use garland_core::plan::NodeId;
 use garland_protocol::ToAgent;
 use garland_protocol::copy::{HeadEvent, ReadBack};
 
@@ -20,28 +21,31 @@ impl Driver<'_> {
         }
     }
 
-    /// Handles the end of reading the source, whose digest is `root`. Returns the event for the
-    /// state machine with the digests that the nodes' files must have; for stripes, also sends the
-    /// manifests.
-    pub(super) fn read(&mut self, root: [u8; 32]) -> HeadEvent {
+    /// Returns the event of the end of reading the source, whose digest is `root`, with the digests that
+    /// the nodes' files must have.
+    pub(super) fn read(&self, root: [u8; 32]) -> HeadEvent {
         let Ends::Out { source, manifest, .. } = &self.job.ends else {
             return HeadEvent::SourceRead(root);
         };
         if !source.is_unchanged() {
             return HeadEvent::SourceFailed("the source changed while it was copied".to_owned());
         }
-        let Some(manifest) = manifest else { return HeadEvent::SourceRead(root) };
-        let roots = self.roots_of_parts(root);
+        match manifest {
+            Some(_) => HeadEvent::PartsKnown(self.roots_of_parts(root)),
+            None => HeadEvent::SourceRead(root),
+        }
+    }
+
+    /// Sends a node the manifest of the stripes.
+    pub(super) fn attach(&mut self, id: NodeId) {
+        let Ends::Out { manifest: Some(manifest), .. } = &self.job.ends else { return };
         let mut manifest = manifest.clone();
-        for (server, root) in manifest.servers.iter_mut().zip(&roots) {
+        for (server, root) in manifest.servers.iter_mut().zip(self.head.roots()) {
             server.digest = *root;
         }
-        for id in self.agents.ids() {
-            manifest.number = u16::try_from(id.index() - 1).unwrap_or(u16::MAX);
-            let text = manifest.to_string().into_bytes();
-            self.agents.send(id, &ToAgent::Attach(self.attempt.copy, text));
-        }
-        HeadEvent::PartsKnown(roots)
+        manifest.number = u16::try_from(id.index() - 1).unwrap_or(u16::MAX);
+        let text = manifest.to_string().into_bytes();
+        self.agents.send(id, &ToAgent::Attach(self.attempt.copy, text));
     }
 
     /// Returns the event of a complete gather, whose digest is `root`.

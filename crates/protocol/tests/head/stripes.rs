@@ -33,6 +33,7 @@ fn complete(head: &mut Head, node: u32, root: [u8; 32]) {
 fn ordered(head: &mut Head) -> Vec<(u32, &'static str, u8)> {
     let orders = std::iter::from_fn(|| head.poll());
     let about_stripes = orders.filter_map(|order| match order {
+        HeadOrder::Attach(node) => Some((node.0, "attach", 0)),
         HeadOrder::Send(node, ToAgent::Prepare(_, root)) => Some((node.0, "prepare", root[0])),
         HeadOrder::Send(node, ToAgent::Commit(_, root)) => Some((node.0, "commit", root[0])),
         HeadOrder::Send(node, ToAgent::Settle(_)) => Some((node.0, "settle", 0)),
@@ -68,7 +69,12 @@ fn no_stripe_commits_before_all_can() {
     let mut head = striped(false);
     complete(&mut head, 2, [2; 32]);
     head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
-    assert_eq!(ordered(&mut head), []);
+    assert_eq!(
+        ordered(&mut head),
+        [(1, "attach", 0), (2, "attach", 0)],
+        "the manifest comes first"
+    );
+    assert_eq!(head.roots(), [[1; 32], [2; 32]]);
     complete(&mut head, 1, [1; 32]);
     assert_eq!(ordered(&mut head), [(1, "prepare", 1), (2, "prepare", 2)]);
     says(&mut head, 2, FromAgent::Prepared(COPY));
@@ -138,7 +144,10 @@ fn one_stripe_that_is_not_the_sources_fails_all() {
     complete(&mut head, 1, [1; 32]);
     complete(&mut head, 2, [9; 32]);
     head.handle(1, Event::PartsKnown(vec![[1; 32], [2; 32]]));
-    assert_eq!(ordered(&mut head), [(2, "close", 0), (1, "close", 0)]);
+    assert_eq!(
+        ordered(&mut head),
+        [(1, "attach", 0), (2, "attach", 0), (2, "close", 0), (1, "close", 0)]
+    );
     assert_eq!(
         failures(&head, 2),
         [

@@ -259,6 +259,7 @@ impl<'a> Engine<'a> {
                     HeadOrder::Start
                     | HeadOrder::Queue(_)
                     | HeadOrder::BeginAgain
+                    | HeadOrder::Attach(_)
                     | HeadOrder::Commit => {}
                     HeadOrder::Finished => self.finished = Some(self.now),
                 }

@@ -22,7 +22,7 @@ pub enum HeadEvent {
     Sent,
     /// The whole source was read without a change; this is its digest.
     SourceRead([u8; 32]),
-    /// The digests that the nodes' parts must have, in the order of the nodes, are known.
+    /// The digests that the nodes' stripes must have, in the order of the nodes, are known.
     PartsKnown(Vec<[u8; 32]>),
     /// The first block has arrived at the head.
     FirstReceived,
@@ -77,6 +77,8 @@ pub enum HeadOrder {
     BeginAgain,
     /// Send a message to a node.
     Send(NodeId, ToAgent),
+    /// Send a node the manifest of the stripes, whose digests are [`Head::roots`](super::Head::roots).
+    Attach(NodeId),
     /// Set the head's own hops in a lane.
     Route(Route),
     /// Give the head's own file its final name.

@@ -161,6 +161,13 @@ impl Head {
         &self.nodes[node.index()].report
     }
 
+    /// Returns the digest that each node's bytes must have, in the order of the nodes; empty as long as
+    /// they are not known.
+    #[must_use]
+    pub fn roots(&self) -> &[[u8; 32]] {
+        &self.roots
+    }
+
     /// Returns the number of leading blocks that all remaining nodes have. Suspected nodes count:
     /// otherwise the blocks that they lack could be released.
     #[must_use]
@@ -280,7 +287,11 @@ impl Head {
             HeadEvent::Lost(node, reason) => self.lose(node, reason),
             HeadEvent::Sent => self.milestones.sent(now),
             HeadEvent::SourceRead(root) => self.set_roots(&vec![root; self.nodes.len() - 1]),
-            HeadEvent::PartsKnown(roots) => self.set_roots(&roots),
+            HeadEvent::PartsKnown(roots) => {
+                // Before any node may commit: its stripe counts only with the manifest.
+                self.orders.extend(self.receivers().map(HeadOrder::Attach));
+                self.set_roots(&roots);
+            }
             HeadEvent::FirstReceived => {
                 self.receivers().for_each(|id| self.milestones.reach(now, id, Milestone::First))
             }

@@ -311,6 +311,7 @@ impl Running {
                 | HeadOrder::Begin(_)
                 | HeadOrder::Queue(_)
                 | HeadOrder::BeginAgain
+                | HeadOrder::Attach(_)
                 | HeadOrder::Commit => {}
                 HeadOrder::Finished => self.finished = true,
             }
