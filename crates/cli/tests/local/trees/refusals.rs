@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::Command;
 
 use garland_testkit::{Running, Scratch};
@@ -179,6 +180,65 @@ fn where_nothing_may_be_written_it_is_named_and_the_rest_arrives() {
         assert_eq!(paths(&scratch.root("local2")).len(), 5007);
     }
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).expect("it may have it");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_directory_without_write_permission_is_opened_only_if_it_is_the_trees() {
+    let scratch = Scratch::new("tree-own-closed");
+    for path in ["t/x", "t/d/y", "closed/x", "closed/d/y"] {
+        write(&scratch, path, path);
+    }
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o7777;
+    let close = |path: &Path| {
+        fs::set_permissions(path, Permissions::from_mode(0o555)).expect("it is ours");
+    };
+    let root = scratch.root("local1");
+    for name in ["source", "same", "above"] {
+        fs::create_dir_all(root.join(name)).expect("it can be made");
+        close(&root.join(name));
+    }
+    ["closed/d", "closed"].iter().for_each(|path| close(&scratch.path(path)));
+    let garland = garland(&scratch);
+    let roots = scratch.path("roots").display().to_string();
+    let copy = |words: &[&str]| {
+        let words = [&["cp", "--local-root", &roots, "--json"], words].concat();
+        let output = without_rights(&garland.command(&words)).output().expect("it can be started");
+        let shown = String::from_utf8_lossy(&output.stderr).into_owned();
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{words:?}: {error}: {shown}"));
+        let (word, reason) = verdict(&result, "local1");
+        (word.to_owned(), reason.to_owned())
+    };
+    let ok = ("ok".to_owned(), String::new());
+    // What rsync -a does, and rsync -r.
+    assert_eq!(copy(&["-r", "t/", "local1:/source"]), ok);
+    assert_eq!(mode(&root.join("source")), 0o755);
+    assert_eq!(copy(&["-r", "--no-perms", "t/", "local1:/same"]), ok);
+    assert_eq!(mode(&root.join("same")), 0o555);
+    // The source's own directories are closed, too, and stay so.
+    for option in ["--checksum", "--no-fsync", "--verify"] {
+        fs::write(scratch.path("closed/x"), option).expect("the file may be written");
+        assert_eq!(copy(&["-r", option, "closed/", "local1:/made"]), ok, "{option}");
+        assert_eq!(fs::read_to_string(root.join("made/x")).expect("it is there"), option);
+        assert_eq!((mode(&root.join("made")), mode(&root.join("made/d"))), (0o555, 0o555));
+    }
+    // A directory above is not opened for a tree or a file, however often it is tried.
+    for _ in 0..2 {
+        let said = copy(&["-r", "t", "local1:/above"]);
+        let wanted = "copied everything except 1 entry: t: permission denied";
+        assert_eq!(said, ("failed".to_owned(), wanted.to_owned()));
+        let said = copy(&["t/x", "local1:/above/"]);
+        let wanted = "cannot create /above/x: permission denied";
+        assert_eq!(said, ("failed".to_owned(), wanted.to_owned()));
+        assert_eq!(mode(&root.join("above")), 0o555);
+        assert_eq!(paths(&root.join("above")), Vec::<String>::new());
+    }
+    // So that they can be removed.
+    let made = ["same", "above", "made", "made/d"].map(|path| root.join(path));
+    for path in made.into_iter().chain(["closed", "closed/d"].map(|path| scratch.path(path))) {
+        fs::set_permissions(path, Permissions::from_mode(0o700)).expect("it is ours");
+    }
     scratch.assert_nothing_left();
 }
 

@@ -71,7 +71,7 @@ impl TreeExtractor {
     /// `waiting`, if there is one, until they are stable. Removes stale partial files from `top`.
     ///
     /// # Errors
-    /// When the file for the digests cannot be created.
+    /// When there is no descriptor left.
     pub fn new(
         top: OwnedFd,
         tag: &str,
@@ -80,7 +80,7 @@ impl TreeExtractor {
         waiting: Option<Waiting>,
     ) -> io::Result<Self> {
         remove_all_stale(&top);
-        let proofs = verify.then(|| Proofs::create(&top, tag)).transpose()?;
+        let proofs = verify.then(|| Proofs::new(&top, tag)).transpose()?;
         let stat = fstat(&top)?;
         let placer = Placer {
             maker: Maker {
@@ -197,7 +197,7 @@ impl TreeExtractor {
                 let swept = self.placer.sweeper.as_mut().map(Sweeper::complete);
                 swept.map_or(Ok(()), |swept| self.act(Act::Sweep(swept)))?;
             }
-            Record::Top(meta) => self.top_meta = Some(self.for_top(meta)?),
+            Record::Top(meta) => self.top_meta = Some(self.open_top(meta)?),
             Record::Enter { name, meta } => {
                 self.make_way(&name)?;
                 match self.enter(&name, meta) {
@@ -484,12 +484,15 @@ impl TreeExtractor {
         self.placer.entry(self.current(), name)
     }
 
-    /// Returns what the top directory gets of `meta` at the end. It is there: if modes are not kept,
-    /// it keeps its own.
-    fn for_top(&self, mut meta: Meta) -> io::Result<Meta> {
+    /// Lets this user make entries in the top directory, which is one of the tree's. Returns what it
+    /// gets of `meta` at the end. It is there: if modes are not kept, it keeps its own.
+    fn open_top(&self, mut meta: Meta) -> io::Result<Meta> {
+        let folder = &self.placer.top.folder;
+        let stat = fstat(folder)?;
         if !self.kept_status().modes {
-            meta.mode = fstat(&self.placer.top.folder)?.st_mode & 0o7777;
+            meta.mode = stat.st_mode & 0o7777;
         }
+        directory::allow_owner(folder, &stat);
         Ok(meta)
     }
 

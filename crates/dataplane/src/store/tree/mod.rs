@@ -98,7 +98,7 @@ impl TreeStore {
         let waiting = waits.then(|| Waiting::new(BATCH, Arc::clone(&steps)));
         let lists = if *attributes { OtherLists::Go } else { OtherLists::Stay };
         let extractor = TreeExtractor::new(folder, tag, old.clone(), *verify, waiting)
-            .map_err(|error| StoreError::path("store digests in", &name, &error))?
+            .map_err(|error| StoreError::path("open the directory", &name, &error))?
             .with_other_lists(lists)
             .keeping(*keeps)
             .removing_at_most(removes.unwrap_or(0))

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use garland_protocol::copy::{Checksum, Summing};
+use garland_sys::error::reason;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
 use super::directory;
@@ -22,7 +23,12 @@ const PIECE: usize = 256 << 10;
 const WRONG_MAX: usize = 5;
 
 /// The records of all digests, in a file without a name.
-pub struct Proofs(BufWriter<File>);
+pub struct Proofs {
+    top: OwnedFd,
+    tag: String,
+    /// The file, from the first digest on.
+    notes: Option<BufWriter<File>>,
+}
 
 /// A record: the digest of one file.
 struct Proof {
@@ -33,24 +39,32 @@ struct Proof {
 }
 
 impl Proofs {
-    /// Creates the file for the records in the directory `top`, and removes its name, which
-    /// contains `tag`.
-    pub fn create(top: &OwnedFd, tag: &str) -> io::Result<Self> {
-        let name = partial_name("proofs".as_ref(), tag);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let own = Mode::from_raw_mode(0o600);
-        let fd = openat(top, &name, flags | OFlags::CLOEXEC, own)?;
-        unlinkat(top, &name, AtFlags::empty())?;
-        Ok(Self(BufWriter::new(File::from(fd))))
+    /// Returns no records. The file for them is created in the directory `top` with the first one: by
+    /// then the tree has made it writable if it is its own. The name of the file contains `tag`.
+    ///
+    /// # Errors
+    /// When there is no descriptor left.
+    pub fn new(top: &OwnedFd, tag: &str) -> io::Result<Self> {
+        Ok(Self { top: top.try_clone()?, tag: tag.to_owned(), notes: None })
     }
 
     /// Records path, length and digest of a complete file.
+    ///
+    /// # Errors
+    /// When the record cannot be stored.
     pub fn note(&mut self, path: &[u8], length: u64, digest: [u8; 32]) -> io::Result<()> {
         let words = u32::try_from(path.len()).map_err(io::Error::other)?;
-        self.0.write_all(&words.to_le_bytes())?;
-        self.0.write_all(path)?;
-        self.0.write_all(&length.to_le_bytes())?;
-        self.0.write_all(&digest)
+        let notes =
+            match &mut self.notes {
+                Some(notes) => notes,
+                none => none.insert(BufWriter::new(nameless(&self.top, &self.tag).map_err(
+                    |error| io::Error::other(format!("cannot store digests: {}", reason(&error))),
+                )?)),
+            };
+        notes.write_all(&words.to_le_bytes())?;
+        notes.write_all(path)?;
+        notes.write_all(&length.to_le_bytes())?;
+        notes.write_all(&digest)
     }
 
     /// Reads every recorded file below `top` from the medium and compares its digest. Adds an error
@@ -62,8 +76,9 @@ impl Proofs {
         over: &dyn Fn() -> bool,
         troubles: &mut Troubles,
     ) -> io::Result<()> {
-        self.0.flush()?;
-        let file = self.0.get_ref();
+        let Some(notes) = &mut self.notes else { return Ok(()) };
+        notes.flush()?;
+        let file = notes.get_ref();
         let mut reader = BufReader::new(Notes { file, at: 0 });
         let mut at = 0;
         let mut wrong = 0;
@@ -130,6 +145,16 @@ impl Proof {
     fn size(&self) -> u64 {
         4 + self.path.len() as u64 + 8 + 32
     }
+}
+
+/// Creates a file in the directory `top`, and removes its name, which contains `tag`.
+fn nameless(top: &OwnedFd, tag: &str) -> io::Result<File> {
+    let name = partial_name("proofs".as_ref(), tag);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let own = Mode::from_raw_mode(0o600);
+    let fd = openat(top, &name, flags | OFlags::CLOEXEC, own)?;
+    unlinkat(top, &name, AtFlags::empty())?;
+    Ok(File::from(fd))
 }
 
 fn is_noted_again(file: &File, at: u64, path: &[u8]) -> io::Result<bool> {
