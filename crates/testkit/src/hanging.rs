@@ -68,6 +68,9 @@ pub struct Oddities {
     pub inodes_max: usize,
     /// utimensat(2) with UTIME_OMIT for the access time does nothing and succeeds.
     pub ignores_single_times: bool,
+    /// It has no change times, and counts what is free in clusters only, as that of exFAT does: that shows
+    /// any time, and stores only those of 1980 to 2107.
+    pub is_like_exfat: bool,
 }
 
 /// What an odd file system does with the modes of files.
@@ -276,6 +279,9 @@ impl Disk {
         };
         let mut file = File::new(number, kind, mode);
         file.attr.ctime = now;
+        if self.oddities.is_like_exfat {
+            file.attr.mtime = now;
+        }
         self.files.insert(number, file);
         if let Some(parent) = self.get_mut(parent) {
             parent.names.insert(name.to_owned(), number);
@@ -384,7 +390,7 @@ impl Filesystem for Shared {
             file.attr.perm = (mode & 0o7777) as u16;
         }
         file.attr.mtime = mtime.unwrap_or(file.attr.mtime);
-        file.attr.ctime = now;
+        file.attr.ctime = if oddities.is_like_exfat { file.attr.mtime } else { now };
         reply.attr(&TTL, &FileAttr { ino, ..file.attr });
     }
 
@@ -610,8 +616,14 @@ impl Filesystem for Shared {
     }
 
     fn statfs(&self, _req: &Request, _ino: INodeNo, reply: fuser::ReplyStatfs) {
-        let free_inodes = if self.0.lock().has_inodes() { 1 << 20 } else { 0 };
-        reply.statfs(1 << 20, 1 << 20, 1 << 20, 1 << 20, free_inodes, 4096, 255, 4096);
+        let disk = self.0.lock();
+        const FREE: u64 = 1 << 20;
+        let free_inodes = match disk.has_inodes() {
+            true if disk.oddities.is_like_exfat => FREE,
+            true => FREE / 2,
+            false => 0,
+        };
+        reply.statfs(FREE, FREE, FREE, FREE, free_inodes, 4096, 255, 4096);
     }
 
     fn access(&self, _req: &Request, _ino: INodeNo, _mask: AccessFlags, reply: ReplyEmpty) {

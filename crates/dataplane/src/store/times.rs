@@ -2,8 +2,10 @@
 //! they say so.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use garland_sys::clock;
 use rustix::fs::{
     AtFlags, CWD, FileType, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, fstatfs, futimens,
     utimensat,
@@ -20,11 +22,25 @@ const UNITS_NS: [u32; 6] = [1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000]
 /// The magic number of a FAT, which keeps even seconds.
 const FAT: i64 = 0x4d44;
 
+/// The magic number of all file systems by FUSE.
+const FUSE: i64 = 0x6573_5546;
+
+/// The seconds since 1970 in which an exFAT can keep times: from 1980 to 2107.
+const EXFAT_SECONDS: Range<i64> = 315_532_800..4_354_819_200;
+
+/// The number of seconds from the present time within which another process may have changed a
+/// directory, by a clock that may be wrong.
+const RECENT: u64 = 24 * 3600;
+
 /// The unit of a file system's times, as far as it is known from the times of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeUnit {
     ns: u32,
     has_even_seconds: bool,
+    /// Whether its counts of what is free are those of exFAT's by FUSE.
+    counts_clusters: bool,
+    /// Whether files have change times of their own.
+    has_change_times: bool,
 }
 
 impl TimeUnit {
@@ -35,25 +51,52 @@ impl TimeUnit {
         let nanos = [stat.st_mtime_nsec, stat.st_ctime_nsec];
         let nanos = nanos.map(|nanos| u32::try_from(nanos).unwrap_or(1));
         let is_unit = |ns: &&u32| nanos.iter().all(|time| time.is_multiple_of(**ns));
-        Self { ns: *UNITS_NS.iter().rev().find(is_unit).unwrap_or(&1), has_even_seconds: false }
+        Self {
+            ns: *UNITS_NS.iter().rev().find(is_unit).unwrap_or(&1),
+            has_even_seconds: false,
+            counts_clusters: false,
+            has_change_times: stat.st_mtime != stat.st_ctime || nanos[0] != nanos[1],
+        }
     }
 
     /// Returns the unit of the file system of an open file, as far as its type tells it.
     pub fn of_file_system(file: impl AsFd) -> Self {
-        let has_even_seconds = fstatfs(file).is_ok_and(|system| system.f_type == FAT);
-        Self { ns: 1_000_000_000, has_even_seconds }
+        let system = fstatfs(file).ok();
+        let counts_clusters = system.is_some_and(|system| {
+            system.f_type == FUSE && system.f_files > 0 && system.f_ffree == system.f_bfree
+        });
+        Self {
+            ns: 1_000_000_000,
+            has_even_seconds: system.is_some_and(|system| system.f_type == FAT),
+            counts_clusters,
+            has_change_times: false,
+        }
     }
 
     /// Returns the finer one of two units of one file system.
     pub fn and(self, other: Self) -> Self {
-        let has_even_seconds = self.has_even_seconds || other.has_even_seconds;
-        Self { ns: self.ns.min(other.ns), has_even_seconds }
+        Self {
+            ns: self.ns.min(other.ns),
+            has_even_seconds: self.has_even_seconds || other.has_even_seconds,
+            counts_clusters: self.counts_clusters || other.counts_clusters,
+            has_change_times: self.has_change_times || other.has_change_times,
+        }
+    }
+
+    /// Returns whether the file system shows the time `wanted` only until it is unmounted: exFAT's by
+    /// FUSE has any time in memory, and stores another one.
+    pub fn forgets(self, wanted: (i64, u32)) -> bool {
+        let is_exfat = self.counts_clusters && !self.has_change_times;
+        is_exfat && !EXFAT_SECONDS.contains(&wanted.0)
     }
 
     /// Returns whether the time `found`, in seconds and nanoseconds, is what the file system keeps
     /// of `wanted`.
     pub fn keeps(self, found: (i64, u32), wanted: (i64, u32)) -> bool {
         let (mut seconds, mut nanos) = wanted;
+        if self.forgets(wanted) {
+            return false;
+        }
         if found == wanted {
             return true;
         }
@@ -93,7 +136,8 @@ pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> io::Result<Stat> {
 /// When they cannot be set.
 pub fn set_both(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
     let wanted = (modified.0, modified.1.min(NANOS_MAX));
-    if attributes::modified(&fstat(&file)?) == wanted {
+    let stat = fstat(&file)?;
+    if attributes::modified(&stat) == wanted && has(&stat, &file, wanted) {
         return Ok(());
     }
     set(&file, timespec(wanted), wanted)?;
@@ -145,21 +189,27 @@ fn timespec(time: (i64, u32)) -> Timespec {
     Timespec { tv_sec: time.0, tv_nsec: time.1.into() }
 }
 
-/// Fails if a file does not have the time that was set. A directory may have another one: whoever makes
-/// files in it, such as another node that shares the file system, changes its time.
+/// Fails if a file does not have the time that was set. A directory may have the present one: whoever
+/// makes files in it, such as another node that shares the file system, changes its time.
 fn look(file: impl AsFd, wanted: (i64, u32)) -> io::Result<Stat> {
     let stat = fstat(&file)?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    match is_directory || has(&stat, &file, wanted) {
+    let now = i64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(i64::MAX);
+    let is_recent = stat.st_mtime.abs_diff(now) < RECENT && attributes::modified(&stat) != wanted;
+    match is_directory && is_recent || has(&stat, &file, wanted) {
         true => Ok(stat),
         false => Err(io::Error::other(NOT_KEPT)),
     }
 }
 
-fn has(stat: &Stat, file: impl AsFd, wanted: (i64, u32)) -> bool {
+/// Returns whether an open file with the status `stat` has the time `wanted`, as far as its file
+/// system keeps it.
+pub fn has(stat: &Stat, file: impl AsFd, wanted: (i64, u32)) -> bool {
     let found = attributes::modified(stat);
+    // All file systems keep those, and the type of this one need not be known.
+    let is_usual = EXFAT_SECONDS.contains(&wanted.0);
     let unit = || TimeUnit::from_stat(stat).and(TimeUnit::of_file_system(&file));
-    found == wanted || unit().keeps(found, wanted)
+    found == wanted && is_usual || unit().keeps(found, wanted)
 }
 
 #[cfg(test)]
@@ -214,5 +264,45 @@ mod tests {
         let stat = fstat(&file).unwrap();
         assert_eq!(attributes::modified(&stat), (1_000_000_000, 120_000_000));
         drop((file, disk));
+    }
+
+    #[test]
+    fn a_time_that_is_only_shown_is_not_kept() {
+        let seconds = [315_532_799, EXFAT_SECONDS.start, EXFAT_SECONDS.end - 1, EXFAT_SECONDS.end];
+        for is_like_exfat in [true, false] {
+            let dir = Scratch::new("times-shown");
+            let oddities = Oddities { is_like_exfat, ..Oddities::default() };
+            let disk = HangingDisk::mount_odd(&dir, oddities);
+            std::fs::create_dir(dir.join("d")).unwrap();
+            std::fs::write(dir.join("f"), "").unwrap();
+            for path in ["d", "f"] {
+                let file = File::open(dir.join(path)).unwrap();
+                let kept = seconds.map(|second| set_modified(&file, (second, 0)).is_ok());
+                assert_eq!(kept, [!is_like_exfat, true, true, !is_like_exfat], "{path}");
+                assert_eq!(attributes::modified(&fstat(&file).unwrap()), (seconds[3], 0));
+                // It is not kept either if it is shown already.
+                let again = [
+                    set_modified(&file, (seconds[3], 0)).is_ok(),
+                    set_both(&file, (seconds[3], 0)).is_ok(),
+                ];
+                assert_eq!(again, [!is_like_exfat; 2], "{path}");
+            }
+            drop(disk);
+        }
+    }
+
+    #[test]
+    fn a_directory_may_have_the_present_time_and_no_other() {
+        let dir = Scratch::new("times-directory");
+        let oddities = Oddities { ignores_times: true, ..Oddities::default() };
+        let disk = HangingDisk::mount_odd(&dir, oddities);
+        std::fs::create_dir(dir.join("d")).unwrap();
+        let folder = File::open(dir.join("d")).unwrap();
+        assert!(set_modified(&folder, (1_000_000_000, 0)).is_err(), "it has one of 1970");
+        drop((folder, disk));
+        let dir = Scratch::new("times-changed");
+        let folder = File::open(&dir).unwrap();
+        std::fs::write(dir.join("made"), "").unwrap();
+        assert!(look(&folder, (1_000_000_000, 0)).is_ok(), "something was made in it");
     }
 }

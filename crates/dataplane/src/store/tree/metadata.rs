@@ -94,9 +94,6 @@ impl Identity {
     /// Returns whether the modification time is what the file system keeps of that in `meta`, or
     /// counts as equal to it.
     fn has_time(&self, stat: &Stat, meta: &Meta) -> bool {
-        if self.rule.window.covers(attributes::modified(stat), meta.modified) {
-            return true;
-        }
         let mut units = self.units.borrow_mut();
         let own = TimeUnit::from_stat(stat);
         let unit = match units.get_mut(&stat.st_dev) {
@@ -106,7 +103,9 @@ impl Identity {
             }
             None => own,
         };
-        unit.keeps(attributes::modified(stat), meta.modified)
+        let modified = attributes::modified(stat);
+        let is_near = self.rule.window.covers(modified, meta.modified);
+        is_near && !unit.forgets(meta.modified) || unit.keeps(modified, meta.modified)
     }
 }
 
@@ -176,9 +175,7 @@ pub fn apply_changes(fd: impl AsFd, meta: &Meta, manner: Manner) -> io::Result<(
     if manner.keeps.modes {
         unset.note("mode", access::set(fd, meta.mode & 0o7777 & allowed))?;
     }
-    if manner.keeps.times
-        && !TimeUnit::from_stat(&now).keeps(attributes::modified(&now), meta.modified)
-    {
+    if manner.keeps.times && !times::has(&now, fd, meta.modified) {
         unset.note("time", set_time(fd, meta))?;
     }
     unset.none()
