@@ -14,6 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::error::of_new_entry;
 use crate::process;
 
 /// The directory that paths are resolved in.
@@ -138,7 +139,7 @@ impl Root {
             match mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => parents.push(parent),
                 Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(of_new_entry(&parent, error)),
             }
         }
         Ok((self.open_existing(path)?, parents))
@@ -244,7 +245,7 @@ pub fn open_below(above: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     }
     match mkdirat(above, name, Mode::from_raw_mode(0o777)) {
         Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(of_new_entry(above, error)),
     }
     match openat(above, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(folder) => Ok(folder),

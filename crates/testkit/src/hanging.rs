@@ -71,6 +71,8 @@ pub struct Oddities {
     /// It has no change times, and counts what is free in clusters only, as that of exFAT does: that shows
     /// any time, and stores only those of 1980 to 2107.
     pub is_like_exfat: bool,
+    /// It refuses names with a colon, with the error of exFAT's: ENOENT.
+    pub refuses_colons: bool,
 }
 
 /// What an odd file system does with the modes of files.
@@ -289,6 +291,12 @@ impl Disk {
         (number, self.named(parent, name, number))
     }
 
+    /// Returns the error with which a new entry of this name is refused.
+    fn refusal(&self, name: &OsStr) -> Option<Errno> {
+        let is_refused = self.oddities.refuses_colons && name.as_encoded_bytes().contains(&b':');
+        is_refused.then_some(Errno::ENOENT)
+    }
+
     fn has_inodes(&self) -> bool {
         self.oddities.inodes_max == 0 || self.files.len() < self.oddities.inodes_max
     }
@@ -404,6 +412,9 @@ impl Filesystem for Shared {
         reply: ReplyEntry,
     ) {
         let mut disk = self.0.lock();
+        if let Some(error) = disk.refusal(name) {
+            return reply.error(error);
+        }
         if !disk.has_inodes() {
             return reply.error(Errno::ENOSPC);
         }
@@ -439,6 +450,9 @@ impl Filesystem for Shared {
         let mut disk = self.0.lock();
         if disk.oddities.refuses_symlinks {
             return reply.error(Errno::EPERM);
+        }
+        if let Some(error) = disk.refusal(name) {
+            return reply.error(error);
         }
         let (number, _) = disk.make(parent.0, name, FileType::Symlink, 0o777);
         let link = disk.files.get_mut(&number).expect("it was made just now");
@@ -493,6 +507,9 @@ impl Filesystem for Shared {
     ) {
         let mut disk = self.0.lock();
         hang_if!(disk, HangsIn::Create, reply);
+        if let Some(error) = disk.refusal(name) {
+            return reply.error(error);
+        }
         if !disk.has_inodes() {
             return reply.error(Errno::ENOSPC);
         }

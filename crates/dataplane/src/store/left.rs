@@ -13,6 +13,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use garland_sys::error::of_new_entry;
 use garland_sys::lock::{self, Lock};
 use garland_sys::mounts::open_unmounted;
 use garland_sys::{clock, process, storage, threads};
@@ -97,7 +98,7 @@ pub fn create(folder: &OwnedFd, hidden: &OsStr) -> io::Result<File> {
                 threads::sleep(PAUSE);
                 continue;
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(of_new_entry(folder, error)),
         };
         match lock::try_lock(&file) {
             Ok(_) if fstat(&file)?.st_nlink > 0 => return Ok(file),

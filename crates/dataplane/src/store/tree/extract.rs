@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use garland_core::tree::{Meta, Record};
 use garland_protocol::copy::{Absence, KeptStatus, SweptMounts};
+use garland_sys::error::of_new_entry;
 use garland_sys::{clock, process, storage};
 use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
@@ -508,7 +509,10 @@ impl TreeExtractor {
         let entry = self.entry(name);
         let above = entry.folder();
         let (disk, _) = self.current().id;
-        let make = || Ok(mkdirat(above, name, Mode::from_raw_mode(OWNER))?);
+        let make = || {
+            mkdirat(above, name, Mode::from_raw_mode(OWNER))
+                .map_err(|error| of_new_entry(above, error))
+        };
         let is_new = match freeing::with_room(disk, make) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

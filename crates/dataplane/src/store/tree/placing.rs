@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use garland_core::tree::Meta;
+use garland_sys::error::of_new_entry;
 use garland_sys::storage;
 use rustix::fs::{AtFlags, fstat, linkat, symlinkat};
 use rustix::io::Errno;
@@ -186,7 +187,12 @@ impl Placer {
     ) -> io::Result<Unset> {
         let entry = self.entry(within, name);
         entry.check()?;
-        symlinkat(target, entry.folder(), entry.hidden())?;
+        symlinkat(target, entry.folder(), entry.hidden()).map_err(|error| match error {
+            Errno::NOSYS | Errno::OPNOTSUPP => {
+                io::Error::other("the file system has no symbolic links")
+            }
+            error => of_new_entry(entry.folder(), error),
+        })?;
         let applied = apply_to_link(entry.folder(), entry.hidden(), meta, entry.manner().keeps);
         let shown = applied.and_then(|unset| entry.show().map(|()| unset));
         shown.inspect_err(|_| entry.remove())

@@ -88,3 +88,24 @@ fn a_file_whose_owner_is_not_kept_belongs_to_the_agent_and_runs_as_no_other_user
         assert_eq!((stat.uid(), stat.mode() & 0o7777), (process::user_id(), wanted));
     }
 }
+
+#[test]
+fn names_that_a_file_system_does_not_take_are_told_as_that() {
+    let dir = Scratch::new("tree-names-refused");
+    let odd = Oddities { refuses_colons: true, ..Oddities::default() };
+    let disk = HangingDisk::mount_odd(&dir, odd);
+    let mut extractor = extractor(&dir);
+    bring(&mut extractor, b"a:b", true);
+    apply_all(&mut extractor, [enter(b"d:e"), Record::Leave]);
+    let link = Record::Link { name: b"l:m".to_vec(), meta: meta(0o777), target: b"f".to_vec() };
+    apply_all(&mut extractor, [link]);
+    bring(&mut extractor, b"f", true);
+    apply_all(&mut extractor, [hard_link(b"g:h", &[b"f"])]);
+    let not_taken = "the file system does not take this name";
+    let parts = &extractor.absence().parts;
+    let told: Vec<_> = parts.iter().map(|part| (&*part.path, &*part.reason)).collect();
+    let wanted = [&b"a:b"[..], b"d:e", b"l:m", b"g:h"].map(|path| (path, not_taken));
+    assert_eq!(told, wanted);
+    assert_eq!(fs::read(dir.join("f")).unwrap(), b"new");
+    drop(disk);
+}
