@@ -3,8 +3,9 @@
 //!
 //! Nothing is concluded from one answer of a file system. Names of which the listing has exactly
 //! this one are apart, unless the copy has put a file there under a name that the file system may
-//! take for it, and that is not listed: some list other names than they were given. The listing is
-//! spared where a file of the directory is not found in another case.
+//! take for it, and that is not listed: some list other names than they were given, so that a file of
+//! an earlier copy may stand in a listing in lower case. The listing is spared where a file of the
+//! directory is not found in another case.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -21,7 +22,7 @@ use rustix::io::Errno;
 /// again for each name that is in doubt.
 const LISTED_MAX: usize = 1 << 20;
 
-/// The maximum number of names that the copy has put in a directory that are remembered. Of more, only the
+/// The maximum number of names of the tree in a directory that are remembered. Of more, only the
 /// listing tells whether one takes the place of another.
 const NOTED_MAX: usize = 1 << 20;
 
@@ -42,8 +43,8 @@ struct Known {
     tells_case_apart: bool,
     /// The hashes of the names in the last listing.
     listed: HashSet<u64>,
-    /// The names that the copy has put here, as hashes: by what file systems may take for them, the
-    /// first such name. Plain ones only until the file system is known to tell case apart.
+    /// The names of the tree that are here or may be, as hashes: by what file systems may take for
+    /// them, the first such name. Plain ones only until the file system is known to tell case apart.
     plain: HashMap<u64, u64>,
     other: HashMap<u64, u64>,
 }
@@ -72,6 +73,8 @@ struct Listing {
     is_exact: bool,
     /// The name in the other case of [`swapped`].
     is_swapped: bool,
+    /// Whether some name has capitals, so that not all are listed in lower case.
+    has_capitals: bool,
     /// The hashes of the names that a file system may take for it.
     found: Vec<u64>,
     other: Folded,
@@ -104,6 +107,10 @@ impl ExactNames {
                 known.set_tells_case_apart(listing.is_swapped);
                 return Ok(None);
             }
+            if !listing.is_exact && !listing.has_capitals {
+                // The file may be that of this name, and then it is of no other name of the tree.
+                known.insert(&key);
+            }
             folded = Some(if listing.is_exact { Folded::Unknown } else { listing.other });
         }
         Ok(folded)
@@ -122,12 +129,7 @@ impl ExactNames {
                 return;
             }
         }
-        if known.plain.len() + known.other.len() >= NOTED_MAX {
-            return;
-        }
-        let key = self.key(name);
-        let names = if key.is_plain { &mut known.plain } else { &mut known.other };
-        names.entry(key.folded).or_insert(key.exact);
+        known.insert(&self.key(name));
     }
 
     fn key<'a>(&self, name: &'a [u8]) -> Key<'a> {
@@ -150,6 +152,7 @@ impl ExactNames {
         let mut listing = Listing {
             is_exact: false,
             is_swapped: false,
+            has_capitals: false,
             found: Vec::new(),
             other: Folded::Unknown,
         };
@@ -162,6 +165,7 @@ impl ExactNames {
                 known.listed.insert(its.exact);
             }
             listing.is_exact |= found == key.name;
+            listing.has_capitals |= found.iter().any(u8::is_ascii_uppercase);
             listing.is_swapped |= swapped.as_deref() == Some(found);
             if its.folded == key.folded {
                 listing.found.push(its.exact);
@@ -196,6 +200,13 @@ impl Known {
         if is_apart {
             self.tells_case_apart = true;
             self.plain = HashMap::new();
+        }
+    }
+
+    fn insert(&mut self, key: &Key<'_>) {
+        if self.plain.len() + self.other.len() < NOTED_MAX {
+            let names = if key.is_plain { &mut self.plain } else { &mut self.other };
+            names.entry(key.folded).or_insert(key.exact);
         }
     }
 
@@ -235,6 +246,13 @@ fn is_plain(name: &[u8]) -> bool {
     name.is_ascii() && !name.ends_with(b".") && !name.ends_with(b" ") && !name.contains(&b'~')
 }
 
+/// Returns whether the entry `name` of `folder` may be found under another name, too, of which file
+/// systems may make the same: not if only case tells them apart, and it does so there.
+pub fn may_have_others(folder: &OwnedFd, name: &[u8]) -> bool {
+    let Some(swapped) = swapped(name).filter(|_| is_plain(name)) else { return !is_plain(name) };
+    !matches!(statat(folder, &*swapped, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+}
+
 fn has_no_letters(name: &[u8]) -> bool {
     !name.iter().any(u8::is_ascii_alphabetic)
 }
@@ -250,7 +268,7 @@ pub fn lower(name: &[u8]) -> Vec<u8> {
 }
 
 /// Returns [`lower`] without the characters that some file systems strip.
-fn folded(name: &[u8]) -> Vec<u8> {
+pub fn folded(name: &[u8]) -> Vec<u8> {
     let mut name = lower(name);
     let kept = name.iter().rposition(|byte| !b". ".contains(byte)).map_or(0, |at| at + 1);
     name.truncate(kept);

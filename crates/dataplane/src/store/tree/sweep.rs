@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, Dir, FileType, fstat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::directory;
+use super::exact_names;
 use super::surplus::Surplus;
 use super::trouble::Troubles;
 use crate::store::left::is_partial_name;
@@ -26,6 +27,9 @@ use crate::tree::open_directory;
 /// The maximum number of names that are remembered of all open directories together; they take 24
 /// MiB at most.
 const NAMES: usize = 1 << 20;
+
+/// The number of bits in half of a hash.
+const HALF: u32 = 32;
 
 /// The names of the tree in each open directory, and the patterns of other paths that stay.
 pub struct Sweeper {
@@ -49,7 +53,8 @@ enum Fate {
 }
 
 /// The names of a directory that can be swept. Its names are stored as hashes: if a name that should be removed has the same
-/// hash as a name of the tree, it stays.
+/// hash as a name of the tree, it stays. The upper half of a hash is that of what file systems may
+/// make of the name.
 #[derive(Default)]
 pub struct Swept {
     names: HashSet<u64>,
@@ -107,7 +112,7 @@ impl Sweeper {
     /// Records that `name` in the current directory is part of the tree, so that it stays. If too
     /// many names are recorded, nothing in the directory is removed.
     pub fn keep(&mut self, name: &[u8]) {
-        let hash = self.hashing.hash_one(name);
+        let hash = self.hash(name);
         let Some(folder) = self.folders.last_mut() else { return };
         if self.names >= NAMES {
             folder.stays = true;
@@ -165,28 +170,47 @@ impl Sweeper {
         if self.swept != SweptMounts::All && self.only != Some(ground) {
             return Ok(());
         }
-        let goes = |name: &[u8]| !own.names.contains(&self.hashing.hash_one(name));
         let site = Site { folder, ground, path, depth: own.depth };
-        self.empty(&site, goes, troubles).map(drop)
+        let names = match self.surplus(own, folder) {
+            Ok(names) => names,
+            Err(error) => return troubles.note(path, &error.into()),
+        };
+        self.empty(&site, names, troubles).map(drop)
     }
 
-    /// Removes those entries of the directory `site` for whose names `goes` returns true. Returns
-    /// whether all these entries were removed.
+    /// Returns the names in `folder` that are neither names of the tree nor may be what the file
+    /// system lists instead of one: a name of the tree that it does not list may be found under any
+    /// name that is the same but for case, for the form of accents or for dots at the end.
+    fn surplus(&self, own: &Swept, folder: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
+        let mut others = listed(folder)?;
+        others.retain(|name| !own.names.contains(&self.hash(name)));
+        if others.is_empty() {
+            return Ok(others);
+        }
+        let mut unlisted = own.names.clone();
+        for name in listed(folder)? {
+            unlisted.remove(&self.hash(&name));
+        }
+        let unlisted: HashSet<u64> = unlisted.into_iter().map(|hash| hash >> HALF).collect();
+        others.retain(|name| {
+            let is_like_one = unlisted.contains(&(self.hash(name) >> HALF));
+            !is_like_one || !exact_names::may_have_others(folder, name)
+        });
+        Ok(others)
+    }
+
+    fn hash(&self, name: &[u8]) -> u64 {
+        let folded = self.hashing.hash_one(exact_names::folded(name));
+        folded >> HALF << HALF | self.hashing.hash_one(name) >> HALF
+    }
+
+    /// Removes the entries `names` of the directory `site`. Returns whether all of them were removed.
     fn empty(
         &self,
         site: &Site<'_>,
-        goes: impl Fn(&[u8]) -> bool,
+        names: Vec<Vec<u8>>,
         troubles: &mut Troubles,
     ) -> io::Result<bool> {
-        let listed = Dir::read_from(site.folder).and_then(|entries| {
-            let names = entries.map(|entry| Ok(entry?.file_name().to_bytes().to_vec()));
-            let other = |name: &Vec<u8>| name != b"." && name != b".." && goes(name);
-            names.filter(|name| name.as_ref().map_or(true, other)).collect()
-        });
-        let names: Vec<Vec<u8>> = match listed {
-            Ok(names) => names,
-            Err(error) => return troubles.note(site.path, &error.into()).map(|()| false),
-        };
         let mut all = true;
         for name in names {
             let path = [site.path, &name].concat();
@@ -278,6 +302,16 @@ impl Sweeper {
         let path = [path, b"/"].concat();
         let depth = above.depth + 1;
         let site = Site { folder: &folder, ground: above.ground, path: &path, depth };
-        self.empty(&site, |_| true, troubles)
+        match listed(&folder) {
+            Ok(names) => self.empty(&site, names, troubles),
+            Err(error) => troubles.note(&path, &error.into()).map(|()| false),
+        }
     }
+}
+
+/// Returns the names of all entries of a directory.
+fn listed(folder: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
+    let names = Dir::read_from(folder)?.map(|entry| Ok(entry?.file_name().to_bytes().to_vec()));
+    let is_entry = |name: &Vec<u8>| name != b"." && name != b"..";
+    names.filter(|name| name.as_ref().map_or(true, is_entry)).collect()
 }

@@ -38,3 +38,63 @@ fn beyond_the_maximum_directories_are_not_even_opened_for_removal() {
     let told = extractor.troubles().unwrap_err();
     assert!(told.ends_with("1 entry: closed: not removed: --max-delete 0 is reached"), "{told}");
 }
+
+#[test]
+fn what_a_file_system_lists_under_another_name_is_not_removed() {
+    let [all, dots]: [Fold; 2] = [folds_all, strips_dots];
+    for (fold, lists_folded, names, surplus) in [
+        (Some(all), true, &["README", "Dir"][..], &["old"][..]),
+        (Some(lowers as Fold), true, &["Caf\u{c9}", "x"], &["old", "y"]),
+        (Some(dots), true, &["end.", "x"], &["old"]),
+        // What is not one there goes, however similar it is.
+        (Some(all), false, &["README", "Dir"], &["readme.", "old"]),
+        (None, false, &["README", "Dir", "end."], &["readme", "Readme", "dir", "end", "END."]),
+    ] {
+        let dir = Scratch::new("tree-removes-folded");
+        let oddities = Oddities { folds: fold, lists_folded, ..Oddities::default() };
+        let disk = HangingDisk::mount_odd(&dir, oddities);
+        for name in surplus {
+            fs::write(dir.join(name), "surplus").unwrap();
+        }
+        for _ in 0..2 {
+            let mut extractor = extractor(&dir);
+            apply_all(&mut extractor, [Record::Spare(Vec::new())]);
+            for name in names {
+                extractor.keep(name.as_bytes());
+                if !dir.join(name).exists() {
+                    bring(&mut extractor, name.as_bytes(), false);
+                }
+            }
+            apply_all(&mut extractor, [Record::Sweep, Record::End]);
+            assert_eq!(extractor.troubles(), Ok(()), "{names:?}");
+            assert!(names.iter().all(|name| dir.join(name).exists()), "{names:?}");
+            assert_eq!(fs::read_dir(&dir).unwrap().count(), names.len(), "{names:?}");
+        }
+        drop(disk);
+    }
+}
+
+#[test]
+fn what_two_names_of_the_tree_may_stand_for_keeps_the_first_ones_bytes() {
+    let dir = Scratch::new("tree-folds-twice");
+    let odd = Oddities { folds: Some(lowers), lists_folded: true, ..Oddities::default() };
+    let disk = HangingDisk::mount_odd(&dir, odd);
+    for (names, are_folders) in [(["Read", "read"], false), (["Dir", "dir"], true)] {
+        for round in 0..3 {
+            let mut extractor = extractor(&dir);
+            for (name, bytes) in names.into_iter().zip([b"one", b"two"]) {
+                if are_folders {
+                    apply_all(&mut extractor, [enter(name.as_bytes())]);
+                    bring_bytes(&mut extractor, b"f", bytes);
+                    apply_all(&mut extractor, [Record::Leave]);
+                } else {
+                    bring_bytes(&mut extractor, name.as_bytes(), bytes);
+                }
+            }
+            let path = if are_folders { "dir/f" } else { "read" };
+            assert_eq!(fs::read(dir.join(path)).unwrap(), b"one", "{path} in round {round}");
+            assert!(extractor.troubles().is_err(), "{path} in round {round}");
+        }
+    }
+    drop(disk);
+}
