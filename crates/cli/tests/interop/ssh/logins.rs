@@ -85,11 +85,43 @@ fn refusals_say_why_and_what_helps() {
     let output = run(&field, &copy);
     let text = said(&output);
     assert!(text.contains("failed  n[1-2]: ssh: the login is refused (publickey"), "{text}");
-    assert!(text.contains("ssh-copy-id n1"), "{text}");
+    let copies = "ssh-copy-id -F /mnt/ssh/config -i /mnt/ssh/stranger -oIdentitiesOnly=yes -F /dev/null \
+                  -oUserKnownHostsFile=/mnt/ssh/known n1";
+    assert!(text.contains(copies), "{text}");
     for node in 1..=2 {
         assert_eq!(read(&field, node, "/mnt/home/copy"), None);
         assert!(cached(&field, node).is_empty());
     }
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn hints_about_host_keys_work_when_they_are_pasted() {
+    let field = field(1);
+    field.cluster_file("\"-oUserKnownHostsFile=/mnt/ssh/own\", \"-p\", \"22\"").expect("written");
+    let copy = ["cp", "/mnt/head/source", "n1:/mnt/home/copy"];
+    let copy_with_hint = |before: &str, behind: &str| {
+        let output = run(&field, &copy);
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+        let text = said(&output);
+        let hint = text.split_once(before).unwrap_or_else(|| panic!("{text}")).1;
+        let hint = hint.split(behind).next().expect("a first part");
+        field.machines.shell(0, hint).unwrap_or_else(|error| panic!("{hint}: {error}"));
+        hint.to_owned()
+    };
+    let hint = copy_with_hint("or unchecked: ", "\n");
+    assert!(hint.ends_with(" -p 22 n1 true"), "{hint}");
+    let output = run(&field, &copy);
+    assert!(output.status.success(), "{}", said(&output));
+    // Then the node is installed anew.
+    let wrong = "echo n1,10.99.0.1 $(cut -d ' ' -f 1-2 /mnt/ssh/stranger.pub) >/mnt/ssh/own";
+    field.machines.shell(0, wrong).expect("written");
+    let hint = copy_with_hint("if the node was reinstalled: ", ", then ");
+    assert_eq!(hint, "ssh-keygen -f /mnt/ssh/own -R n1");
+    let _ = copy_with_hint("or unchecked: ", "\n");
+    let output = run(&field, &copy);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_whole(&field, 1, "/mnt/home/copy");
     assert_nothing_left(&field);
 }
 

@@ -1,30 +1,28 @@
 //! Translates error messages of ssh into short reasons with hints.
 
-/// For each known error: a part of ssh's message, the reason, and a hint. In the hint, NODE is
-/// replaced by the host.
+use super::shown::ShownLogin;
+
+/// For each known error: a part of ssh's message, the reason, and a hint. In the hint, `LOGIN`,
+/// `ACCEPT`, `FORGET` and `COPY_ID` are replaced by commands ([`ShownLogin`]).
 const KNOWN: &[(&str, &str, &str)] = &[
     (
         "has changed and you have requested strict checking",
         "its host key differs from the known one",
-        "if the node was reinstalled: ssh-keygen -R NODE, then ssh NODE true",
+        "if the node was reinstalled: FORGET, then LOGIN",
     ),
     (
         "Host key verification failed",
         "its host key is not known",
-        "check and accept it once: ssh NODE true; or ssh-keyscan NODE >> ~/.ssh/known_hosts",
+        "check and accept it once: LOGIN; or unchecked: ACCEPT",
     ),
-    (
-        "Permission denied (",
-        "the login is refused",
-        "ssh NODE true must work without a password: ssh-copy-id NODE",
-    ),
+    ("Permission denied (", "the login is refused", "LOGIN must work without a password: COPY_ID"),
     (
         "Too many authentication failures",
         "the login is refused after too many keys",
         "name the key in ~/.ssh/config: IdentityFile and IdentitiesOnly yes",
     ),
     ("Could not resolve hostname", "its name cannot be resolved", "check the spelling"),
-    ("Connection refused", "the connection is refused", "check that sshd runs on NODE"),
+    ("Connection refused", "the connection is refused", "check that sshd runs there"),
     ("timed out", "it does not answer", "check that it is up, and that no firewall blocks ssh"),
     (
         "Bad configuration option: remotecommand",
@@ -65,28 +63,53 @@ const ENDS: [&str; 4] = [
 /// The exit status of ssh if it failed itself.
 const SSH_FAILED: u8 = 255;
 
-/// Returns the reason for ssh's error messages `words`, with a hint about `host`. Returns `words`
+/// Returns the reason for ssh's error messages `words`, with a hint about `login`. Returns `words`
 /// themselves if they match no known error.
-pub fn reason(words: &str, host: &str) -> String {
+pub fn reason(words: &str, login: &ShownLogin<'_>) -> String {
     if let Some(reason) = reason_of_jump(words) {
-        return format!("ssh: {reason}; see what its jump host says: ssh {host} true");
+        let command = login.command(&[]);
+        return format!("ssh: {reason}; see what its jump host says: {command}");
     }
     match KNOWN.iter().find(|(sign, ..)| words.contains(sign)) {
         Some((_, meaning, hint)) => {
             let methods = methods(words).map(|methods| format!(" ({methods})"));
-            let hint = hint.replace("NODE", host);
-            format!("ssh: {meaning}{}; {hint}", methods.unwrap_or_default())
+            format!("ssh: {meaning}{}; {}", methods.unwrap_or_default(), filled(hint, words, login))
         }
         None => format!("ssh: {words}"),
     }
 }
 
+/// Returns a hint of [`KNOWN`] with its commands. What one of them contains is not replaced again.
+fn filled(hint: &str, words: &str, login: &ShownLogin<'_>) -> String {
+    let mut filled = String::new();
+    for (at, word) in hint.split(' ').enumerate() {
+        filled.push_str(if at > 0 { " " } else { "" });
+        let bare = word.trim_end_matches([',', ';']);
+        filled.push_str(&match bare {
+            "LOGIN" => login.command(&[]),
+            "ACCEPT" => login.command(&["-oStrictHostKeyChecking=accept-new"]),
+            "FORGET" => login.forget(changed(words)),
+            "COPY_ID" => login.copy_id(),
+            other => other.to_owned(),
+        });
+        filled.push_str(&word[bare.len()..]);
+    }
+    filled
+}
+
 /// Returns the reason for an ssh that ended with `words` before the script had begun, if these are
-/// an exit status alone: that of a login shell on `host` that runs nothing and says nothing.
-pub fn reason_of_silence(words: &str, host: &str) -> Option<String> {
+/// an exit status alone: that of a login shell that runs nothing and says nothing.
+pub fn reason_of_silence(words: &str, login: &ShownLogin<'_>) -> Option<String> {
     let status: u8 = words.strip_prefix("exit status: ")?.parse().ok()?;
     let runs = "the login shell there ran nothing, as /bin/false does";
-    (status != SSH_FAILED).then(|| format!("ssh: {runs} ({words}); see: ssh {host} true"))
+    let see = || format!("ssh: {runs} ({words}); see: {}", login.command(&[]));
+    (status != SSH_FAILED).then(see)
+}
+
+/// Returns the name of the host whose key has changed, with its port if that is not 22.
+fn changed(words: &str) -> Option<&str> {
+    let (_, rest) = words.split_once("ost key for ")?;
+    rest.split_once(" has changed").map(|(name, _)| name)
 }
 
 /// Returns what the command of a ProxyJump or ProxyCommand said before it ended; `None` if there is
@@ -113,15 +136,57 @@ fn methods(words: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::cluster::{Node, Ssh};
+
     use super::*;
+
+    /// The reason for `words` of an ssh to `host` with `options`.
+    fn reason_with(words: &str, host: &str, options: &[&str], user: Option<&str>) -> String {
+        let options = options.iter().map(|&option| option.to_owned()).collect();
+        let ssh = Ssh { options, user: user.map(str::to_owned), ..Ssh::default() };
+        super::reason(words, &ShownLogin::new(&ssh, &Node::named(host)))
+    }
+
+    fn reason(words: &str, host: &str) -> String {
+        reason_with(words, host, &[], None)
+    }
+
+    #[test]
+    fn hints_have_the_options_of_the_login_and_each_program_its_form_of_the_host() {
+        let unknown = "Host key verification failed.";
+        assert_eq!(
+            reason_with(unknown, "bob@n3", &["-oPort=2222"], Some("eve")),
+            "ssh: its host key is not known; check and accept it once: ssh -oPort=2222 bob@n3 true; \
+             or unchecked: ssh -oStrictHostKeyChecking=accept-new -oPort=2222 bob@n3 true"
+        );
+        let changed = "Host key for [n3]:2222 has changed and you have requested strict checking.; \
+                       Host key verification failed.";
+        assert_eq!(
+            reason_with(changed, "bob@n3", &["-p", "2222", "-oUserKnownHostsFile=a b"], None),
+            "ssh: its host key differs from the known one; if the node was reinstalled: ssh-keygen \
+             -f 'a b' -R '[n3]:2222', then ssh -p 2222 '-oUserKnownHostsFile=a b' bob@n3 true"
+        );
+        let changed = "has changed and you have requested strict checking";
+        let told = reason_with(changed, "bob@n3", &[], None);
+        assert!(told.contains("ssh-keygen -R n3, then ssh bob@n3 true"), "{told}");
+        let refused = "bob@n3: Permission denied (publickey).";
+        assert_eq!(
+            reason_with(refused, "n3", &["-4", "-p", "2222", "-J", "jump"], Some("bob")),
+            "ssh: the login is refused (publickey); ssh -4 -p 2222 -J jump bob@n3 true must work \
+             without a password: ssh-copy-id -p 2222 bob@n3"
+        );
+    }
 
     #[test]
     fn a_login_shell_that_says_nothing_is_named() {
         let why = "ssh: the login shell there ran nothing, as /bin/false does (exit status: 1); \
                    see: ssh n3 true";
-        assert_eq!(reason_of_silence("exit status: 1", "n3").as_deref(), Some(why));
+        let ssh = Ssh::default();
+        let node = Node::named("n3");
+        let login = ShownLogin::new(&ssh, &node);
+        assert_eq!(reason_of_silence("exit status: 1", &login).as_deref(), Some(why));
         for words in ["exit status: 255", "exit status: 1; it said: no", "signal: 9 (SIGKILL)"] {
-            assert_eq!(reason_of_silence(words, "n3"), None, "{words}");
+            assert_eq!(reason_of_silence(words, &login), None, "{words}");
         }
     }
 
@@ -137,10 +202,8 @@ mod tests {
                      Host key verification failed.";
         assert!(reason(words, "n3").starts_with("ssh: its host key is not known; check"));
         let words = "ssh: connect to host n3 port 22: Connection refused";
-        assert_eq!(
-            reason(words, "n3"),
-            "ssh: the connection is refused; check that sshd runs on n3"
-        );
+        let told = "ssh: the connection is refused; check that sshd runs there";
+        assert_eq!(reason(words, "n3"), told);
         assert_eq!(
             reason("Cannot execute command-line and remote command.", "n3"),
             "ssh: its ssh configuration has a RemoteCommand; write under [ssh] in the cluster file: \

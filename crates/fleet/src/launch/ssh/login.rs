@@ -9,6 +9,7 @@ use std::sync::Arc;
 use garland_core::cluster::{Node, Ssh, peer_address};
 
 use super::complaint;
+use super::shown::ShownLogin;
 use crate::launch::binary::Binary;
 use crate::launch::bootstrap::{self, BootstrapLine};
 use crate::launch::error::{LaunchError, cannot};
@@ -104,9 +105,9 @@ impl Logins {
                 error
             }
             LaunchError::Ended(words) => {
-                let silent =
-                    complaint::reason_of_silence(&words, &node.host).filter(|_| !has_begun);
-                let known = || complaint::reason(&words, &node.host);
+                let login = ShownLogin::new(&self.ssh, node);
+                let silent = complaint::reason_of_silence(&words, &login).filter(|_| !has_begun);
+                let known = || complaint::reason(&words, &login);
                 LaunchError::Ended(silent.unwrap_or_else(known))
             }
             error => error,

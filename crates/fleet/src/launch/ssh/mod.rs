@@ -3,6 +3,7 @@
 mod complaint;
 mod login;
 mod processes;
+mod shown;
 
 pub use login::Logins;
 pub use processes::{FoundProcesses, ProcessAction, on_node};

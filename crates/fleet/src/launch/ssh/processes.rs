@@ -6,6 +6,7 @@ use garland_core::cluster::{Node, Ssh};
 
 use super::complaint;
 use super::login::login;
+use super::shown::ShownLogin;
 use crate::launch::bootstrap;
 use crate::launch::error::{LaunchError, cannot};
 use crate::launch::{Cancellation, Starting};
@@ -57,7 +58,9 @@ pub fn on_node(
     let mut found = FoundProcesses::default();
     loop {
         let line = starting.next_line().map_err(|error| match error {
-            LaunchError::Ended(words) => LaunchError::Ended(complaint::reason(&words, &node.host)),
+            LaunchError::Ended(words) => {
+                LaunchError::Ended(complaint::reason(&words, &ShownLogin::new(ssh, node)))
+            }
             error => error,
         })?;
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));

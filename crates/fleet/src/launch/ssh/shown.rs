@@ -1,0 +1,75 @@
+//! Commands for hints, which do what ours did when they are pasted into a shell.
+
+use garland_core::cluster::{Node, Ssh};
+use garland_core::printable;
+
+/// The options that ssh-copy-id(1) passes on to ssh; others it refuses.
+const OF_COPY_ID: [&str; 4] = ["-o", "-p", "-F", "-i"];
+
+/// A login to a node, with the options of the cluster file.
+pub struct ShownLogin<'a> {
+    ssh: &'a Ssh,
+    node: &'a Node,
+}
+
+impl<'a> ShownLogin<'a> {
+    /// Returns the login to `node` with the settings `ssh`.
+    pub fn new(ssh: &'a Ssh, node: &'a Node) -> Self {
+        Self { ssh, node }
+    }
+
+    /// Returns the host, without the user.
+    fn host(&self) -> &'a str {
+        let host = self.node.host.as_str();
+        host.rsplit_once('@').map_or(host, |(_, host)| host)
+    }
+
+    /// Returns the command that logs in with the further options `more` and runs true(1).
+    pub fn command(&self, more: &[&str]) -> String {
+        let words = ["ssh"].into_iter().chain(more.iter().copied());
+        let words = words.chain(self.ssh.options.iter().map(String::as_str));
+        let words = words.map(printable::word);
+        words.chain([self.user_and_host(), "true".to_owned()]).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the command that copies the user's key to the node.
+    pub fn copy_id(&self) -> String {
+        let mut words = vec!["ssh-copy-id".to_owned()];
+        let mut options = self.ssh.options.iter().map(String::as_str);
+        while let Some(option) = options.next() {
+            let Some(letter) = OF_COPY_ID.iter().find(|letter| option.starts_with(**letter)) else {
+                continue;
+            };
+            words.push(printable::word(option));
+            if option == *letter {
+                words.extend(options.next().map(printable::word));
+            }
+        }
+        words.push(self.user_and_host());
+        words.join(" ")
+    }
+
+    /// Returns the command that forgets the host key that is known by `name`, as ssh names it; if it
+    /// has not said, by the host.
+    pub fn forget(&self, name: Option<&str>) -> String {
+        let name = printable::word(name.unwrap_or(self.host()));
+        // ssh uses the first value of an option.
+        let file = self.ssh.options.iter().find_map(|option| known_hosts(option));
+        let file = file.map_or_else(String::new, |file| format!("-f {} ", printable::word(file)));
+        format!("ssh-keygen {file}-R {name}")
+    }
+
+    fn user_and_host(&self) -> String {
+        let host = &self.node.host;
+        match &self.ssh.user {
+            Some(user) if !host.contains('@') => printable::word(format!("{user}@{host}")),
+            _ => printable::word(host),
+        }
+    }
+}
+
+/// Returns the file that an option `-oUserKnownHostsFile=FILE` names.
+fn known_hosts(option: &str) -> Option<&str> {
+    let (name, file) = option.strip_prefix("-o")?.split_once('=')?;
+    name.trim().eq_ignore_ascii_case("UserKnownHostsFile").then_some(file.trim())
+}
