@@ -1,7 +1,9 @@
 //! `garland cp --inject`: parses faults and finds their nodes in the plan.
 
-use garland_core::plan::{HEAD, NodeId, Plan};
-use garland_core::units::Nanos;
+use std::mem::discriminant;
+
+use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+use garland_core::units::{Nanos, bytes};
 use garland_protocol::copy::{ClockFault, Injection, Wanted, parse_injection};
 use garland_sys::clock;
 
@@ -17,16 +19,33 @@ pub struct Injections {
     pub clocks: Vec<(String, ClockFault)>,
 }
 
+/// The copy that faults are injected into.
+pub struct InjectedCopy<'a> {
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// Whether it is that of a tree.
+    pub is_tree: bool,
+    /// Whether nodes read what they have written.
+    pub verifies: bool,
+    /// Whether nodes read the source themselves.
+    pub is_shared: bool,
+}
+
 impl Injections {
     /// Parses `words` and finds the nodes of the faults in the plan. Nodes of a lab may be named
     /// without the lab's prefix.
-    pub fn parse(words: &[String], plan: &Plan) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// When a fault cannot be parsed or injected, or would change nothing in this copy.
+    pub fn parse(words: &[String], copy: &InjectedCopy<'_>) -> Result<Self, Failure> {
         let mut injections = Self::default();
+        let plan = copy.plan;
         for word in words {
             match parse_injection(word).map_err(Failure::usage)? {
-                Wanted::AtHead(injection) => injections.faults.push((HEAD, injection)),
+                Wanted::AtHead(injection) => injections.add(word, HEAD, injection, copy)?,
                 Wanted::At(name, injection) => {
-                    injections.faults.push((find(&name, word, plan)?.0, injection));
+                    let node = find(&name, word, plan)?.0;
+                    injections.add(word, node, injection, copy)?;
                 }
                 Wanted::Clock(name, fault) => {
                     let name = find(&name, word, plan)?.1.to_owned();
@@ -38,12 +57,72 @@ impl Injections {
                         );
                     }
                     refuse_before_start(word, fault, clock::now_ns())?;
+                    if injections.clocks.iter().any(|(other, _)| *other == name) {
+                        return Err(second(word));
+                    }
                     injections.clocks.push((name, fault));
                 }
             }
         }
         Ok(injections)
     }
+
+    fn add(
+        &mut self,
+        word: &str,
+        node: NodeId,
+        injection: Injection,
+        copy: &InjectedCopy<'_>,
+    ) -> Result<(), Failure> {
+        refuse_without_effect(word, injection, copy)?;
+        let kind = discriminant(&injection);
+        if self.faults.iter().any(|(at, other)| *at == node && discriminant(other) == kind) {
+            return Err(second(word));
+        }
+        self.faults.push((node, injection));
+        Ok(())
+    }
+}
+
+fn second(word: &str) -> Failure {
+    Failure::usage(format!("`{word}`: a node has one fault of a kind, and this is the second"))
+        .hint("inject each in a copy of its own")
+}
+
+/// Refuses a fault that would change nothing in this copy.
+fn refuse_without_effect(
+    word: &str,
+    injection: Injection,
+    copy: &InjectedCopy<'_>,
+) -> Result<(), Failure> {
+    let refuse = |why: &str, hint: &str| {
+        Err(Failure::usage(format!("`{word}`: it would change nothing: {why}")).hint(hint))
+    };
+    match injection {
+        Injection::Rot(_) if copy.is_tree => {
+            return refuse("the files of a tree have no common offsets", "copy one file of it");
+        }
+        Injection::Rot(_) if !copy.verifies => {
+            return refuse("nobody reads the file again", "add --verify");
+        }
+        Injection::SourceDisk(_) | Injection::Pause(_) | Injection::Flip(_) if copy.is_shared => {
+            return refuse("with --shared the nodes read the source themselves", "omit --shared");
+        }
+        _ => {}
+    }
+    let place = match injection {
+        Injection::SourceDisk(stall) | Injection::SinkDisk(stall) | Injection::Pause(stall) => {
+            stall.first
+        }
+        Injection::Rot(place) | Injection::Flip(place) => place,
+        Injection::Fsync(_) | Injection::Control(_) => return Ok(()),
+    };
+    let Layout { length, open, .. } = copy.plan.layout;
+    if !open && place >= length {
+        let bytes = bytes::format(length);
+        return refuse(&format!("the copy has {bytes}"), "name a smaller SIZE or PLACE");
+    }
+    Ok(())
 }
 
 /// Refuses a fault by which a clock would tell a time before its machine was started: there is

@@ -18,7 +18,7 @@ use garland_terminal::failure::Failure;
 use super::attempt::{Made, Stage};
 use super::changes::Changes;
 use super::incremental::{self, Remaining};
-use super::injections::Injections;
+use super::injections::{InjectedCopy, Injections};
 use super::limit;
 use super::observer::Observer;
 use super::overtime::Overtime;
@@ -93,7 +93,13 @@ impl<'a> PlannedCopy<'a> {
         phases: Phases,
     ) -> Result<Self, Failure> {
         let planned = planning::plan(spec, &given, &target, place)?;
-        let injections = Injections::parse(&spec.plan.faults, &planned.plan)?;
+        let injected = InjectedCopy {
+            plan: &planned.plan,
+            is_tree: matches!(given, CopySource::Tree(_)),
+            verifies: spec.checks.read_back.verify,
+            is_shared: spec.plan.is_shared,
+        };
+        let injections = Injections::parse(&spec.plan.faults, &injected)?;
         Ok(Self { spec, place, phases, path: target.path, given, planned, injections })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use garland_protocol::copy::{Injection, Stall};
 use garland_sys::sync::Mutex;
 
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The faults that are injected into this node; none by default.
 #[derive(Debug, Default)]
@@ -69,24 +69,36 @@ impl Faults {
     }
 
     /// Inverts the byte of the store that is to rot, if any, to emulate a medium that corrupts data.
-    pub fn rot(&self, store: &dyn Store) {
-        let Some(place) = self.rot else { return };
+    ///
+    /// # Errors
+    /// When the store has no such byte, or it cannot be changed.
+    pub fn rot(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let Some(place) = self.rot else { return Ok(()) };
         let mut byte = [0];
-        if store.read_at(place, &mut byte).is_ok() {
-            // An error leaves the byte unchanged.
-            let _ = store.write_at(place, &[!byte[0]]);
-        }
+        let read = store.read_at(place, &mut byte);
+        read.and_then(|()| store.write_at(place, &[!byte[0]])).map_err(|error| {
+            let what = format!("byte {place} of {}", store.name());
+            StoreError::path("inject rot into", what, &error)
+        })
+    }
+
+    /// Returns whether the byte that is to change in memory is among the `length` bytes at `offset`
+    /// of the source, and has not changed yet.
+    pub fn is_to_flip(&self, offset: u64, length: usize) -> bool {
+        let at = self.flip.lock().and_then(|place| place.checked_sub(offset));
+        at.is_some_and(|at| at < length as u64)
     }
 
     /// Flips a bit of the byte that is to change in memory, if it is among `bytes`, which are those
-    /// at `offset` of the source. It is flipped only once.
-    pub fn flip(&self, offset: u64, bytes: &mut [u8]) {
+    /// at `offset` of the source. It is flipped only once. Returns whether it was.
+    pub fn flip(&self, offset: u64, bytes: &mut [u8]) -> bool {
         let mut flip = self.flip.lock();
-        let Some(at) = flip.and_then(|place| place.checked_sub(offset)) else { return };
-        if let Some(byte) = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at)) {
-            *byte ^= 1;
-            *flip = None;
-        }
+        let Some(at) = flip.and_then(|place| place.checked_sub(offset)) else { return false };
+        let byte = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at));
+        let Some(byte) = byte else { return false };
+        *byte ^= 1;
+        *flip = None;
+        true
     }
 
     /// Returns the injected delay of answers to the head's orders; 0 if there is none.
@@ -139,13 +151,12 @@ mod tests {
     fn a_byte_is_flipped_once_and_only_among_those_that_have_it() {
         let faults = Faults::new(&[Injection::Flip(100)]);
         let mut bytes = [7; 50];
-        faults.flip(0, &mut bytes);
-        faults.flip(50, &mut bytes);
-        faults.flip(101, &mut bytes);
+        assert!([0, 50, 101].iter().all(|&offset| !faults.flip(offset, &mut bytes)));
         assert_eq!(bytes, [7; 50], "byte 100 lies elsewhere");
-        faults.flip(90, &mut bytes);
+        assert!(faults.is_to_flip(90, 11) && !faults.is_to_flip(90, 10));
+        assert!(faults.flip(90, &mut bytes) && !faults.is_to_flip(90, 50));
         assert_eq!((bytes[9], bytes[10], bytes[11]), (7, 6, 7));
-        faults.flip(90, &mut bytes);
+        assert!(!faults.flip(90, &mut bytes));
         assert_eq!(bytes[10], 6, "it is flipped once");
     }
 }

@@ -167,8 +167,8 @@ impl Feeder for StoreFeeder {
         if !is_same {
             return Err(FeedError::Changed(store.name()));
         }
-        copy.config.faults.flip(layout.offset(index), &mut buffer[..length]);
-        let written = match are_zeros {
+        let flipped = copy.config.faults.flip(layout.offset(index), &mut buffer[..length]);
+        let written = match are_zeros && !flipped {
             true => Encoded { form: Encoding::Zeros, length, packed: 0 },
             false => self.pack(&mut buffer, length),
         };

@@ -19,7 +19,7 @@ const PIECE: usize = 256 << 10;
 pub fn read_back(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {
     let store = &*copy.config.store;
     if wanted.verify {
-        copy.config.faults.rot(store);
+        copy.config.faults.rot(store)?;
         let over = || copy.is_closing();
         store.prove(&copy.config.trace, &over)?;
     }

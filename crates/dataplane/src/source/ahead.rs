@@ -389,8 +389,9 @@ impl Shared {
         if hole {
             self.learn_holes(index, holes, content);
         }
-        self.copy.config.faults.flip(layout.offset(index), &mut buffer[..length]);
+        let flipped = self.flip(layout.offset(index), hole, &mut buffer[..length]);
         let (form, packed) = match (hole, zeros) {
+            _ if flipped => self.compress(maker, &mut buffer, length),
             (true, _) => (Encoding::Hole, 0),
             (false, true) => (Encoding::Zeros, 0),
             (false, false) => self.compress(maker, &mut buffer, length),
@@ -400,6 +401,16 @@ impl Shared {
         let prepared = maker.wrapper.wrap(keys, index, incarnation, buffer, written);
         recorder.took(Stage::Seal, at, began, length);
         Ok(prepared)
+    }
+
+    /// Flips the byte that is to change in memory, if it is among these, which were not read if they
+    /// are a `hole`. Returns whether it was: then they are no zeros any more.
+    fn flip(&self, offset: u64, hole: bool, bytes: &mut [u8]) -> bool {
+        let faults = &self.copy.config.faults;
+        if hole && faults.is_to_flip(offset, bytes.len()) {
+            bytes.fill(0);
+        }
+        faults.flip(offset, bytes)
     }
 
     /// Returns the error for block `index`, which differs from an earlier reading. Whoever has the

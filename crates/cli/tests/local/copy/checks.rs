@@ -1,6 +1,6 @@
 //! Copies that are held to a rate, and what is found out at their end by reading back.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -114,6 +114,16 @@ fn a_byte_that_changes_between_hashing_and_sealing_is_found_by_every_node() {
         let [fault] = &faults[..] else { panic!("{way:?}: one byte changed: {faults:?}") };
         assert_eq!(fault["block"], 1, "{fault}");
         assert_eq!(fault["from"], "head", "{fault}");
+    }
+    // A byte of a block of zeros, and of a hole.
+    fs::write(scratch.path("zeros"), vec![0; 3_000_000]).expect("it can be written");
+    let hole = File::create(scratch.path("hole")).and_then(|file| file.set_len(3_000_000));
+    hole.expect("it can be made");
+    for source in ["zeros", "hole"] {
+        let flip = ["--json", "--whole", "--block-size", "1MiB", "--inject", "flip:1500000"];
+        let result = garland.cp(&[&flip[..], &[source, "local1:x"]].concat()).with_code(0).json();
+        assert_eq!(result["faults"].as_array().map(Vec::len), Some(1), "{source}: {result}");
+        assert_copied(&scratch, locals(1), "x", &scratch.path(source));
     }
     // No byte of the block has reached the command before it was found.
     let flip = ["--block-size", "1MiB", "--inject", "flip:1500000", "source.bin"];

@@ -244,6 +244,32 @@ fn what_cannot_be_injected_is_refused() {
         let said = garland.cp(&["--inject", fault, "source.bin", "local1:/x"]).with_code(2);
         assert!(said.err.contains(why), "{}", said.err);
     }
+    std::fs::create_dir(scratch.path("tree")).expect("it can be made");
+    let nothing = "it would change nothing: ";
+    for (words, why) in [
+        (&["rot:local1:1", "source.bin"][..], "nobody reads the file again"),
+        (&["rot:local1:1", "--verify", "-r", "tree"], "the files of a tree have no common offsets"),
+        (&["rot:local1:1000", "--verify", "source.bin"], "the copy has 1000 B"),
+        (&["flip:1000", "source.bin"], "the copy has 1000 B"),
+        (&["sink-disk:local1:1ms/1kB", "source.bin"], "the copy has 1000 B"),
+        (&["source-disk:1ms/1@1kB", "source.bin"], "the copy has 1000 B"),
+        (&["pause:1ms/1kB", "source.bin"], "the copy has 1000 B"),
+        (
+            &["flip:0", "--shared", "source.bin"],
+            "with --shared the nodes read the source themselves",
+        ),
+    ] {
+        let words = [&["--inject"], words, &["local1:/x"]].concat();
+        let said = garland.cp(&words).with_code(2);
+        assert!(said.err.contains(&format!("{nothing}{why}")), "{words:?}: {}", said.err);
+    }
+    for faults in [["rot:local1:1", "rot:local1:2"], ["clock:local1:1s", "clock:local1:2s"]] {
+        let words = faults.iter().flat_map(|fault| ["--inject", fault]);
+        let words: Vec<&str> = words.chain(["--verify", "source.bin", "local1:/x"]).collect();
+        let said = garland.cp(&words).with_code(2);
+        let why = format!("`{}`: a node has one fault of a kind", faults[1]);
+        assert!(said.err.contains(&why), "{}", said.err);
+    }
     assert!(!scratch.root("local1").join("x").exists());
     scratch.assert_nothing_left();
 }

@@ -83,9 +83,9 @@ pub struct PlanArgs {
     ///
     /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time before the first
     /// byte); sink-disk:n2:17ms/10MiB stalls the writing of n2; fsync:n2:200ms delays its fsync, control:n2:11ms its answers;
-    /// pause:17ms/10MiB stops the sender now and then; rot:n2:5MiB changes a byte of the file on the disk of n2; flip:5MiB
-    /// changes a byte in the memory of the head after it was hashed; clock:n2:49s,100ppm sets the clock of n2 wrong (local
-    /// and lab nodes without standing agents).
+    /// pause:17ms/10MiB stops the sender now and then; rot:n2:5MiB changes a byte of the file on the disk of n2 before
+    /// --verify reads it; flip:5MiB changes a byte in the memory of the head after it was hashed; clock:n2:49s,100ppm sets
+    /// the clock of n2 wrong (local and lab nodes without standing agents).
     #[arg(long, value_name = "FAULT", help_heading = TUNING, hide_short_help = true)]
     pub inject: Vec<String>,
 }
