@@ -37,8 +37,8 @@ pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
 /// `STALE` if another file is there than the changes are for.
 pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
     let itself = place.itself()?;
-    let Attr { device, inode, kind, .. } = attr::of_open(itself.as_fd())?;
-    if changes.only.is_some_and(|only| only != FileNumber { device, inode }) {
+    let attr = attr::of_open(itself.as_fd())?;
+    if changes.only.is_some_and(|only| only != FileNumber::from(&attr)) {
         return Err(Errno::STALE);
     }
     if let Some(size) = changes.size {
@@ -52,7 +52,7 @@ pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
         chmodat(ANYWHERE, by_descriptor(&itself), mode, AtFlags::empty())?;
     }
     if let Some(times) = times(changes) {
-        match kind {
+        match attr.kind {
             // Before Linux 5.8 those of a link can be set by its name only.
             FileKind::Link => {
                 utimensat(&place.folder, place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -85,4 +85,43 @@ fn times(changes: &Changes) -> Option<Timestamps> {
         last_access: time(changes.accessed),
         last_modification: time(changes.modified),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use garland_protocol::files::Stamp;
+    use garland_sys::confine::Root;
+
+    use super::super::places::{Places, SetId};
+    use super::*;
+
+    #[test]
+    fn a_file_that_got_the_number_of_another_one_is_not_changed() {
+        let dir = std::env::temp_dir().join(format!("garland-agent-reused-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let places = Places::new(&Root::confined(&dir).unwrap(), SetId::Writable).unwrap();
+        fs::write(dir.join("x"), "first").unwrap();
+        let place = places.find(b"x").unwrap();
+        let number = || FileNumber::from(&attr::of_open(place.itself().unwrap().as_fd()).unwrap());
+        let first = number();
+        let cut = |only| Changes { only: Some(only), size: Some(0), ..Changes::default() };
+        assert_eq!(named(&place, &cut(first)).map(|attr| attr.size), Ok(0));
+        // A file system with times of birth may give its number away at once, as ext4 does.
+        let is_reused = (0..100).any(|_| {
+            fs::remove_file(dir.join("x")).unwrap();
+            fs::write(dir.join("x"), "another").unwrap();
+            number().inode == first.inode
+        });
+        let mut former = FileNumber { born: Stamp { seconds: 1, nanos: 1 }, ..number() };
+        if is_reused && first.born != Stamp::default() {
+            former = first;
+        }
+        assert_eq!(named(&place, &cut(former)).err(), Some(Errno::STALE));
+        assert_eq!(fs::read(dir.join("x")).unwrap(), b"another");
+        let folder = FileNumber { kind: FileKind::Folder, ..number() };
+        assert_eq!(named(&place, &cut(folder)).err(), Some(Errno::STALE));
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }

@@ -41,7 +41,8 @@ impl Key {
 
     /// Returns the file on its node.
     pub fn file_number(self) -> FileNumber {
-        FileNumber { device: self.device, inode: self.inode }
+        let Self { device, inode, kind, born, .. } = self;
+        FileNumber { device, inode, kind, born }
     }
 
     /// Returns the inode number that the kernel gets. Several keys may have the same number.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attr::Stamp;
+use super::attr::{Attr, FileKind, Stamp};
 use super::frame::PIECE;
 
 /// The number of connections between a mount and an agent.
@@ -71,13 +71,25 @@ pub enum TimeSet {
     To(Stamp),
 }
 
-/// Which file a node has under a path.
+/// Which file a node has under a path. The number of a file that is gone may be another one's: type
+/// and time of birth tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileNumber {
     /// The number of the device that the file is on.
     pub device: u64,
     /// The inode number on that device.
     pub inode: u64,
+    /// The type.
+    pub kind: FileKind,
+    /// The time of birth; 0 if the file system has none.
+    pub born: Stamp,
+}
+
+impl From<&Attr> for FileNumber {
+    fn from(attr: &Attr) -> Self {
+        let Attr { device, inode, kind, born, .. } = *attr;
+        Self { device, inode, kind, born }
+    }
 }
 
 /// Attributes of a file to change; `None` keeps an attribute.
