@@ -41,7 +41,7 @@ pub struct Get {
     /// Limit every link, such as 100MB/s or 1gbit. Holders are read no faster than that.
     #[arg(long, value_name = "RATE")]
     pub bwlimit: Option<Rate>,
-    /// No progress.
+    /// No progress, and no result unless something failed.
     #[arg(short, long)]
     pub quiet: bool,
     /// Report progress to programs, as `garland cp --progress` does.

@@ -3,6 +3,7 @@
 use garland_copy::changes::Changes;
 use garland_copy::command_line::CommandLine;
 use garland_copy::planned::{DryRun, PlannedCopy};
+use garland_copy::source::CopySource;
 use garland_copy::spec::CopySpec;
 use garland_core::plan::Plan;
 use garland_core::printable;
@@ -16,8 +17,15 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::{output, verdicts};
 use serde::Serialize;
 
+/// The schema of a plan that is printed instead of a result, with its version.
+const PLAN_SCHEMA: &str = "garland.plan/1";
+
+/// The schema of what a copy of a tree would do, with its version.
+const CHANGES_SCHEMA: &str = "garland.changes/1";
+
 /// Prints the result. It is printed to standard error if standard output is used for the bytes of
-/// the copy (`path` is `-`) or for the digests of `--digest`.
+/// the copy (`path` is `-`) or for the digests of `--digest`. With `--quiet` only a JSON object and
+/// these digests are printed of a copy that did everything.
 pub fn tell(
     context: &Context,
     spec: &CopySpec,
@@ -25,6 +33,8 @@ pub fn tell(
     result: &CopyResult,
 ) -> Result<(), Failure> {
     let is_output = path == b"-";
+    // Of nodes that `--min-ok` excuses, too, it is told that they failed.
+    let is_told = !spec.run.is_quiet || result.exit(None) != Exit::Done;
     if context.json && is_output {
         let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
         output::warn_json(&text);
@@ -32,8 +42,12 @@ pub fn tell(
     } else if context.json {
         print_json(result)
     } else if spec.checks.read_back.checksum.is_some() {
-        output::warn(result);
+        if is_told {
+            output::warn(result);
+        }
         output::print_bytes(&result.sums())
+    } else if !is_told {
+        Ok(())
     } else if is_output {
         output::warn(result);
         Ok(())
@@ -78,9 +92,14 @@ pub fn tell_plan(
     spec: &CopySpec,
 ) -> Result<Exit, Failure> {
     if context.json {
-        print_json(copy.plan())?;
+        print_json(&PrintedPlan::new(copy.plan()))?;
     } else {
         print_plan(copy.plan(), copy.why(), copy.source().tree().as_ref())?;
+        if let (true, CopySource::File(path, _)) = (spec.run.names_entries, copy.source()) {
+            // Its content is compared as it is read.
+            let path = printable::path(path);
+            output::print(format_args!("copy    {path}, except to nodes that have its content\n"))?;
+        }
         if spec.source.removes_others {
             // Only the nodes know the names of these files.
             let line = "delete  files on the nodes that these directories here do not have (-v names them)\n";
@@ -96,9 +115,24 @@ fn print_plan(plan: &Plan, why: Option<&str>, tree: Option<&TreeResult>) -> Resu
     tree.map_or(Ok(()), output::print)
 }
 
+/// A plan that is printed instead of a result.
+#[derive(Serialize)]
+struct PrintedPlan<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    plan: &'a Plan,
+}
+
+impl<'a> PrintedPlan<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        Self { schema: PLAN_SCHEMA, plan }
+    }
+}
+
 /// What a copy of a tree would do.
 #[derive(Serialize)]
 struct Would<'a> {
+    schema: &'static str,
     /// The plan of the whole tree.
     plan: &'a Plan,
     /// What would change; none if the nodes could not be asked.
@@ -122,7 +156,8 @@ pub fn tell_dry_run(dry_run: &DryRun, context: &Context, spec: &CopySpec) -> Res
     let exit = Exit::of_work(unasked.is_empty(), unasked.len() + 1 < plan.nodes.len(), false);
     if context.json {
         let failed = unasked.iter().map(|it| Unasked { node: &it.name, reason: &it.reason });
-        let would = Would { plan, changes: changes.as_ref(), failed: failed.collect() };
+        let changes = changes.as_ref();
+        let would = Would { schema: CHANGES_SCHEMA, plan, changes, failed: failed.collect() };
         return print_json(&would).map(|()| exit);
     }
     if !spec.run.is_quiet {
@@ -138,8 +173,11 @@ pub fn tell_dry_run(dry_run: &DryRun, context: &Context, spec: &CopySpec) -> Res
 /// Prints the plans of a copy from nodes (`--dry-run`).
 pub fn tell_plans(context: &Context, plans: &[&Plan]) -> Result<(), Failure> {
     match plans {
-        [plan] if context.json => print_json(plan),
-        _ if context.json => print_json(&plans),
+        [plan] if context.json => print_json(&PrintedPlan::new(plan)),
+        _ if context.json => {
+            let plans: Vec<_> = plans.iter().map(|plan| PrintedPlan::new(plan)).collect();
+            print_json(&plans)
+        }
         _ => plans.iter().try_for_each(output::print),
     }
 }

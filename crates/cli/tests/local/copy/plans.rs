@@ -34,7 +34,13 @@ fn a_plan_is_saved_as_the_json_that_a_dry_run_prints() {
     let from = source(&scratch, 1_000_000);
     let garland = garland(&scratch);
     let dry = ["--dry-run", "--json", "source.bin", "local[1-3]:/x"];
-    let printed = garland.cp(&dry).with_code(0).json();
+    let mut printed = garland.cp(&dry).with_code(0).json();
+    let schema = printed.as_object_mut().and_then(|plan| plan.remove("schema"));
+    assert_eq!(schema, Some("garland.plan/1".into()));
+    // A single file is compared as it is read: it is named, and no node is asked.
+    let told = garland.cp(&["-nv", "source.bin", "local[1-3]:/x"]).with_code(0).out;
+    let named = "copy    source.bin, except to nodes that have its content\n";
+    assert!(told.contains(named), "{told}");
     let save = ["--save-plan", "p.json", "source.bin", "local[1-3]:/x"];
     let _ = garland.cp(&save).with_code(0);
     let saved = std::fs::read_to_string(scratch.path("p.json")).expect("it was saved");

@@ -104,7 +104,20 @@ fn quiet_shows_nothing() {
     let scratch = Scratch::new("quiet-terminal");
     let _ = source(&scratch, 20 << 20);
     let said = on_terminal(&slow(&scratch), 80, 24, &["-q", "source.bin", "local1:/x"]);
-    assert!(said.out.starts_with("20.00 MiB to 1 of 1 nodes in "), "{:?}", said.out);
+    assert_eq!((&*said.out, said.code), ("", 0));
+    let garland = garland(&scratch);
+    // What was asked for, and what failed, is told all the same.
+    let words = ["-q", "--digest=b3", "--whole", "source.bin", "local1:/x"];
+    let said = garland.cp(&words).with_code(0);
+    assert!(said.out.ends_with("  /x\n") && said.out.lines().count() == 1, "{}", said.out);
+    assert_eq!(said.err, "");
+    let result = garland.cp(&["-q", "--json", "source.bin", "local1:/x"]).with_code(0).json();
+    assert_eq!(result["schema"], "garland.cp/2");
+    std::fs::create_dir(scratch.root("local1").join("d")).expect("it can be made");
+    let words = ["-q", "--min-ok", "1", "source.bin", "local[1-2]:/d"];
+    std::fs::create_dir_all(scratch.root("local1").join("d/source.bin")).expect("it can be made");
+    let said = garland.cp(&words).with_code(0);
+    assert!(said.out.contains("failed  local1: "), "{}", said.out);
     scratch.assert_nothing_left();
 }
 

@@ -312,6 +312,7 @@ changes 4 to copy, 1 to remove
     assert!(shown.ends_with(text) && shown.contains("tree    3 files"), "{shown}");
     assert_eq!(would(&["-q"]).out, text);
     let json = would(&["--json"]).json();
+    assert_eq!(json["schema"], "garland.changes/1");
     assert_eq!(json["changes"].as_array().unwrap().len(), 5, "{json}");
     let removed =
         serde_json::json!({"change": "remove", "path": "from/d/old", "nodes": "local[1,3]"});

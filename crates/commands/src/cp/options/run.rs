@@ -24,8 +24,8 @@ pub struct RunArgs {
     /// Name each entry of a tree that is copied or removed.
     ///
     /// An entry that changes only on some nodes has their names. The entries are those that differ by size, time, mode or
-    /// owner. With -n, the nodes are asked, and nothing is changed. Of a copy from nodes, each node's file or directory is
-    /// named, with the number of its files.
+    /// owner. With -n, the nodes are asked, and nothing is changed; a single file is compared only when it is copied. Of a
+    /// copy from nodes, each node's file or directory is named, with the number of its files.
     #[arg(short, long)]
     pub verbose: bool,
     /// Save the plan as JSON.
@@ -34,7 +34,7 @@ pub struct RunArgs {
     /// Keep the traces of the last COUNT copies; older ones are removed.
     #[arg(long, value_name = "COUNT", default_value_t = TRACED, env = TRACES_VARIABLE, hide_env_values = true, value_parser = at_least_one, help_heading = TUNING, hide_short_help = true)]
     pub keep_traces: usize,
-    /// No progress.
+    /// No progress, and no result unless something failed.
     #[arg(short, long)]
     pub quiet: bool,
     /// Report progress to programs: a line of JSON on standard error about five times a second, and one at the end.
