@@ -2,6 +2,9 @@
 
 use super::Text;
 
+/// The length in bytes that file systems allow for a name.
+const NAME_MAX: usize = 255;
+
 /// Returns `path` relative to the job's directory, so that it cannot lead out of that directory:
 /// empty components and `.` are removed, and `..` becomes `_`.
 pub fn path_inside(path: &Text) -> Text {
@@ -13,12 +16,15 @@ pub fn path_inside(path: &Text) -> Text {
 }
 
 /// Returns the temporary path of an output while its job runs: a hidden file in the directory of
-/// the output. It keeps the extension, since programs choose file formats by it.
+/// the output. It keeps the extension, since programs choose file formats by it; of a name that would
+/// get longer than file systems allow, it has the end only.
 pub fn temporary(path: &Text, job: u32, tries: u32) -> Text {
     let bytes = path.bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
     let (directory, name) = bytes.split_at(at);
-    Text([directory, format!(".garland-{job}-{tries}-").as_bytes(), name].concat())
+    let mark = format!(".garland-{job}-{tries}-");
+    let end = &name[(mark.len() + name.len()).saturating_sub(NAME_MAX).min(name.len())..];
+    Text([directory, mark.as_bytes(), end].concat())
 }
 
 #[cfg(test)]
@@ -37,5 +43,9 @@ mod tests {
     fn an_incomplete_output_is_hidden_in_the_same_directory() {
         assert_eq!(temporary(&"a/b.mp3".into(), 7, 2).to_string(), "a/.garland-7-2-b.mp3");
         assert_eq!(temporary(&"b".into(), 7, 1).to_string(), ".garland-7-1-b");
+        let long = format!("a/{}.mp3", "x".repeat(251));
+        let hidden = temporary(&long.as_str().into(), 7, 2).to_string();
+        assert!(hidden.starts_with("a/.garland-7-2-xx") && hidden.ends_with("xx.mp3"), "{hidden}");
+        assert_eq!(hidden.len(), "a/".len() + NAME_MAX);
     }
 }
