@@ -24,6 +24,10 @@ use super::stdout::pass_on;
 /// Timeout for each line of output before an agent is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Timeout for a process to end after it has closed its output, without an agent. An ssh that waits for
+/// nothing (`SessionType none`), or a login that goes on without output, might never end.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// Timeout for processes to end after their input has ended.
 pub const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -184,11 +188,24 @@ impl Starting {
         self.child
     }
 
-    /// Waits for the process and returns why it ended: the last lines of its standard error, or, if
-    /// there are none, its exit status and what it has said.
+    /// Waits for the process, whose output has ended, and returns why it ended: the last lines of its
+    /// standard error, or, if there are none, its exit status and what it has said.
     fn last_words(&mut self) -> LaunchError {
-        let status = self.child.child.wait();
-        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        const POLL: Duration = Duration::from_millis(2);
+        let until_ns = after(LAST_WORDS);
+        let status = loop {
+            match self.child.child.try_wait() {
+                Ok(Some(status)) => break status.to_string(),
+                Err(error) => break error.to_string(),
+                Ok(None) if clock::now_ns() >= until_ns => {
+                    break "the login closed its output, and did not end".to_owned();
+                }
+                Ok(None) => threads::sleep(POLL),
+            }
+            if let Err(cancelled) = self.cancellation.check() {
+                return cancelled;
+            }
+        };
         let mut bytes = Vec::new();
         // If the log cannot be read, the status is used.
         let _ = (&self.log).take(ERROR_BYTES).read_to_end(&mut bytes);
@@ -301,5 +318,8 @@ mod tests {
         );
         assert_eq!(why("echo welcome; echo no shell >&2; exit 1"), "no shell");
         assert_eq!(why("echo AT - -; exit 3"), "exit status: 3");
+        // It is not waited for: other nodes would wait, too.
+        let silent = "the login closed its output, and did not end";
+        assert_eq!(why("exec >&- 2>&-; sleep 600"), silent);
     }
 }
