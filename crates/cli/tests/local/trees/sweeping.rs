@@ -1,7 +1,7 @@
 //! `--delete`: what a folder has and the source hasn't goes, and nothing else does.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
@@ -30,6 +30,8 @@ fn both(scratch: &Scratch, to: &str) {
         "was a folder/q",
     ];
     more.iter().for_each(|path| write(scratch, &format!("{to}/{path}"), "more"));
+    // It keeps its mode if something in it stays.
+    fs::set_permissions(scratch.path(to).join("gone"), Permissions::from_mode(0o555)).unwrap();
     fs::create_dir_all(scratch.path("outside/inner")).unwrap();
     write(scratch, "outside/inner/file", "nobody's");
     for (name, target) in [("in", "d"), ("out", "../../../outside"), ("nowhere", "x")] {

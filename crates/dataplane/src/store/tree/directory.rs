@@ -78,6 +78,15 @@ pub fn descend<'a>(
     Ok(folder)
 }
 
+/// Takes back from `folder`, which stays, what [`allow_owner`] gave it; `stat` was its status before.
+pub fn close_again(folder: &OwnedFd, stat: &Stat) {
+    let mode = stat.st_mode & 0o7777;
+    if mode & OWNER != OWNER {
+        // It was this user's, or that of a user whom root stands in for: what failed then fails now.
+        let _ = fchmod(folder, Mode::from_raw_mode(mode));
+    }
+}
+
 /// Adds the permissions [`OWNER`] to those of `folder`, whose status is `stat`. Errors are ignored:
 /// later calls report them.
 pub fn allow_owner(folder: &OwnedFd, stat: &Stat) {

@@ -296,16 +296,22 @@ impl Sweeper {
         if Ground::new(&folder)? != above.ground {
             return Err(io::Error::other("not removed: something is mounted there"));
         }
-        if matches!(self.fate, Fate::Removed { .. }) {
-            directory::allow_owner(&folder, &fstat(&folder)?);
+        let before = fstat(&folder)?;
+        let is_opened = matches!(self.fate, Fate::Removed { .. });
+        if is_opened {
+            directory::allow_owner(&folder, &before);
         }
         let path = [path, b"/"].concat();
         let depth = above.depth + 1;
         let site = Site { folder: &folder, ground: above.ground, path: &path, depth };
-        match listed(&folder) {
+        let emptied = match listed(&folder) {
             Ok(names) => self.empty(&site, names, troubles),
             Err(error) => troubles.note(&path, &error.into()).map(|()| false),
+        };
+        if is_opened && !matches!(emptied, Ok(true)) {
+            directory::close_again(&folder, &before);
         }
+        emptied
     }
 }
 
