@@ -123,6 +123,8 @@ pub struct Compared {
     pub hard_links: bool,
     /// Whether some paths are excluded.
     pub some_stay: bool,
+    /// By how many seconds times may differ that count as equal; none if all contents are read.
+    pub quick_s: Option<u64>,
 }
 
 /// What was at one program's destination before its copy, and what it left.
@@ -153,8 +155,7 @@ pub fn differences(source: &Entries, theirs: Side, ours: Side, what: Compared) -
     };
     for (path, left) in ours.after.iter().filter(|(path, _)| !stays(path)) {
         if rsync.contains_key(path) {
-            let replaced = ours.before.get(path);
-            Allowed::new(path, source, rsync, replaced).check(path, left, what, &mut found);
+            Allowed::new(path, source, rsync, ours.before).check(path, left, what, &mut found);
         } else {
             found.push(format!("{path:?} is too many"));
         }
@@ -170,31 +171,46 @@ struct Allowed<'a> {
     /// What rsync left, what was sent, if it was, and what rsync left of other names of the same file.
     entries: Vec<&'a Entry>,
     sent: Option<&'a Entry>,
-    /// What was at Garland's destination.
+    /// What was at Garland's destination, here and in the folder above.
     replaced: Option<&'a Entry>,
+    above: Option<&'a Entry>,
+    /// What was there of all names of the same file.
+    before: Vec<&'a Entry>,
 }
 
 impl<'a> Allowed<'a> {
-    fn new(
-        path: &Path,
-        source: &'a Entries,
-        rsync: &'a Entries,
-        replaced: Option<&'a Entry>,
-    ) -> Self {
+    fn new(path: &Path, source: &'a Entries, rsync: &'a Entries, before: &'a Entries) -> Self {
         let sent = source.get(path);
         let same_file = |(other, entry): &(&PathBuf, &Entry)| {
             other.as_path() == path || sent.is_some_and(|sent| sent.inode == entry.inode)
         };
         let names = source.iter().filter(same_file).map(|(name, _)| name.as_path());
-        let theirs = names.chain([path]).filter_map(|name| rsync.get(name));
-        Self { entries: theirs.chain(sent).collect(), sent, replaced }
+        let names: Vec<&Path> = names.chain([path]).collect();
+        let theirs = names.iter().filter_map(|name| rsync.get(*name));
+        Self {
+            entries: theirs.chain(sent).collect(),
+            sent,
+            replaced: before.get(path),
+            above: path.parent().and_then(|above| before.get(above)),
+            before: names.iter().filter_map(|name| before.get(*name)).collect(),
+        }
+    }
+
+    /// Returns whether content was there before, under one of the file's names, and counts as that of
+    /// the source by length and time. What both had before may differ, after changes in a file's place.
+    fn is_taken_for_sent(&self, content: &[u8], what: Compared) -> bool {
+        let (Some(sent), Some(quick_s)) = (self.sent, what.quick_s) else { return false };
+        let is_near = |it: &&Entry| it.time_s.abs_diff(sent.time_s) <= quick_s;
+        let is_equal = |it: &&Entry| it.content.len() == sent.content.len() && is_near(it);
+        self.before.iter().copied().filter(is_equal).any(|it| it.content == content)
     }
 
     /// Returns the mode that the file that was sent and another owner's file that it replaced allow.
     fn mode_of_both(&self, ours: &Entry) -> Option<u32> {
         let other_owner = |there: &&Entry| there.owner[0] != ours.owner[0];
         let there = self.replaced.filter(other_owner)?;
-        let permissions = 0o777 & !process::umask();
+        let listed = self.above.and_then(Entry::permissions_of_new);
+        let permissions = listed.unwrap_or(0o777 & !process::umask());
         Some(ours.mode & !0o7777 | self.sent?.mode & there.mode & permissions)
     }
 
@@ -203,11 +219,14 @@ impl<'a> Allowed<'a> {
             if !self.entries.iter().any(|entry| is_same(entry)) {
                 let allowed: Vec<String> = self.entries.iter().map(|it| it.in_words()).collect();
                 let allowed = allowed.join("\n  ");
-                found.push(format!("{name} of {path:?}:\n {}\n  {allowed}", ours.in_words()));
+                let was = self.replaced.map(|it| format!("\nbefore it was {}", it.in_words()));
+                let was = was.unwrap_or_default();
+                found.push(format!("{name} of {path:?}:\n {}\n  {allowed}{was}", ours.in_words()));
             }
         };
         check("kind", &|it| it.kind == ours.kind);
-        check("content", &|it| it.content == ours.content);
+        let is_taken_for_sent = self.is_taken_for_sent(&ours.content, what);
+        check("content", &|it| it.content == ours.content || is_taken_for_sent);
         // rsync changes a file in its place, also if a path that is not sent is another name of it.
         if what.hard_links && (what.some_stay || self.sent.is_none()) {
             return;
@@ -223,7 +242,10 @@ impl<'a> Allowed<'a> {
             let stays = |it: &Entry| loses_bits && it.mode & !0o7000 == ours.mode;
             // Another user's file in the way gives no more than both modes allow (docs/copy.md).
             let both = self.mode_of_both(ours).filter(|_| loses_bits);
-            check("mode", &|it| it.mode == ours.mode || stays(it) || both == Some(ours.mode));
+            // The mode that stays may come from a copy that lost bits.
+            let kept = self.replaced.filter(|_| !what.modes).map(|it| it.mode);
+            let is_own = [both, kept].contains(&Some(ours.mode));
+            check("mode", &|it| it.mode == ours.mode || stays(it) || is_own);
             check("owner", &|it| it.owner == ours.owner);
         }
         if what.xattrs && what.disk.of_destinations().modes {
@@ -243,6 +265,22 @@ impl<'a> Allowed<'a> {
 }
 
 impl Entry {
+    /// Returns the permissions that the folder's default access control list gives to a new file at
+    /// most; none if it has no such list. See acl(5), and linux/posix_acl_xattr.h for the form.
+    fn permissions_of_new(&self) -> Option<u32> {
+        const OWNER: u16 = 0x01;
+        const GROUP: u16 = 0x04;
+        const MASK: u16 = 0x10;
+        const OTHERS: u16 = 0x20;
+        let list = self.xattrs.get(&b"system.posix_acl_default"[..])?.get(4..)?;
+        let of = |wanted: u16| {
+            let mut rules = list.chunks_exact(8);
+            let rule = rules.find(|rule| u16::from_le_bytes([rule[0], rule[1]]) == wanted)?;
+            Some(u32::from(u16::from_le_bytes([rule[2], rule[3]])))
+        };
+        Some(of(OWNER)? << 6 | of(MASK).or(of(GROUP))? << 3 | of(OTHERS)?)
+    }
+
     pub fn in_words(&self) -> String {
         let start = String::from_utf8_lossy(&self.content[..self.content.len().min(24)]);
         let Self { mode, owner, time_s, time_ns, xattrs, .. } = self;

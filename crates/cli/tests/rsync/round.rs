@@ -159,6 +159,7 @@ impl<'a> Field<'a> {
             modes: !choice.no_perms,
             hard_links: choice.hard_links,
             some_stay: !choice.excluded.is_empty(),
+            quick_s: (!choice.checksum).then(|| choice.modify_window.unwrap_or(0)),
         };
         let [source, theirs, ours] = [&trees.source, &theirs, &ours].map(|top| entries::read(top));
         let found = match &trees.odd {
