@@ -130,10 +130,31 @@ impl Outcome<'_> {
             let is_one_of_them =
                 [sent, theirs].iter().flatten().any(|it| it.content == ours.content);
             let may_stay = is_unchanged || is_other || self.what.some_stay;
-            is_one_of_them || has_stayed && may_stay
+            is_one_of_them || has_stayed && may_stay || self.is_of_first_name(path, ours)
         };
         let wrong = self.ours.iter().filter(|(path, ours)| !is_right(path, ours));
-        wrong.map(|(path, ours)| format!("content of {path:?}: {}", ours.in_words())).collect()
+        let told = |(path, ours): (&PathBuf, &Entry)| {
+            let others = [("sent", self.source), ("rsync", self.theirs), ("before", self.before)];
+            let others = others.map(|(word, all)| {
+                let entry = all.get(path).map_or_else(|| "nothing".to_owned(), Entry::in_words);
+                format!("\n  {word} {entry}")
+            });
+            format!("content of {path:?}:\n  {}{}", ours.in_words(), others.concat())
+        };
+        wrong.map(told).collect()
+    }
+
+    /// Whether `ours` has what another name of the same file had before, which counts as equal by length
+    /// and time: the file's other names follow it, as with `rsync -H`.
+    fn is_of_first_name(&self, path: &Path, ours: &Entry) -> bool {
+        let Some(sent) = self.source.get(path).filter(|_| !self.checksum) else { return false };
+        let names = self.source.iter().filter(|(_, other)| other.inode == sent.inode);
+        let before = names.filter_map(|(name, _)| self.before.get(name));
+        let mut taken_for_sent = before.filter(|before| {
+            before.content.len() == sent.content.len()
+                && before.time_s == kept(sent.time_s, self.oddities)
+        });
+        taken_for_sent.any(|before| before.content == ours.content)
     }
 
     /// Whether something could not be written into a folder above `path`: nothing is removed from it.
