@@ -232,9 +232,11 @@ impl<'a> Expansion<'a> {
     }
 
     /// Notes that something may be in the directory `prefix` which an error kept from being found. What
-    /// a pattern stands for need not exist, nor be a directory.
+    /// a pattern stands for need not exist, nor be a directory. Links that lead to themselves and names
+    /// that are too long lead to nothing either.
     fn note_unsearched(&mut self, prefix: &[u8], operation: &str, error: &io::Error) {
-        if matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR)) {
+        let nothing = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NAMETOOLONG];
+        if Errno::from_io_error(error).is_some_and(|error| nothing.contains(&error)) {
             return;
         }
         let why = format!("cannot {operation} it: {}", reason(error));
@@ -336,6 +338,31 @@ mod tests {
         assert_eq!(found("/*/in/own"), ["/far/in/own", "/up/in/own"]);
         for out in ["/*/secret", "/*/passwd", "../secre*", "/etc/*", "/whole/*"] {
             assert_eq!(found(out), Vec::<String>::new(), "{out}");
+        }
+    }
+
+    #[test]
+    fn what_leads_to_nothing_does_not_match_and_is_no_error() {
+        let dir = Scratch::new("expand-nothing");
+        fs::create_dir(dir.join("a")).unwrap();
+        fs::write(dir.join("a/x"), "").unwrap();
+        symlink("loop", dir.join("loop")).unwrap();
+        symlink("a", dir.join("link")).unwrap();
+        let root = Root::confined(&dir.join("")).unwrap();
+        let long = format!("/a/{}/*", "x".repeat(256));
+        let long_last = format!("/*/{}", "x".repeat(256));
+        for (pattern, found) in [
+            ("/*/x", 2),
+            ("/*/*", 2),
+            ("/loop/*", 0),
+            ("/loop/[l]x/*", 0),
+            (&long, 0),
+            (&long_last, 0),
+        ] {
+            let mut expansion = Expansion::new(&root, &|| false, BOUNDS);
+            let entries = expansion.expand(pattern.as_bytes()).unwrap();
+            assert_eq!(entries.len(), found, "{pattern}");
+            assert_eq!(expansion.left_out, [], "{pattern}");
         }
     }
 
