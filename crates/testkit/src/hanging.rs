@@ -73,6 +73,8 @@ pub struct Oddities {
     pub is_like_exfat: bool,
     /// It refuses names with a colon, with the error of exFAT's: ENOENT.
     pub refuses_colons: bool,
+    /// Listing a directory fails with this error number; 0 for none.
+    pub listing_fails: i32,
 }
 
 /// What an odd file system does with the modes of files.
@@ -616,6 +618,9 @@ impl Filesystem for Shared {
         mut reply: ReplyDirectory,
     ) {
         let disk = self.0.lock();
+        if disk.oddities.listing_fails != 0 {
+            return reply.error(Errno::from_i32(disk.oddities.listing_fails));
+        }
         let Some(folder) = disk.get(ino.0) else { return reply.error(Errno::ESTALE) };
         let mut names: Vec<_> = folder.names.iter().collect();
         names.sort();

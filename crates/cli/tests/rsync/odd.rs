@@ -33,6 +33,7 @@ pub fn draw(chance: &mut Chance) -> Oddities {
         refuses_colons: false,
         refuses_symlinks: is_one_in(3),
         inodes_max: 0,
+        listing_fails: 0,
         time_unit_ns: chance.pick(&[0, 0, 100, 10_000_000, 1_000_000_000, 2_000_000_000]),
     }
 }

@@ -29,6 +29,16 @@ pub struct Bounds {
     pub open: usize,
 }
 
+impl Bounds {
+    /// Returns what is left after another name, whose path has this number of bytes; `None` if it
+    /// exceeds the bounds.
+    fn less(self, path_bytes: usize) -> Option<Self> {
+        let names = self.names.checked_sub(1)?;
+        let bytes = self.bytes.checked_sub(path_bytes)?;
+        Some(Self { names, bytes, ..self })
+    }
+}
+
 /// What the patterns of a request may find: some 30 MB of memory, and as many open files as any
 /// process may have.
 pub const BOUNDS: Bounds = Bounds { names: 100_000, bytes: 16 << 20, folders: 16_384, open: 1024 };
@@ -199,32 +209,31 @@ impl<'a> Expansion<'a> {
         is_way: bool,
     ) -> Result<Vec<Vec<u8>>, ScanError> {
         let mut names = Vec::new();
-        let entries = Dir::read_from(folder).map(|entries| entries.enumerate());
-        let listed = entries.and_then(|mut entries| {
-            entries.try_for_each(|(at, entry)| {
-                let entry = entry?;
-                let name = entry.file_name().to_bytes();
-                if at % NAMES_AT_A_TIME == 0 && (self.stop)() {
-                    return Err(Errno::INTR);
+        let mut listing = Dir::read_from(folder);
+        for at in 0.. {
+            if at % NAMES_AT_A_TIME == 0 && (self.stop)() {
+                return Err(ScanError::Interrupted);
+            }
+            let entry = match &mut listing {
+                Ok(entries) => entries.next().transpose(),
+                Err(error) => Err(*error),
+            };
+            let entry = match entry {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break,
+                Err(error) => {
+                    let why = format!("cannot list it: {}", reason(&error.into()));
+                    self.left_out.push(LeftOut::failed(prefix, why));
+                    break;
                 }
-                let kinds = [FileType::Directory, FileType::Symlink, FileType::Unknown];
-                let is_kind = !is_way || kinds.contains(&entry.file_type());
-                if is_kind && ![&b"."[..], b".."].contains(&name) && part.matches(name) {
-                    names.push(name.to_vec());
-                    let bytes = prefix.len() + name.len();
-                    self.left.bytes = self.left.bytes.checked_sub(bytes).ok_or(Errno::NOMEM)?;
-                    self.left.names = self.left.names.checked_sub(1).ok_or(Errno::NOMEM)?;
-                }
-                Ok(())
-            })
-        });
-        match listed {
-            Ok(()) => {}
-            Err(Errno::INTR) => return Err(ScanError::Interrupted),
-            Err(Errno::NOMEM) => return Err(self.too_much("too many names match")),
-            Err(error) => {
-                let why = format!("cannot list it: {}", reason(&error.into()));
-                self.left_out.push(LeftOut::failed(prefix, why));
+            };
+            let name = entry.file_name().to_bytes();
+            let kinds = [FileType::Directory, FileType::Symlink, FileType::Unknown];
+            let is_kind = !is_way || kinds.contains(&entry.file_type());
+            if is_kind && ![&b"."[..], b".."].contains(&name) && part.matches(name) {
+                names.push(name.to_vec());
+                let left = self.left.less(prefix.len() + name.len());
+                self.left = left.ok_or_else(|| self.too_much("too many names match"))?;
             }
         }
         names.sort_unstable();
@@ -279,6 +288,8 @@ fn path_of(prefix: &[u8]) -> PathBuf {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+
+    use garland_testkit::{HangingDisk, Oddities};
 
     use super::*;
     use crate::tests::Scratch;
@@ -363,6 +374,23 @@ mod tests {
             let entries = expansion.expand(pattern.as_bytes()).unwrap();
             assert_eq!(entries.len(), found, "{pattern}");
             assert_eq!(expansion.left_out, [], "{pattern}");
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_listing_is_told_as_what_it_is() {
+        let dir = Scratch::new("expand-error");
+        for errno in [Errno::NOMEM, Errno::IO] {
+            let own = dir.join(format!("{errno:?}"));
+            let oddities = Oddities { listing_fails: errno.raw_os_error(), ..Oddities::default() };
+            let disk = HangingDisk::mount_odd(&own, oddities);
+            let root = Root::confined(&own).unwrap();
+            let mut expansion = Expansion::new(&root, &|| false, BOUNDS);
+            let found = expansion.expand(b"/*").map_err(|error| error.to_string());
+            assert_eq!(found, Ok(Vec::new()), "{errno}");
+            let said = expansion.left_out[0].to_string();
+            assert_eq!(said, format!("/: cannot list it: {}", reason(&errno.into())));
+            drop(disk);
         }
     }
 
