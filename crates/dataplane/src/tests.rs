@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use garland_protocol::copy::CopyId;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use crate::recorder::{Budget, Collector};
 
@@ -44,4 +45,16 @@ impl Drop for Scratch {
 /// Returns a trace that records nothing.
 pub fn untraced() -> Arc<Collector> {
     Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
+}
+
+/// Runs `check` in a thread that may do only what the modes of files allow their owner, also if root runs
+/// the tests.
+pub fn without_rights_of_root(check: impl FnOnce() + Send) {
+    let in_thread = || {
+        let mut sets = capabilities(None).unwrap();
+        sets.effective.remove(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
+        set_capabilities(None, sets).unwrap();
+        check();
+    };
+    std::thread::scope(|scope| scope.spawn(in_thread).join().unwrap());
 }

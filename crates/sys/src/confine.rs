@@ -96,6 +96,16 @@ impl Root {
         self.open(path, OFlags::PATH | OFlags::CLOEXEC)
     }
 
+    /// Finds the directory `path` without opening it (O_PATH): names can be looked up in it by all who may
+    /// search it, also where they may not list it.
+    ///
+    /// # Errors
+    /// When `path` does not exist, is not a directory, or leads out of the root.
+    pub fn find_dir(&self, path: &Path) -> io::Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        self.open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
+    }
+
     /// Returns the attributes of the file at `path` (fstat(2)).
     ///
     /// # Errors

@@ -56,6 +56,7 @@ impl Sources {
                 found.push(Found::Content(PathBuf::from(OsStr::from_bytes(own))));
                 continue;
             }
+            let unsearched = expansion.left_out.len();
             let matches = match path {
                 SourcePath::Literal(_) => Vec::new(),
                 SourcePath::Pattern(pattern) => expansion.expand(pattern)?,
@@ -70,6 +71,9 @@ impl Sources {
                     found.push(Found::Entry(entry));
                 }
                 (Err(why), SourcePath::Literal(_)) => missing.push(LeftOut::failed(own, why)),
+                // Whether something matches is not known if a directory could not be looked into. The
+                // directory is named.
+                (Err(_), SourcePath::Pattern(_)) if expansion.left_out.len() > unsearched => {}
                 (Err(_), SourcePath::Pattern(_)) => {
                     missing.push(LeftOut::failed(own, "nothing matches".to_owned()));
                 }
@@ -172,14 +176,14 @@ fn path_in(folder: &Path, name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use garland_core::plan::Layout;
 
     use super::super::place::{names_to, record_of};
     use super::*;
     use crate::source::Content;
-    use crate::tests::Scratch;
+    use crate::tests::{Scratch, without_rights_of_root};
     use crate::tree::TreeSource;
 
     fn options(root: &Root) -> ScanOptions<'_> {
@@ -267,6 +271,22 @@ mod tests {
         let [found, left] =
             scan(&dir, &["/log/a*", "log/[ab].log", "/log/../log/a.log"], true).unwrap();
         assert_eq!((found, left), (vec!["a.log".to_owned(), "b.log".to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_could_not_be_looked_for() {
+        let dir = Scratch::new("asked-unknown");
+        fill(&dir);
+        fs::set_permissions(dir.join("log"), fs::Permissions::from_mode(0o111)).unwrap();
+        without_rights_of_root(|| {
+            let said = scan(&dir, &["/log/*", "/etc/none*"], true).unwrap_err();
+            let wanted = "cannot copy /etc/none*: nothing matches; \
+                          /log/: cannot open it: permission denied";
+            assert_eq!(said, wanted);
+            let [found, left] = scan(&dir, &["/log/a.log"], false).unwrap();
+            assert_eq!((found, left), (vec!["a.log".to_owned()], Vec::new()));
+        });
+        fs::set_permissions(dir.join("log"), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     #[test]

@@ -128,9 +128,10 @@ impl<'a> Expansion<'a> {
         })
     }
 
-    /// Opens the directory `above` if it has the entry `name`.
+    /// Finds the directory `above` if it has the entry `name`. It need not be allowed to be listed, as
+    /// homes of mode 0711 are not.
     fn look(&self, above: &[u8], name: &[u8]) -> Result<OwnedFd, Errno> {
-        let opened = self.root.open_dir(&path_of(above), false);
+        let opened = self.root.find_dir(&path_of(above));
         let folder = opened.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map(|_| folder)
     }
@@ -287,12 +288,12 @@ fn path_of(prefix: &[u8]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use garland_testkit::{HangingDisk, Oddities};
 
     use super::*;
-    use crate::tests::Scratch;
+    use crate::tests::{Scratch, without_rights_of_root};
 
     /// Returns the paths that `pattern` stands for.
     fn expand(root: &Root, pattern: &[u8], bounds: Bounds) -> Result<Vec<Vec<u8>>, String> {
@@ -374,6 +375,35 @@ mod tests {
             let entries = expansion.expand(pattern.as_bytes()).unwrap();
             assert_eq!(entries.len(), found, "{pattern}");
             assert_eq!(expansion.left_out, [], "{pattern}");
+        }
+    }
+
+    #[test]
+    fn directories_that_may_be_searched_but_not_listed_lead_to_what_is_in_them() {
+        let dir = Scratch::new("expand-searched");
+        for home in ["people/u", "people/v"] {
+            fs::create_dir_all(dir.join(home).join("log")).unwrap();
+            fs::write(dir.join(home).join("file"), "").unwrap();
+            fs::write(dir.join(home).join("log/1.log"), "").unwrap();
+            fs::set_permissions(dir.join(home), fs::Permissions::from_mode(0o111)).unwrap();
+        }
+        let root = Root::confined(&dir.join("")).unwrap();
+        let found = |pattern: &str| {
+            let mut expansion = Expansion::new(&root, &|| false, BOUNDS);
+            let entries = expansion.expand(pattern.as_bytes()).unwrap();
+            (entries.len(), expansion.left_out)
+        };
+        without_rights_of_root(|| {
+            let unlisted =
+                LeftOut::failed(b"/people/u/", "cannot open it: permission denied".to_owned());
+            assert_eq!(found("/people/*/file"), (2, Vec::new()));
+            assert_eq!(found("/people/*/log/*.log"), (2, Vec::new()));
+            assert_eq!(found("/people/u/l*"), (0, vec![unlisted]));
+            let mut expansion = Expansion::new(&root, &|| false, BOUNDS);
+            assert!(expansion.entry(b"/people/u/file").unwrap().is_ok());
+        });
+        for home in ["people/u", "people/v"] {
+            fs::set_permissions(dir.join(home), fs::Permissions::from_mode(0o711)).unwrap();
         }
     }
 

@@ -38,7 +38,9 @@ pub fn scan(sources: &[impl AsRef<Path>], options: &ScanOptions<'_>) -> Result<S
                 if !names.insert(name.to_owned()) {
                     return Err(ScanError::Twice(printable::name(name.as_bytes())));
                 }
-                let folder = walk.begin(source, above(source))?;
+                let folder = options.root.find_dir(above(source));
+                let folder = folder.map_err(|error| unopened(source, &error))?;
+                let folder = walk.begin_in(folder, source, above(source))?;
                 walk.named(&folder, source, name.as_bytes())?;
             }
             None => walk.content(source)?,
@@ -70,7 +72,7 @@ pub fn scan_chosen(
     options: &ScanOptions<'_>,
 ) -> Result<Scan, ScanError> {
     let mut walk = Walk::new(options);
-    let folder = walk.begin(source, source)?;
+    let folder = walk.begin(source)?;
     walk.path = with_slash(source);
     walk.top = walk.path.len();
     walk.chosen = Some(chosen);
@@ -163,7 +165,7 @@ impl<'a> Walk<'a> {
     /// Scans a directory of which only the content is copied. Its metadata is applied to the
     /// destination directory.
     pub fn content(&mut self, source: &Path) -> Result<(), ScanError> {
-        let folder = self.begin(source, source)?;
+        let folder = self.begin(source)?;
         self.path = with_slash(source);
         self.top = self.path.len();
         let stat = fstat(&folder).map_err(|error| unopened(source, &error.into()))?;
@@ -174,15 +176,15 @@ impl<'a> Walk<'a> {
         self.inside(&folder, TOP)
     }
 
-    /// Opens `folder`, the directory that contains the top-level entries of `source`, and begins
-    /// the records of that source.
-    fn begin(&mut self, source: &Path, folder: &Path) -> Result<OwnedFd, ScanError> {
-        let opened = self.options.root.open_dir(folder, false);
-        self.begin_in(opened.map_err(|error| unopened(source, &error))?, source, folder)
+    /// Opens the directory `source`, whose entries are the top-level ones, and begins the records of
+    /// that source.
+    fn begin(&mut self, source: &Path) -> Result<OwnedFd, ScanError> {
+        let opened = self.options.root.open_dir(source, false);
+        self.begin_in(opened.map_err(|error| unopened(source, &error))?, source, source)
     }
 
     /// Begins the records of `source`, whose top-level entries are in the open directory `opened` with
-    /// the path `folder`.
+    /// the path `folder`. It may be one in which names can only be looked up (O_PATH).
     fn begin_in(
         &mut self,
         opened: OwnedFd,
@@ -594,6 +596,8 @@ fn unopened(source: &Path, error: &io::Error) -> ScanError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use garland_sys::confine::Root;
     use garland_sys::fuse;
     use garland_sys::mounts::MOUNTED;
@@ -602,7 +606,33 @@ mod tests {
     use super::super::place::record_of;
     use super::super::scan::Tally;
     use super::*;
-    use crate::tests::Scratch;
+    use crate::tests::{Scratch, without_rights_of_root};
+
+    #[test]
+    fn the_directory_of_a_source_need_not_be_listed() {
+        let dir = Scratch::new("searched-only");
+        std::fs::create_dir_all(dir.join("home/tree")).unwrap();
+        std::fs::write(dir.join("home/tree/leaf"), "leaf").unwrap();
+        let set = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(dir.join("home"), mode).unwrap();
+        };
+        set(0o111);
+        without_rights_of_root(|| {
+            let options = ScanOptions {
+                excludes: Vec::new(),
+                attributes: true,
+                sweep: true,
+                one_file_system: true,
+                root: &Root::Free,
+                stop: &|| false,
+            };
+            let found = scan(&[dir.join("home/tree")], &options).unwrap();
+            assert_eq!((found.tally.files, found.left_out), (1, Vec::new()));
+            assert!(scan(&[dir.join("home/")], &options).is_err(), "its content is listed");
+        });
+        set(0o755);
+    }
 
     #[test]
     fn what_is_mounted_in_a_tree_can_be_left_out_without_asking_it() {
