@@ -404,6 +404,7 @@ fn scan_failure(error: ScanError) -> Failure {
         | ScanError::Kind { .. }
         | ScanError::SameName { .. }
         | ScanError::Pattern { .. }
+        | ScanError::TooManyPlaces { .. }
         | ScanError::Missing(_)
         | ScanError::TooMany => Failure::nothing(error),
     }

@@ -35,6 +35,16 @@ enum Found {
     Content(PathBuf),
 }
 
+impl Found {
+    /// Returns the index of the directory in which the entry is; `None` for the content of a directory.
+    fn folder(&self) -> Option<usize> {
+        match self {
+            Self::Entry(entry) => Some(entry.folder),
+            Self::Content(_) => None,
+        }
+    }
+}
+
 impl Sources {
     /// Finds what is at `paths` below `root`, until `stop` returns true.
     ///
@@ -81,6 +91,11 @@ impl Sources {
         }
         let Expansion { folders, left_out, .. } = expansion;
         missing.extend(left_out);
+        // What is in one directory comes together, so that the directory is opened once. Where a whole
+        // directory stands between them, the order decides which of two files of one name stays.
+        for between in found.split_mut(|found| matches!(found, Found::Content(_))) {
+            between.sort_by_key(Found::folder);
+        }
         let sources = Self { folders, found, missing, is_one_literal };
         if sources.found.is_empty() {
             return Err(sources.nothing());
@@ -126,8 +141,7 @@ impl Sources {
         }
         // Each of them is a place of its own.
         if links.len() + self.folders.len() > BOUNDS.open {
-            let why = format!("there are more than {} symbolic links to follow", BOUNDS.open);
-            return Err(ScanError::Pattern { pattern: "the sources".to_owned(), why });
+            return Err(ScanError::TooManyPlaces { places: BOUNDS.open });
         }
         for (folder, name) in links {
             walk.top_link(&folder.path, name)?;
@@ -271,6 +285,38 @@ mod tests {
         let [found, left] =
             scan(&dir, &["/log/a*", "log/[ab].log", "/log/../log/a.log"], true).unwrap();
         assert_eq!((found, left), (vec!["a.log".to_owned(), "b.log".to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn what_is_in_few_directories_needs_few_however_it_is_ordered() {
+        let dir = Scratch::new("asked-turns");
+        fs::create_dir(dir.join("a")).unwrap();
+        fs::create_dir(dir.join("b")).unwrap();
+        let paths: Vec<String> = (0..BOUNDS.open)
+            .flat_map(|number| [format!("/a/1-{number:04}"), format!("/b/2-{number:04}")])
+            .collect();
+        for path in &paths {
+            fs::write(dir.join(&path[1..]), "").unwrap();
+        }
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let root = Root::confined(&dir.join("")).unwrap();
+        let scan = find(&root, &paths).unwrap().scan(true, &options(&root)).unwrap();
+        assert_eq!((scan.places.len(), scan.tally.files), (2, paths.len() as u64));
+    }
+
+    #[test]
+    fn more_directories_than_stay_open_are_told_as_what_they_are() {
+        let dir = Scratch::new("asked-places");
+        let paths: Vec<String> = (0..=BOUNDS.open).map(|number| format!("/{number}/x")).collect();
+        for path in &paths {
+            fs::create_dir(dir.join(path[1..].trim_end_matches("/x"))).unwrap();
+            fs::write(dir.join(&path[1..]), "").unwrap();
+        }
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let said = scan(&dir, &paths, true).unwrap_err();
+        let wanted =
+            "cannot copy what is in more than 1024 directories, links to follow among them; ";
+        assert!(said.starts_with(wanted), "{said}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Finds what patterns of paths stand for, as a shell does.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -73,10 +74,14 @@ pub struct Expansion<'a> {
     stop: &'a dyn Fn() -> bool,
     /// What is left of the bounds.
     left: Bounds,
+    /// The maximum number of directories that stay open.
+    open_max: usize,
     /// The pattern that is expanded, for messages.
     pattern: String,
     /// The directories in which entries were found.
     pub folders: Vec<Folder>,
+    /// The index of each of them, by path.
+    by_path: HashMap<PathBuf, usize>,
     /// Directories on the way that cannot be looked into, although they exist.
     pub left_out: Vec<LeftOut>,
 }
@@ -84,8 +89,16 @@ pub struct Expansion<'a> {
 impl<'a> Expansion<'a> {
     /// Finds entries within `bounds`, until `stop` returns true.
     pub fn new(root: &'a Root, stop: &'a dyn Fn() -> bool, bounds: Bounds) -> Self {
-        let pattern = String::new();
-        Self { root, stop, left: bounds, pattern, folders: Vec::new(), left_out: Vec::new() }
+        Self {
+            root,
+            stop,
+            left: bounds,
+            open_max: bounds.open,
+            pattern: String::new(),
+            folders: Vec::new(),
+            by_path: HashMap::new(),
+            left_out: Vec::new(),
+        }
     }
 
     /// Returns the entries that `pattern` stands for, in the order of their paths; none if there are
@@ -113,27 +126,30 @@ impl<'a> Expansion<'a> {
     pub fn entry(&mut self, path: &[u8]) -> Result<Result<Entry, String>, ScanError> {
         let at = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
         let (above, name) = path.split_at(at);
-        let last = self.folders.last().filter(|folder| folder.path == path_of(above));
-        let found = match last {
-            Some(folder) => statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW).map(|_| None),
-            None => self.look(above, name).map(Some),
-        };
-        Ok(match found {
-            Ok(None) => Ok(Entry { folder: self.folders.len() - 1, name: name.to_vec() }),
-            Ok(Some(folder)) => {
-                let folder = self.keep(folder, above)?;
-                Ok(Entry { folder, name: name.to_vec() })
-            }
-            Err(error) => Err(reason(&error.into())),
-        })
+        Ok(self.look(above, name)?.map_err(|error| reason(&error)))
     }
 
-    /// Finds the directory `above` if it has the entry `name`. It need not be allowed to be listed, as
-    /// homes of mode 0711 are not.
-    fn look(&self, above: &[u8], name: &[u8]) -> Result<OwnedFd, Errno> {
-        let opened = self.root.find_dir(&path_of(above));
-        let folder = opened.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map(|_| folder)
+    /// Returns the entry `name` of the directory with the prefix `above`. Both need only be allowed to be
+    /// looked up: homes, such as those of mode 0711, may often be searched but not listed.
+    ///
+    /// # Errors
+    /// Why it cannot be found. The inner error is for the whole request.
+    fn look(&mut self, above: &[u8], name: &[u8]) -> Result<Result<Entry, io::Error>, ScanError> {
+        let path = path_of(above);
+        let has = |folder: &OwnedFd| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        let entry = |folder: usize| Entry { folder, name: name.to_vec() };
+        if let Some(known) = self.by_path.get(&path) {
+            let found = has(&self.folders[*known].fd);
+            return Ok(found.map(|_| entry(*known)).map_err(Into::into));
+        }
+        let found = self.root.find_dir(&path).and_then(|folder| {
+            has(&folder)?;
+            Ok(folder)
+        });
+        match found {
+            Ok(folder) => Ok(Ok(entry(self.keep(folder, path)?))),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     /// Finds what `parts` stand for in the directory `prefix`, whose path is empty or ends in a
@@ -152,12 +168,9 @@ impl<'a> Expansion<'a> {
             };
             if parts.as_slice().is_empty() {
                 self.left.folders = self.spend(self.left.folders, 1, "directories to look into")?;
-                match self.look(&prefix, &name) {
-                    Ok(folder) => {
-                        let folder = self.keep(folder, &prefix)?;
-                        entries.push(Entry { folder, name });
-                    }
-                    Err(error) => self.note_unsearched(&prefix, "look into", &error.into()),
+                match self.look(&prefix, &name)? {
+                    Ok(entry) => entries.push(entry),
+                    Err(error) => self.note_unsearched(&prefix, "look into", &error),
                 }
                 return Ok(());
             }
@@ -189,7 +202,7 @@ impl<'a> Expansion<'a> {
             return Ok(());
         }
         if rest.is_empty() {
-            let folder = self.keep(folder, prefix)?;
+            let folder = self.keep(folder, path_of(prefix))?;
             entries.extend(names.into_iter().map(|name| Entry { folder, name }));
             return Ok(());
         }
@@ -253,17 +266,25 @@ impl<'a> Expansion<'a> {
         self.left_out.push(LeftOut::failed(prefix, why));
     }
 
-    /// Keeps a directory open, and returns its index.
-    fn keep(&mut self, fd: OwnedFd, path: &[u8]) -> Result<usize, ScanError> {
-        self.left.open = self.spend(self.left.open, 1, "directories with matches")?;
-        let path = path_of(path);
+    /// Keeps the directory with this path open, and returns its index. Each path is kept once.
+    fn keep(&mut self, fd: OwnedFd, path: PathBuf) -> Result<usize, ScanError> {
+        if let Some(known) = self.by_path.get(&path) {
+            return Ok(*known);
+        }
+        if (self.stop)() {
+            return Err(ScanError::Interrupted);
+        }
+        let many = ScanError::TooManyPlaces { places: self.open_max };
+        self.left.open = self.left.open.checked_sub(1).ok_or(many)?;
         let stat = fstat(&fd).map_err(|error| ScanError::Io {
             operation: "get the status of",
             path: printable::path(&path),
             reason: reason(&error.into()),
         })?;
+        let at = self.folders.len();
+        self.by_path.insert(path.clone(), at);
         self.folders.push(Folder { fd, path, id: (stat.st_dev, stat.st_ino) });
-        Ok(self.folders.len() - 1)
+        Ok(at)
     }
 
     /// Returns what remains of `left` after `count` of it is used.
@@ -441,11 +462,12 @@ mod tests {
         let many = Err(format!("cannot expand /*: too many names match{hint}"));
         assert_eq!(found("/*", Bounds { names: 19, ..BOUNDS }), many);
         assert_eq!(found("/*", Bounds { bytes: 79, ..BOUNDS }), many);
-        let many = "cannot expand /*/x: there are too many directories ";
         let said = found("/*/x", Bounds { folders: 20, ..BOUNDS });
-        assert_eq!(said, Err(format!("{many}to look into{hint}")));
+        let many = "cannot expand /*/x: there are too many directories to look into";
+        assert_eq!(said, Err(format!("{many}{hint}")));
         let said = found("/*/x", Bounds { open: 19, ..BOUNDS });
-        assert_eq!(said, Err(format!("{many}with matches{hint}")));
+        let many = "cannot copy what is in more than 19 directories, links to follow among them";
+        assert_eq!(said, Err(format!("{many}{hint}")));
         let deep = "/*".repeat(DEPTH_MAX + 1);
         assert!(found(&deep, BOUNDS).is_err_and(|said| said.contains("more than 200 components")));
     }

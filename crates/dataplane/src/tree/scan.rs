@@ -69,6 +69,14 @@ pub enum ScanError {
         /// What there is too much of, as a clause.
         why: String,
     },
+    /// What is asked for is in more directories than can stay open for the copy.
+    #[error(
+        "cannot copy what is in more than {places} directories, links to follow among them; copy the directory with -r, and choose with --include and --exclude"
+    )]
+    TooManyPlaces {
+        /// The maximum number of directories, and of links to follow.
+        places: usize,
+    },
     /// Nothing is at any path: the paths, each with the reason.
     #[error("cannot copy {0}")]
     Missing(String),
