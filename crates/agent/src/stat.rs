@@ -11,7 +11,7 @@ use garland_core::printable;
 use garland_core::tree::{Pattern, SourcePath};
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{
-    MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
+    Absence, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
 };
 use garland_protocol::wire::MAX_MESSAGE;
 use garland_sys::confine::Root;
@@ -21,7 +21,7 @@ use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::store::MANIFEST;
-use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource};
+use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource, absence};
 
 /// The maximum size of the replies in an answer in bytes; the rest of the message is short.
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;
@@ -93,6 +93,10 @@ fn tree(
     };
     let Tally { files, folders, links } = tree.tally();
     let length = tree.length();
+    let absence = match what.tells_absence {
+        true => absence(&tree.left_out()).within(ANSWER_MAX / 2),
+        false => Absence::default(),
+    };
     let number = session.keep(tree).ok_or("too many trees in one session: copy fewer at a time")?;
     Ok(StatReply {
         suffix: Vec::new(),
@@ -100,7 +104,7 @@ fn tree(
         modified: (0, 0),
         mode: 0,
         manifest: Vec::new(),
-        tree: Some(TreeStat { number, files, folders, links }),
+        tree: Some(TreeStat { number, files, folders, links, absence }),
     })
 }
 

@@ -7,10 +7,9 @@ use std::path::PathBuf;
 
 use garland_core::printable;
 use garland_dataplane::{LeftOut, Tally};
-use garland_protocol::copy::{ABSENCE_MAX, Absent};
+use garland_protocol::copy::{ABSENCE_MAX, Absence, Absent};
 use serde::{Deserialize, Serialize};
 
-use crate::copied::Copied;
 use crate::left_out::{LeftOutResult, SHOWN_MAX};
 
 /// The maximum number of skipped entries, and of directories in which nothing was removed, that the
@@ -43,6 +42,17 @@ pub struct TreeResult {
     deletion_skipped: usize,
     /// The paths of the directories in which nothing was removed, at most [`KEPT_MAX`].
     deletion_skipped_in: Vec<String>,
+}
+
+/// The tree of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeTree<'a> {
+    /// The name of the node.
+    pub node: &'a str,
+    /// What it sends.
+    pub tally: Tally,
+    /// What it leaves out.
+    pub absence: &'a Absence,
 }
 
 impl TreeResult {
@@ -89,35 +99,32 @@ impl TreeResult {
         Self { deletion_skipped: directories.len(), deletion_skipped_in: first.collect(), ..self }
     }
 
-    /// Combines the trees that were gathered from nodes; `tallies` and `copies` have one element
-    /// for each node. Returns `None` if no node gathered a tree. Entries that were left out are
+    /// Combines trees of nodes. Returns `None` if there are none. Entries that were left out are
     /// named `NODE:PATH`.
-    pub fn gathered(tallies: &[Option<Tally>], copies: &[Copied]) -> Option<Self> {
+    pub fn gathered<'a>(trees: impl IntoIterator<Item = NodeTree<'a>>) -> Option<Self> {
         let mut all = Tally::default();
         let mut left_out = Vec::new();
         let mut missed = 0;
         let mut skipped = 0;
-        let trees = tallies
-            .iter()
-            .zip(copies)
-            .filter_map(|(tally, copied)| Some((tally.as_ref()?, copied)));
-        for (tally, copied) in trees.clone() {
+        let mut is_any = false;
+        for NodeTree { node, tally, absence } in trees {
+            is_any = true;
             all.files = u64::saturating_add(all.files, tally.files);
             all.folders = u64::saturating_add(all.folders, tally.folders);
             all.links = u64::saturating_add(all.links, tally.links);
-            for node in &copied.outcome.nodes {
-                missed = u64::saturating_add(missed, node.absence.missed);
-                skipped = u64::saturating_add(skipped, node.absence.skipped);
-                let of_node = |absent: &Absent| {
-                    let LeftOut { path, reason, failed } = absent.clone().into();
-                    let mut named = OsString::from(format!("{}:", node.name));
-                    named.push(path);
-                    LeftOut { path: named.into(), reason, failed }
-                };
-                left_out.extend(node.absence.parts.iter().map(of_node));
-            }
+            missed = u64::saturating_add(missed, absence.missed);
+            skipped = u64::saturating_add(skipped, absence.skipped);
+            let of_node = |absent: &Absent| {
+                let LeftOut { path, reason, failed } = absent.clone().into();
+                let mut named = OsString::from(format!("{node}:"));
+                named.push(path);
+                LeftOut { path: named.into(), reason, failed }
+            };
+            left_out.extend(absence.parts.iter().map(of_node));
         }
-        trees.clone().next()?;
+        if !is_any {
+            return None;
+        }
         let result = Self::new(all, &left_out);
         let count = |count| usize::try_from(count).unwrap_or(usize::MAX);
         Some(Self { missed: count(missed), skipped: count(skipped), ..result })

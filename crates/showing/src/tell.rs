@@ -106,7 +106,8 @@ pub fn tell_plan(
             output::print(line)?;
         }
     }
-    Ok(Exit::Done)
+    let tree = copy.source().tree();
+    Ok(Exit::of_work(tree.is_none_or(|tree| tree.is_whole()), true, false))
 }
 
 fn print_plan(plan: &Plan, why: Option<&str>, tree: Option<&TreeResult>) -> Result<(), Failure> {
@@ -153,7 +154,10 @@ struct Unasked<'a> {
 /// Prints what a copy of a tree would do (`--dry-run --verbose`).
 pub fn tell_dry_run(dry_run: &DryRun, context: &Context, spec: &CopySpec) -> Result<Exit, Failure> {
     let DryRun { plan, why, tree, changes, unasked } = dry_run;
-    let exit = Exit::of_work(unasked.is_empty(), unasked.len() + 1 < plan.nodes.len(), false);
+    // What is left out of the tree here is in none of the copies.
+    let is_whole = tree.as_ref().is_none_or(TreeResult::is_whole);
+    let all = unasked.is_empty() && is_whole;
+    let exit = Exit::of_work(all, unasked.len() + 1 < plan.nodes.len(), false);
     if context.json {
         let failed = unasked.iter().map(|it| Unasked { node: &it.name, reason: &it.reason });
         let changes = changes.as_ref();

@@ -30,7 +30,7 @@ pub fn run(
     }
     if spec.run.is_dry {
         tell_plans(context, &copies.plans())?;
-        let exit = tell_failures(&copies, spec);
+        let exit = tell_absence(context, spec, &copies)?;
         copies.leave();
         return Ok(exit);
     }
@@ -41,15 +41,33 @@ pub fn run(
     Ok(exit)
 }
 
-/// Names the nodes that have nothing to send. Returns the exit code of the copy if nothing else fails.
-fn tell_failures(copies: &PlannedGather<'_>, spec: &CopySpec) -> Exit {
+/// Names the nodes that have nothing to send, and what the others leave out. Returns the exit code of the copy
+/// if nothing else fails.
+fn tell_absence(
+    context: &Context,
+    spec: &CopySpec,
+    copies: &PlannedGather<'_>,
+) -> Result<Exit, Failure> {
+    let tree = copies.tree();
+    let names_all = spec.run.names_entries;
+    let shown = tree.as_ref().map(|tree| match names_all {
+        true => tree.whole_table(),
+        false => tree.to_string(),
+    });
+    match shown {
+        // Standard output has the plans.
+        Some(table) if context.json => output::warn(table),
+        Some(table) => output::print(table)?,
+        None => {}
+    }
     let mut ok = copies.node_count();
     for failure in copies.failures() {
         garland_terminal::errln!("failed  {}: {}", failure.node, failure.reason);
         ok -= 1;
     }
-    let all = ok >= spec.slow.min_ok.unwrap_or(copies.node_count());
-    Exit::of_work(all, ok > 0, false)
+    let is_whole = tree.is_none_or(|tree| tree.is_whole());
+    let all = is_whole && ok >= spec.slow.min_ok.unwrap_or(copies.node_count());
+    Ok(Exit::of_work(all, ok > 0, false))
 }
 
 /// Prints what is copied from some nodes (`--verbose`).

@@ -18,7 +18,7 @@ use garland_results::copied::Copied;
 use garland_results::copy::CopyResult;
 use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};
 use garland_results::head::Phases;
-use garland_results::tree::TreeResult;
+use garland_results::tree::{NodeTree, TreeResult};
 use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -124,6 +124,17 @@ impl<'a> PlannedGather<'a> {
         })
     }
 
+    /// Returns what the nodes send of their trees, and what they leave out; `None` if no node has a tree. It is known
+    /// before the copies are made only if the command is a dry run.
+    pub fn tree(&self) -> Option<TreeResult> {
+        let trees = self.tasks.iter().filter_map(|task| {
+            let tally = task.tally?;
+            let only = task.plan.receivers().map(|(_, node)| node).next()?;
+            Some(NodeTree { node: &only.name, tally, absence: &task.absence })
+        });
+        TreeResult::gathered(trees)
+    }
+
     /// Returns the number of nodes that are asked.
     pub fn node_count(&self) -> usize {
         self.nodes.len()
@@ -176,7 +187,12 @@ impl<'a> PlannedGather<'a> {
         let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
         let silent = |at: usize| is_silent(&copies, nodes.get(at));
         children.end(if interrupted { HURRY } else { FAREWELL }, silent);
-        let tree = TreeResult::gathered(&tallies, &copies);
+        let trees =
+            tallies.iter().zip(&copies).filter_map(|(tally, copied)| Some(((*tally)?, copied)));
+        let tree = TreeResult::gathered(trees.flat_map(|(tally, copied)| {
+            let nodes = copied.outcome.nodes.iter();
+            nodes.map(move |node| NodeTree { node: &node.name, tally, absence: &node.absence })
+        }));
         let outcome = CopyOutcome {
             direction: Direction::In,
             copies,

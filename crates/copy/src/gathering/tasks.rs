@@ -11,7 +11,8 @@ use garland_core::plan::{
 use garland_core::printable;
 use garland_dataplane::Tally;
 use garland_protocol::copy::{
-    Destination, Origin, Policy, StatReply, SweptMounts, TreeDestination, TreeLimits, TreeStat,
+    Absence, Destination, Origin, Policy, StatReply, SweptMounts, TreeDestination, TreeLimits,
+    TreeStat,
 };
 use garland_terminal::failure::Failure;
 
@@ -61,6 +62,8 @@ pub struct GatherTask {
     pub paths: String,
     /// The numbers of files and directories in a tree; `None` for a single file.
     pub tally: Option<Tally>,
+    /// What the node leaves out of its tree, if it was asked for that.
+    pub absence: Absence,
 }
 
 impl<'a> Here<'a> {
@@ -211,25 +214,30 @@ fn files(
         let plan = Plan::broadcast(layout, &names, rails)?;
         let fitting = MEMORY / count as u64 / u64::from(layout.block_size) / u64::from(rails);
         let fitting = u16::try_from(fitting.clamp(*BUFFERS.start(), *BUFFERS.end())).ok();
-        let number = tree.map(|tree| tree.number);
+        let number = tree.as_ref().map(|tree| tree.number);
         let path = wanted.paths[0].bytes().to_vec();
         let origin = Origin { path, length, modified, tree: number };
         let origins = vec![vec![origin]];
-        let destination = match tree {
+        let destination = match &tree {
             Some(_) => here.tree(spec, wanted),
             None => here.file(spec, wanted, Some(node), mode, modified),
         };
-        let tally =
-            tree.map(|TreeStat { files, folders, links, .. }| Tally { files, folders, links });
+        let policy = spec.slow.patience(1, cluster).beside(count);
+        let tally = tree.as_ref().map(|tree| {
+            let TreeStat { files, folders, links, .. } = *tree;
+            Tally { files, folders, links }
+        });
+        let absence = tree.map(|tree| tree.absence.within(policy.absence_max));
         Ok(GatherTask {
             plan: plan.reversed(),
             agents,
             ends: Ends::In { origins, destination, digests: Vec::new() },
             stripes: None,
             pipeline: Pipeline { buffers: spec.tuning.buffers.or(fitting), ..spec.pipeline() },
-            policy: spec.slow.patience(1, cluster).beside(count),
+            policy,
             paths: wanted.shown(),
             tally,
+            absence: absence.unwrap_or_default(),
         })
     };
     wanted.iter().zip(seen).map(|of_node| plan(of_node.0, of_node.1)).collect()
@@ -344,6 +352,7 @@ fn stripes(
         policy,
         paths: shown,
         tally: None,
+        absence: Absence::default(),
     })
 }
 
@@ -390,7 +399,15 @@ mod tests {
 
     #[test]
     fn a_tree_is_taken_only_if_one_was_asked_for() {
-        let tree = || Some(TreeStat { number: 0, files: 1, folders: 0, links: 0 });
+        let tree = || {
+            Some(TreeStat {
+                number: 0,
+                files: 1,
+                folders: 0,
+                links: 0,
+                absence: Absence::default(),
+            })
+        };
         let one = asking(&["/x"]);
         assert!(asked_for(vec![reply(None)], &one, false, None).is_ok());
         assert!(asked_for(vec![reply(None)], &one, true, None).is_ok());

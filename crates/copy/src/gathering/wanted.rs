@@ -131,6 +131,7 @@ impl Wanted {
             attributes: spec.source.keeps_attributes,
             one_file_system: spec.source.is_one_file_system,
             files_only: !spec.source.is_tree,
+            tells_absence: spec.run.is_dry,
         };
         StatRequest {
             paths: self.paths.clone(),

@@ -3,6 +3,8 @@
 use garland_core::tree::SourcePath;
 use serde::{Deserialize, Serialize};
 
+use super::absence::Absence;
+
 /// A request for the attributes of a file or a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatRequest {
@@ -27,10 +29,12 @@ pub struct TreeStatRequest {
     /// Whether the tree has only files, those to which symbolic links at the end of the paths lead
     /// included.
     pub files_only: bool,
+    /// Whether the reply tells what is left out. A copy tells it in the end, a dry run makes none.
+    pub tells_absence: bool,
 }
 
 /// A summary of an examined tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeStat {
     /// The number under which the node keeps the result for this head.
     pub number: u32,
@@ -40,6 +44,8 @@ pub struct TreeStat {
     pub folders: u64,
     /// The number of symbolic links and of further names of files (hard links).
     pub links: u64,
+    /// What is left out, as far as a message has room for it; nothing unless it was asked for.
+    pub absence: Absence,
 }
 
 /// The maximum number of stripes of a file that a node reports.

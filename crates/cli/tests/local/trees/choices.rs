@@ -153,3 +153,17 @@ fn a_list_of_what_was_not_copied_is_never_that_of_another_copy_nor_in_its_source
     assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"a\n");
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn a_dry_run_ends_as_the_copy_would() {
+    let scratch = Scratch::new("tree-dry-missing");
+    write(&scratch, "d/a", "a");
+    write(&scratch, "list", "a\nnone\n");
+    let garland = garland(&scratch);
+    for words in [&["-n"][..], &["-nv"], &["--json", "-n"], &["--json", "-nv"], &[]] {
+        let words = [words, &["-r", "--files-from", "list", "d", "local1:/"]].concat();
+        let said = garland.cp(&words).with_code(1);
+        let has_table = words[0] != "--json";
+        assert_eq!(said.out.contains("missed  d/none: "), has_table, "{words:?}: {}", said.out);
+    }
+}

@@ -23,7 +23,6 @@ fn files_of_nodes_are_found_by_paths_and_patterns() {
     symlink("/etc/passwd", scratch.root("local1").join("log/out.log")).expect("it can be made");
     let garland = garland(&scratch);
     let words = ["local[1-3]:/log/*.log", "local3:/etc/hosts", "local3:/none", "all/"];
-    let result = garland.cp(&[&["--json"], &words[..]].concat()).with_code(1).json();
     let is_directory = "it is a directory, and directories are copied with -r";
     let wanted = [
         format!("local1:/log/sub.log: {is_directory}"),
@@ -31,8 +30,18 @@ fn files_of_nodes_are_found_by_paths_and_patterns() {
         format!("local3:/log/sub.log: {is_directory}"),
         "local3:/none: no such file or directory".to_owned(),
     ];
-    assert_eq!(left_out(&result), wanted);
     let nothing = "cannot copy /log/*.log: nothing matches";
+    // A dry run names the same, with the same exit code.
+    for (json, shows_plans) in [(&["--json"][..], true), (&[], false)] {
+        let said = garland.cp(&[json, &["-n"], &words[..]].concat()).with_code(1);
+        let told = if shows_plans { &said.err } else { &said.out };
+        let missed = told.lines().filter_map(|line| line.strip_prefix("missed  "));
+        assert_eq!(missed.collect::<Vec<_>>(), wanted);
+        assert!(said.err.contains(&format!("failed  local2: {nothing}\n")), "{}", said.err);
+        assert!(!scratch.path("all").exists());
+    }
+    let result = garland.cp(&[&["--json"], &words[..]].concat()).with_code(1).json();
+    assert_eq!(left_out(&result), wanted);
     assert_eq!(verdict(&result, "local2"), ("failed", nothing));
     let wanted = ["local1/", "local1/a.log", "local1/link.log", "local1/local1.log"];
     let wanted = [&wanted[..], &["local3/", "local3/a.log", "local3/hosts", "local3/local3.log"]];
