@@ -91,11 +91,9 @@ fn local_end(destination: &OsStr) -> Result<LocalEnd<'_>, Failure> {
                 .hint("specify one, such as garland cp n1:/x '|zstd -d > x'"))
         }
         Target::Command(line) => Ok(LocalEnd::Sink(Destination::Command(line))),
+        // Refused already, with the commands that make the copy.
         Target::Nodes { .. } => {
-            let shown = destination.to_string_lossy();
-            let message = "one end of a copy must be a path of this machine";
-            Err(Failure::usage(message)
-                .hint(format!("to specify a file on this machine, write ./{shown}")))
+            Err(Failure::usage("one end of a copy must be a path of this machine"))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Sources on nodes that one command cannot copy, and the commands that copy them instead.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -10,6 +10,8 @@ use garland_core::printable;
 use garland_remote::elsewhere;
 
 use super::Cp;
+use super::options::kind::Kind;
+use super::options::rules;
 use garland_terminal::failure::Failure;
 
 /// Returns the sources of `cp` if they are on nodes; none if they are not.
@@ -24,54 +26,108 @@ pub fn sources(cp: &Cp) -> Result<Vec<FromNodes>, Failure> {
         // Fails if one of them is a URL that cannot be parsed.
         return elsewhere::address(all).map(|_| found);
     }
-    let is_many = all.len() > 1 || found.iter().any(FromNodes::is_pattern);
-    if is_many && matches!(target::parse(cp.destination()), Ok(Target::Nodes { .. })) {
-        return Err(to_nodes(cp));
+    if matches!(target::parse(cp.destination()), Ok(Target::Nodes { .. })) {
+        return Err(to_nodes(cp, &found));
     }
     if found.len() < all.len() {
-        return Err(with_others(cp));
+        return Err(with_others(cp, &found));
     }
     if cp.plan.stripe.is_some() && found.len() > 1 {
-        return Err(Failure::usage("cannot copy several striped files in one command")
-            .hint("copy each by itself"));
+        return Err(several_stripes(cp));
     }
     Ok(found)
 }
 
 /// Returns the failure of a copy from nodes to nodes, with the commands that make it.
-fn to_nodes(cp: &Cp) -> Failure {
-    let options = if cp.source.recursive { " -r" } else { "" };
+fn to_nodes(cp: &Cp, from: &[FromNodes]) -> Failure {
+    let first = options(cp, kind_from(cp, from), &["dry-run"]);
+    let mut second = options(cp, Kind::Tree, &["dry-run"]);
+    if !cp.source.recursive {
+        second.push_str(" -r");
+    }
     // What is on this machine already need not be copied to it.
     let also = words(sources_here(cp));
     let destination = printable::word(cp.destination());
     let hint = format!(
-        "copy to this machine first: garland cp{options}{} gathered/ && garland cp -r gathered/{also} {destination}",
+        "copy to this machine first: garland cp{first}{} gathered/ && garland cp{second} gathered/{also} {destination}",
         words(sources_on_nodes(cp)),
     );
-    let shown = printable::name(cp.destination().as_bytes());
     Failure::usage(
         "cannot copy from nodes to nodes: one end of a copy must be a path of this machine",
     )
     .hint(hint)
-    .hint(format!("to specify a file on this machine, write ./{shown}"))
+    .hint(files_here(sources_on_nodes(cp).take(1).chain([cp.destination()])))
 }
 
 /// Returns the failure of a copy of sources of which only some are on nodes, with the commands that
 /// make it.
-fn with_others(cp: &Cp) -> Failure {
+fn with_others(cp: &Cp, from: &[FromNodes]) -> Failure {
     let first = sources_on_nodes(cp).next().unwrap_or_default();
-    let first = printable::name(first.as_bytes());
-    let message = format!("cannot copy sources on nodes and others in one command: {first}");
-    let options = if cp.source.recursive { " -r" } else { "" };
+    let shown = printable::name(first.as_bytes());
+    let message = format!("cannot copy sources on nodes and others in one command: {shown}");
+    let gather = options(cp, kind_from(cp, from), &[]);
     let destination = printable::word(cp.destination());
     let from_nodes = words(sources_on_nodes(cp));
     let also = match words(sources_here(cp)) {
         own if own.is_empty() => own,
-        own => format!(" && cp{options}{own} {destination}"),
+        own => format!(" && cp{}{own} {destination}", options_of_cp(cp)),
     };
     Failure::usage(message)
-        .hint(format!("copy each by itself: garland cp{options}{from_nodes} {destination}{also}"))
-        .hint(format!("if {first} is a file on this machine, write ./{first}"))
+        .hint(format!("copy each by itself: garland cp{gather}{from_nodes} {destination}{also}"))
+        .hint(files_here([first]))
+}
+
+/// Returns the failure of a copy of several striped files, with the commands that make it.
+fn several_stripes(cp: &Cp) -> Failure {
+    let options = options(cp, Kind::FromStripes, &[]);
+    let destination = printable::word(cp.destination());
+    let commands: Vec<String> = sources_on_nodes(cp)
+        .map(|source| format!("garland cp{options} {} {destination}", printable::word(source)))
+        .collect();
+    Failure::usage("cannot copy several striped files in one command")
+        .hint(format!("copy each by itself: {}", commands.join(" && ")))
+}
+
+/// Returns how to name files of this machine whose paths look like those on nodes.
+fn files_here<'a>(paths: impl IntoIterator<Item = &'a OsStr>) -> String {
+    let here = paths.into_iter().map(|path| {
+        let mut here = OsString::from("./");
+        here.push(path);
+        printable::word(here)
+    });
+    format!("to name a file of this machine, write {}", here.collect::<Vec<_>>().join(" or "))
+}
+
+/// Returns the kind of the copy of all sources that are on nodes.
+fn kind_from(cp: &Cp, from: &[FromNodes]) -> Kind {
+    match (cp.source.recursive, from) {
+        _ if cp.plan.stripe.is_some() => Kind::FromStripes,
+        (true, _) => Kind::FromTrees,
+        (false, [one]) if !one.is_pattern() => Kind::FromFiles,
+        (false, _) => Kind::FromMany,
+    }
+}
+
+/// Returns the options that the user gave, each after a space, as far as they have an effect on a copy
+/// of this kind and are not among `without`.
+fn options(cp: &Cp, kind: Kind, without: &[&str]) -> String {
+    let has_effect = |name: &str| {
+        let value = cp.typed.iter().find(|(option, _)| option == name);
+        let value = value.map_or("", |(_, value)| value.as_str());
+        rules().all(|rule| rule.option != name || rule.allows(kind, value))
+    };
+    let given = cp
+        .given
+        .iter()
+        .filter(|option| has_effect(&option.name) && !without.contains(&option.name.as_str()));
+    words(given.map(|option| option.word.as_os_str()))
+}
+
+/// Returns the options that cp(1) has, too.
+fn options_of_cp(cp: &Cp) -> String {
+    const OF_CP: [&str; 3] = ["recursive", "archive", "preserve"];
+    let given = cp.given.iter().filter(|option| OF_CP.contains(&option.name.as_str()));
+    words(given.map(|option| option.word.as_os_str()))
 }
 
 fn sources_here(cp: &Cp) -> impl Iterator<Item = &OsStr> {
@@ -101,7 +157,8 @@ fn words<'a>(words: impl Iterator<Item = &'a OsStr>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, FromArgMatches};
+    use clap::{Args as _, CommandFactory, FromArgMatches};
+    use garland_fleet::context::Context;
 
     use super::*;
 
@@ -113,8 +170,11 @@ mod tests {
 
     fn cp(words: &[&str]) -> Cp {
         let words = [&["cp"], words].concat();
-        let matches = Args::command().try_get_matches_from(words).unwrap();
-        Args::from_arg_matches(&matches).unwrap().cp
+        let command = Context::augment_args(Args::command());
+        let matches = command.try_get_matches_from(words).unwrap();
+        let mut cp = Args::from_arg_matches(&matches).unwrap().cp;
+        cp.note_typed(&matches);
+        cp
     }
 
     fn refused(words: &[&str]) -> String {
@@ -128,16 +188,30 @@ mod tests {
         assert_eq!(found, [from("n[1-3]", "/log/*.log"), from("n4", "/etc/hosts")]);
         let others = "error: cannot copy sources on nodes and others in one command: n[1-2]:/b\n\
                       hint: copy each by itself: garland cp 'n[1-2]:/b' d/ && cp Cargo.toml d/\n\
-                      hint: if n[1-2]:/b is a file on this machine, write ./n[1-2]:/b\n";
+                      hint: to name a file of this machine, write './n[1-2]:/b'\n";
         assert_eq!(refused(&["Cargo.toml", "n[1-2]:/b", "d/"]), others);
         let to_nodes = "error: cannot copy from nodes to nodes: one end of a copy must be a path of this machine\n\
                         hint: copy to this machine first: garland cp 'n2:/*' gathered/ && \
                         garland cp -r gathered/ Cargo.toml n3:/d\n\
-                        hint: to specify a file on this machine, write ./n3:/d\n";
+                        hint: to name a file of this machine, write './n2:/*' or ./n3:/d\n";
         assert_eq!(refused(&["Cargo.toml", "n2:/*", "n3:/d"]), to_nodes);
         let stripes = "error: cannot copy several striped files in one command\n\
-                       hint: copy each by itself\n";
+                       hint: copy each by itself: garland cp --stripe=1MiB 'n[1-2]:/a' d/ && \
+                       garland cp --stripe=1MiB 'n[1-2]:/b' d/\n";
         assert_eq!(refused(&["--stripe", "n[1-2]:/a", "n[1-2]:/b", "d/"]), stripes);
+        // Their options stay, as far as they have an effect.
+        let options =
+            ["--cluster", "my file", "-r", "--lab=x y", "--exclude", "*.o", "--include=x"];
+        let said =
+            refused(&[&options[..], &["--exclude", "y", "Cargo.toml", "n1:/b", "d/"]].concat());
+        let kept = "'--cluster=my file' -r '--lab=x y' '--exclude=*.o' --include=x --exclude=y";
+        let wanted = format!("itself: garland cp {kept} n1:/b d/ && cp -r Cargo.toml d/\n");
+        assert!(said.contains(&wanted), "{said}");
+        let options = ["-p", "--delete", "-a", "-n", "--on-slow=fail", "--verify"];
+        let said = refused(&[&options[..], &["n1:/a", "n1:/b", "n3:/d"]].concat());
+        let wanted = "garland cp -p -a --verify n1:/a n1:/b gathered/ && \
+                      garland cp -p --delete -a --on-slow=fail --verify gathered/ n3:/d\n";
+        assert!(said.contains(wanted), "{said}");
         for fine in [&["Cargo.toml", "src", "n1:/x"][..], &["s3://b/x", "y", "n1:/"]] {
             assert_eq!(sources(&cp(fine)).unwrap(), []);
         }

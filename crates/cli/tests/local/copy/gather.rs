@@ -217,10 +217,14 @@ fn a_command_here_gets_a_node_s_file_and_its_exit_code_is_the_verdict() {
 fn ends_that_cannot_be_are_refused() {
     let scratch = Scratch::new("gather-refused");
     let _ = source(&scratch, 10);
-    let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
+    // An option of these tests, which the commands in hints have, too.
+    let of_tests = format!(" --local-root={}", scratch.path("roots").display());
+    let refused =
+        |words: &[&str]| garland(&scratch).cp(words).with_code(2).err.replace(&of_tests, "");
     insta::assert_snapshot!(refused(&["local1:/x", "local2:/x"]), @r"
-    error: one end of a copy must be a path of this machine
-    hint: to specify a file on this machine, write ./local2:/x
+    error: cannot copy from nodes to nodes: one end of a copy must be a path of this machine
+    hint: copy to this machine first: garland cp local1:/x gathered/ && garland cp -r gathered/ local2:/x
+    hint: to name a file of this machine, write ./local1:/x or ./local2:/x
     ");
     insta::assert_snapshot!(refused(&["local[1-2]:/log/", "all"]), @r"
     error: /log/ does not name a file

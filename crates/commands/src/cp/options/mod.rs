@@ -18,6 +18,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgGroup, ArgMatches, Args as ClapArgs, Command, FromArgMatches};
 use garland_fleet::args::Launch;
+use garland_fleet::context::Context;
 use garland_terminal::failure::Failure;
 
 use self::checks::CheckArgs;
@@ -129,6 +130,9 @@ pub struct Cp {
     /// that keep their default are not included.
     #[arg(skip)]
     pub typed: Vec<(String, String)>,
+    /// The options on the command line as words of another one, each with one value, in their order.
+    #[arg(skip)]
+    pub given: Vec<GivenOption>,
     /// All words of the command line; none if another command makes the copy.
     #[arg(skip)]
     pub words: Vec<OsString>,
@@ -165,6 +169,32 @@ pub struct Cp {
     /// How the command runs and what it prints.
     #[command(flatten)]
     pub run: RunArgs,
+}
+
+/// An option on the command line with one of its values.
+#[derive(Clone, Debug)]
+pub struct GivenOption {
+    /// The option's long name, without dashes.
+    pub name: String,
+    /// The option as a word of a command line.
+    pub word: OsString,
+}
+
+impl GivenOption {
+    /// Returns the word of the option `argument` with the value `value`.
+    fn new(argument: &Arg, value: &OsStr) -> Option<Self> {
+        let name = argument.get_long()?.to_owned();
+        let takes_value = argument.get_action().takes_values();
+        let mut word = match argument.get_short().filter(|_| !takes_value) {
+            Some(short) => OsString::from(format!("-{short}")),
+            None => OsString::from(format!("--{name}")),
+        };
+        if takes_value {
+            word.push("=");
+            word.push(value);
+        }
+        Some(Self { name, word })
+    }
 }
 
 /// Returns an option at its place in the help.
@@ -213,24 +243,31 @@ impl Cp {
         !self.paths.is_empty()
     }
 
-    /// Sets `typed` to the options that were given on the command line, and their values, and the options that
-    /// others stand for.
+    /// Sets `typed` and `given` to the options that were given on the command line, and their values, and the
+    /// options that others stand for.
     pub fn note_typed(&mut self, matches: &ArgMatches) {
         self.source.note_typed(matches);
-        let command = Self::augment_args(Command::new("cp"));
-        let of_all = ["cluster", "json"].map(|name| (name.to_owned(), name.to_owned()));
-        let own = command.get_arguments().filter_map(|argument| {
-            Some((argument.get_id().to_string(), argument.get_long()?.to_owned()))
-        });
-        let typed = own.chain(of_all).filter(|(id, _)| {
-            matches!(matches.try_contains_id(id), Ok(true))
-                && matches.value_source(id) == Some(ValueSource::CommandLine)
-        });
-        let valued = typed.map(|(id, option)| {
-            let values = matches.get_raw(&id).into_iter().flatten();
-            (option, values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(","))
-        });
-        self.typed = valued.collect();
+        let command = Context::augment_args(Self::augment_args(Command::new("cp")));
+        let mut given = Vec::new();
+        self.typed.clear();
+        for argument in command.get_arguments() {
+            let id = argument.get_id().as_str();
+            let Some(name) = argument.get_long() else { continue };
+            let is_typed = matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine);
+            if !is_typed {
+                continue;
+            }
+            let values: Vec<&OsStr> = matches.get_raw(id).into_iter().flatten().collect();
+            let texts: Vec<_> = values.iter().map(|value| value.to_string_lossy()).collect();
+            self.typed.push((name.to_owned(), texts.join(",")));
+            // The order of patterns matters.
+            let places = matches.indices_of(id).into_iter().flatten();
+            let options = values.iter().map(|value| GivenOption::new(argument, value));
+            given.extend(places.zip(options).filter_map(|(place, given)| Some((place, given?))));
+        }
+        given.sort_by_key(|(place, _)| *place);
+        self.given = given.into_iter().map(|(_, given)| given).collect();
     }
 }
 
