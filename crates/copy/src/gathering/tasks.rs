@@ -1,5 +1,6 @@
 //! Plans the copies from nodes, based on the files that the nodes reported.
 
+use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -72,7 +73,12 @@ impl<'a> Here<'a> {
         if matches!(place, LocalEnd::Sink(Destination::Output | Destination::Command(_))) {
             refuse_unless_one_stream(wanted, spec)?;
         }
-        Ok(Self { place, by_node: wanted.len() > 1 })
+        let by_node = wanted.len() > 1;
+        let has_directories = by_node && !spec.plan.is_striped();
+        if has_directories && let LocalEnd::Path(path) = &place {
+            refuse_one_directory(wanted, path)?;
+        }
+        Ok(Self { place, by_node })
     }
 
     /// Whether the bytes can be read back.
@@ -145,6 +151,22 @@ impl<'a> Here<'a> {
     fn below(&self, node: &Node) -> Option<Vec<u8>> {
         self.by_node.then(|| directory_of(node).into_bytes())
     }
+}
+
+/// Returns an error if what two nodes send would go to one directory: `lab:n1` and `n1` are two nodes.
+fn refuse_one_directory(wanted: &[Wanted], path: &Path) -> Result<(), Failure> {
+    let mut nodes: HashMap<String, &str> = HashMap::new();
+    for Wanted { node, .. } in wanted {
+        let Some(first) = nodes.insert(directory_of(node), &node.name) else { continue };
+        let second = &node.name;
+        let directory = printable::path(path.join(directory_of(node)));
+        let message = format!(
+            "cannot copy from {first} and {second} in one command: what both send would go to {directory}"
+        );
+        return Err(Failure::usage(message)
+            .hint(format!("copy from {second} with another command, to another directory")));
+    }
+    Ok(())
 }
 
 /// Returns an error unless exactly one file would be written to the pipe: the file of one node, or
@@ -395,6 +417,21 @@ mod tests {
         let suffix = Vec::new();
         let manifest = Vec::new();
         StatReply { suffix, length: Some(1), modified: (0, 0), mode: 0o644, manifest, tree }
+    }
+
+    #[test]
+    fn two_nodes_with_one_directory_are_refused() {
+        let node = |name: &str| Wanted { node: Node::named(name), ..asking(&["/x"]) };
+        let said = |names: &[&str]| {
+            let wanted: Vec<Wanted> = names.iter().map(|name| node(name)).collect();
+            let refused = refuse_one_directory(&wanted, Path::new("d"));
+            refused.err().map(|failure| failure.to_string()).unwrap_or_default()
+        };
+        assert_eq!(said(&["n1", "n2", "lab:n3"]), "");
+        let wanted = "error: cannot copy from lab:n1 and n1 in one command: what both send would go to d/n1\n\
+                      hint: copy from n1 with another command, to another directory\n";
+        assert_eq!(said(&["lab:n1", "n2", "n1"]), wanted);
+        assert!(said(&["a:b", "a_b"]).contains("would go to d/a_b"));
     }
 
     #[test]
