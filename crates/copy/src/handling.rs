@@ -70,8 +70,8 @@ pub fn usual(spec: &CopySpec, given: &CopySource) -> Payload {
 }
 
 impl Pieces {
-    /// Reads pieces of a source of which any part can be read at any time; `None` if it is another one,
-    /// is empty, or cannot be read.
+    /// Reads pieces of a source of which any part can be read at any time; `None` if it is another one, or
+    /// is empty. Pieces that cannot be read are none.
     fn of(given: &CopySource) -> Option<Self> {
         // Objects are read ahead in their order.
         let is_random = match given {
@@ -89,7 +89,7 @@ impl Pieces {
             content.sample(layout, index, &mut bytes).ok()?;
             Some(bytes)
         };
-        let pieces: Vec<Vec<u8>> = (0..count).map(read).collect::<Option<_>>()?;
+        let pieces: Vec<Vec<u8>> = (0..count).filter_map(read).collect();
         pieces.iter().any(|piece| !piece.is_empty()).then_some(Self(pieces))
     }
 

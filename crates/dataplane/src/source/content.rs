@@ -42,7 +42,8 @@ pub trait Content: Send + Sync {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError>;
 
     /// Reads block `index` of `layout`, which need not be that of the copy, to learn what the bytes
-    /// are like. That is no reading of the copy: whether the block has changed is not judged.
+    /// are like. That is no reading of the copy: whether the block has changed is not judged, and an
+    /// error has no effect on the copy.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -535,6 +535,30 @@ impl Bodies for BodyReader<'_> {
     }
 }
 
+/// The files of a tree as a sample reads them: what cannot be read is no fault of the copy, which reads it
+/// itself and then names it.
+struct SampledBodies<'a> {
+    source: &'a TreeSource,
+    open: Opener,
+}
+
+impl Bodies for SampledBodies<'_> {
+    fn is_void(&mut self, _body: Body) -> bool {
+        false
+    }
+
+    fn read(&mut self, number: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        if self.source.objects.is_some() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.open.read(&self.source.places, &self.source.index, number, offset, bytes)
+    }
+
+    fn mark(&mut self, _number: u32, _stamp: Stamp) -> u8 {
+        GOOD
+    }
+}
+
 impl Content for TreeSource {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
         let mut locked = self.first.lock();
@@ -574,8 +598,12 @@ impl Content for TreeSource {
     }
 
     fn sample(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
-        self.make(&mut Opener::default(), layout, index, bytes, None);
-        self.unbroken()
+        let mut given = SampledBodies { source: self, open: Opener::default() };
+        let length = bytes.len();
+        pace::on(self.disk.as_deref(), length, || {
+            make(&self.index, &mut given, layout.offset(index), bytes)
+        })
+        .map_err(|error| FeedError::Read(self.name(), reason(&error)))
     }
 
     fn holes(&self, layout: Layout, index: u64) -> u64 {

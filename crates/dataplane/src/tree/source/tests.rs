@@ -127,6 +127,23 @@ fn samples_in_other_blocks_change_nothing_of_what_the_copy_reads() {
 }
 
 #[test]
+fn what_a_sample_cannot_read_is_no_fault_of_the_copy() {
+    let dir = Scratch::new("tree-unsampled");
+    fs::create_dir(dir.join("from")).unwrap();
+    let path = dir.join("from/a");
+    fs::write(&path, vec![7; 10_000]).unwrap();
+    let tree = tree_of(dir.join("from/"));
+    let layout = Layout { length: tree.length(), block_size: 1 << 12, open: false };
+    fs::rename(&path, dir.join("away")).unwrap();
+    let said = tree.sample(layout, 1, &mut vec![0; 1 << 12]).unwrap_err().to_string();
+    assert_eq!(said, "cannot read the tree: no such file or directory");
+    assert_eq!(tree.left_out(), []);
+    fs::rename(dir.join("away"), &path).unwrap();
+    read_blocks(&tree, layout, 0..layout.blocks());
+    assert_eq!(tree.left_out(), [], "the copy reads it");
+}
+
+#[test]
 fn only_what_has_other_bytes_is_left_out_when_the_copy_begins_again() {
     const BLOCK: u32 = 1 << 12;
     let dir = Scratch::new("tree-touched-later");
