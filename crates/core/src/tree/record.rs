@@ -99,7 +99,8 @@ pub enum Record {
     Spare(Vec<Vec<u8>>),
     /// Removes all entries of the current directory that the stream did not contain.
     Sweep,
-    /// An entry that is in place already, so that [`Record::Sweep`] does not remove it.
+    /// A name that [`Record::Sweep`] does not remove, if it is there: of an entry that is in place already, or that is
+    /// never copied, such as a socket.
     Kept {
         /// The entry's name.
         name: Vec<u8>,

@@ -59,7 +59,8 @@ impl Remainder {
                 }
                 _ => left.push(index, number, Body::None),
             }
-            if record.name().is_some() {
+            // A name that was kept already is no entry of the source.
+            if record.name().is_some() && !matches!(record, Record::Kept { .. }) {
                 left.unchanged += u64::from(unchanged.contains(number.into()));
                 left.is_bare &= !is_needed;
             }

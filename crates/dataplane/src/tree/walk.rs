@@ -378,7 +378,10 @@ impl<'a> Walk<'a> {
             _ => {
                 let is = other_kind(&stat).unwrap_or_default();
                 self.scan.left_out.push(LeftOut::skipped(&self.path, is));
-                self.incomplete = true;
+                if self.options.sweep {
+                    // What nodes have under this name stays, and the rest of the directory is swept.
+                    self.push(number, &Record::Kept { name: name.to_vec() }, Body::None);
+                }
                 Ok(())
             }
         };

@@ -6,7 +6,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
+use garland_sys::fuse;
 use garland_testkit::{Scratch, Wire};
+use rustix::fs::{FileType, Mode};
 
 use crate::trees::compare::assert_equal;
 use crate::trees::{garland, paths, verdict, write};
@@ -79,6 +81,50 @@ fn named_by_rsync(words: &[&str]) -> Vec<String> {
     lines.retain(|line| !is_of_directory(line));
     lines.sort();
     lines
+}
+
+#[test]
+fn sockets_and_pipes_on_either_side_keep_nothing_else() {
+    let scratch = Scratch::new("tree-delete-special");
+    let garland = garland(&scratch);
+    write(&scratch, "from/file", "file");
+    write(&scratch, "from/sub/file", "file");
+    let pipe = |path: &str| {
+        let path = scratch.path(path);
+        rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    };
+    let socket = |path: &str| drop(UnixListener::bind(scratch.path(path)).unwrap());
+    pipe("from/pipe");
+    socket("from/sub/socket");
+    let into = ["roots/local1/d", "by-rsync"];
+    for there in into {
+        for path in ["old", "sub/old", "sub/socket", "gone/x"] {
+            write(&scratch, &format!("{there}/{path}"), "old");
+        }
+        pipe(&format!("{there}/old-pipe"));
+        pipe(&format!("{there}/pipe"));
+        socket(&format!("{there}/sub/old-socket"));
+        socket(&format!("{there}/gone/socket"));
+    }
+    let from = scratch.path("from").display().to_string() + "/";
+    let mut rsync = Command::new("rsync");
+    rsync.args(["-r", "--delete", &from]).arg(scratch.path("by-rsync"));
+    assert!(rsync.status().unwrap().success());
+    let shown = garland.cp(&["-nvr", "--delete", "from/", "local1:/d"]).with_code(0).out;
+    for gone in ["gone/", "gone/socket", "gone/x", "old", "old-pipe", "sub/old", "sub/old-socket"] {
+        assert!(shown.contains(&format!("remove  {gone}\n")), "{gone}: {shown}");
+    }
+    assert!(!shown.contains("copy    pipe"), "{shown}");
+    for unchanged in [0, 3] {
+        let result = garland.cp(&["--json", "-r", "--delete", "from/", "local1:/d"]);
+        let result = result.with_code(0).json();
+        assert_eq!(result["tree"]["deletion_skipped"], 0);
+        assert_eq!(result["tree"]["unchanged"], unchanged, "{result}");
+        let wanted = ["file", "pipe", "sub/", "sub/file", "sub/socket"];
+        for there in into {
+            assert_eq!(paths(&scratch.path(there)), wanted, "{there}");
+        }
+    }
 }
 
 #[test]
@@ -251,12 +297,17 @@ fn only_what_was_asked_for_is_swept() {
 fn a_folder_of_which_something_stayed_behind_is_left_as_it_is() {
     let scratch = Scratch::new("tree-delete-incomplete");
     both(&scratch, "roots/local1/from");
-    let _socket = UnixListener::bind(scratch.path("from/d/socket")).unwrap();
+    // Nobody serves this mount any more: not even root can look at it.
+    let dead = scratch.path("from/d/dead");
+    fs::create_dir(&dead).unwrap();
+    drop(fuse::mount(&dead).unwrap());
     // On the node there is a link where a folder should be: it isn't followed, nor replaced.
     let there = scratch.root("local1").join("from");
     fs::remove_dir_all(there.join("kept")).unwrap();
     symlink("../../../outside", there.join("kept")).unwrap();
-    let said = garland(&scratch).cp(&["-r", "--delete", "from", "local1:/"]).with_code(3);
+    let said = garland(&scratch).cp(&["-r", "--delete", "from", "local1:/"]);
+    fuse::unmount(&dead, true).unwrap();
+    let said = said.with_code(3);
     let line = "\nkept    from/d/: nothing was removed, since one of its entries was not copied\n";
     assert!(said.out.contains(line), "{}", said.out);
     let is_there = |path: &str| there.join(path).symlink_metadata().is_ok();
