@@ -18,7 +18,7 @@ pub struct Up {
     pub nodes: OsString,
     /// Keep the agents connected, and copy to all nodes what is renamed into DIR.
     ///
-    /// Files and directories in DIR go out in the order in which they come, as by `garland cp -a`, and
+    /// DIR must exist. Files and directories in it go out in the order in which they come, as by `garland cp -a`, and
     /// move to DIR/done with the result beside them as soon as all nodes have them. What a node lacks
     /// goes to it when it comes back. Names that begin with a dot are ignored, and files that a process
     /// has open for writing wait: write elsewhere on the same file system, or under such a name, and

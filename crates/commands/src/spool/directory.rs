@@ -12,6 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
+use garland_core::printable;
 use garland_state::lock::{LockFile, is_held};
 use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
@@ -108,17 +109,23 @@ pub enum Moved {
 }
 
 impl SpoolDir {
-    /// Opens the directory `path` and `done` in it; both are created if missing.
+    /// Opens the directory `path`, and `done` in it, which is created if missing.
     ///
     /// # Errors
-    /// When they cannot be created, `done` is not a directory of this user, others can replace it,
+    /// When the directory does not exist: its path may be mistyped, and its users would wait in vain. When
+    /// `done` cannot be created, is not a directory of this user, others can replace it,
     /// or another process serves the directory.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let path = std::path::absolute(path).or_nothing("finding the directory of the spool")?;
-        fs::create_dir_all(&path).or_nothing(format!("creating {}", shown(&path)))?;
         // Without links, and where nobody else can put another directory in place of one.
         let opening = || format!("opening {}", shown(&path));
-        let path = fs::canonicalize(&path).or_nothing(opening())?;
+        let path = fs::canonicalize(&path).or_nothing(opening()).map_err(|failure| {
+            let missing = !path.try_exists().unwrap_or(true);
+            match missing {
+                true => failure.hint(format!("to make it: mkdir -p {}", printable::word(&path))),
+                false => failure,
+            }
+        })?;
         refuse_open(&path)?;
         let folder = open_folder(&path).or_nothing(opening())?;
         let done = open_done(&folder, &path.join(DONE))?;

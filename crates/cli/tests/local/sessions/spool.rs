@@ -33,6 +33,7 @@ impl Served {
         more: &[&str],
     ) -> Self {
         let folder = scratch.path("spool");
+        fs::create_dir_all(&folder).expect("it is made");
         let spool = folder.to_str().expect("a path of text");
         let target = format!("{nodes}:/to");
         let roots = scratch.path("roots");

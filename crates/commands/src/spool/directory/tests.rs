@@ -12,7 +12,9 @@ struct Spool(SpoolDir);
 impl Spool {
     fn new(name: &str) -> Self {
         let name = format!("garland-spool-{name}-{}", std::process::id());
-        Self(SpoolDir::open(&std::env::temp_dir().join(name)).unwrap())
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(SpoolDir::open(&path).unwrap())
     }
 
     fn put(&self, name: &str, text: &str) {
@@ -220,6 +222,19 @@ fn a_spool_that_was_removed_cannot_be_read() {
 fn refused(path: &Path) -> String {
     let Err(refused) = SpoolDir::open(path) else { panic!("{} is served", path.display()) };
     refused.message().to_owned()
+}
+
+#[test]
+fn a_directory_that_is_missing_is_not_made() {
+    let path = std::env::temp_dir().join(format!("garland-spool-none-{}", std::process::id()));
+    let Err(refused) = SpoolDir::open(&path.join("it's")) else { panic!("it is missing") };
+    let shown = path.display();
+    let wanted = format!(
+        "error: opening {shown}/it's: no such file or directory\n\
+         hint: to make it: mkdir -p '{shown}/it'\\''s'\n"
+    );
+    assert_eq!(refused.to_string(), wanted);
+    assert!(!path.exists());
 }
 
 fn set_mode(path: &Path, mode: u32) {
