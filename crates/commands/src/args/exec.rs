@@ -24,7 +24,8 @@ pub struct Exec {
     /// Print whole lines as they come, each after its node's name [default in a pipe or file].
     #[arg(long, group = "arrangement")]
     pub line_buffer: bool,
-    /// The command and its arguments; `--` may stand before it.
+    /// The command and its arguments; `--` may stand before it. Its standard input is empty: this command reads
+    /// none, so that it can stand in a `while read` loop.
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// How agents are started.
