@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use garland_core::farm::list::{Pattern, expand, parse_lines, parse_tables};
+use garland_core::farm::list::{Pattern, SEPARATOR, expand, parse_lines, parse_tables};
 use garland_core::farm::{Checkpoint, Job, Text};
 use garland_core::printable;
 use garland_core::units::Nanos;
@@ -35,6 +35,11 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
         }
         (nodes, words) => {
             let words: Vec<Text> = words.iter().map(text).collect();
+            if has_placeholder_without_inputs(&words) {
+                garland_terminal::errln!(
+                    "note    {{}} stays as it is: inputs come after ::: behind the command"
+                );
+            }
             let output = asked.out.as_ref().map(|pattern| Pattern(text(pattern)));
             let jobs = expand(&words, output.as_ref()).map_err(Failure::usage)?;
             (jobs, nodes.first())
@@ -55,6 +60,13 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     };
     let jobs = jobs.into_iter().map(with_defaults).collect();
     Ok((jobs, nodes.map(|nodes| nodes.to_string_lossy().into_owned())))
+}
+
+/// Returns whether a command has `{}`, which stands for an input, but no inputs. It may be meant, as in
+/// `find -exec`.
+fn has_placeholder_without_inputs(words: &[Text]) -> bool {
+    let has = |part: &[u8]| words.iter().any(|word| word.bytes().windows(2).any(|two| two == part));
+    has(b"{}") && words.iter().all(|word| word.bytes() != SEPARATOR)
 }
 
 fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {

@@ -152,6 +152,8 @@ fn what_is_no_list_is_refused_before_anything_runs() {
 #[test]
 fn words_after_the_separator_are_files_only_where_they_are_called_inputs() {
     let scratch = Scratch::new("farm-words");
+    let said = garland(&scratch).run(&["farm", "run", "local1", "--", "echo", "{}"]).with_code(0);
+    assert_eq!(said.err, "note    {} stays as it is: inputs come after ::: behind the command\n");
     for command in [&["echo", "{}"][..], &["echo"]] {
         let words = [&["farm", "run", "-k", "--"], command, &[":::", "3", "1", "2"]].concat();
         let said = garland(&scratch).run(&words).with_code(0);
