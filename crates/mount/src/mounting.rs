@@ -69,6 +69,9 @@ pub enum MountError {
     /// A FUSE operation failed; what was tried, and the error.
     #[error("{0}: {1}")]
     Fuse(String, FuseError),
+    /// Nothing is mounted on the directory; its path.
+    #[error("cannot unmount {0}: nothing is mounted there")]
+    NotMounted(String),
     /// The initial handshake with the kernel's FUSE failed.
     #[error("cannot negotiate with the kernel's FUSE: {0}")]
     Greeting(io::Error),
@@ -82,6 +85,12 @@ impl MountError {
     #[must_use]
     pub fn is_device(&self) -> bool {
         matches!(self, Self::Fuse(_, FuseError::Device(_)))
+    }
+
+    /// Returns whether the cause is that nothing is mounted on the directory.
+    #[must_use]
+    pub fn is_not_mounted(&self) -> bool {
+        matches!(self, Self::NotMounted(_))
     }
 }
 
@@ -156,7 +165,12 @@ pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
     for _ in 0..LOOKS {
         match fuse::unmount(dir, false) {
             Ok(()) => return Ok(Ended::Unmounted),
-            Err(error) if !is_mounted(dir) => return Err(failed(error)),
+            Err(error) if !is_mounted(dir) => {
+                return Err(match dir.symlink_metadata() {
+                    Ok(_) => MountError::NotMounted(printable::path(dir)),
+                    Err(_) => failed(error),
+                });
+            }
             Err(_) => threads::sleep(LOOK),
         }
     }
@@ -311,9 +325,10 @@ fn clear(dir: &Path) -> Result<PathBuf, MountError> {
 
 /// Returns whether `dir` is a mount point.
 fn is_mounted(dir: &Path) -> bool {
-    let Ok(own) = std::fs::symlink_metadata(dir) else {
-        // stat(2) fails on a dead mount.
-        return true;
+    let own = match std::fs::symlink_metadata(dir) {
+        Ok(own) => own,
+        // Otherwise stat(2) fails on a dead mount.
+        Err(error) => return error.kind() != io::ErrorKind::NotFound,
     };
     let above = dir.parent().and_then(|above| std::fs::metadata(above).ok());
     above.is_some_and(|above| above.dev() != own.dev())

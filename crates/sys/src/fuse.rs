@@ -17,6 +17,8 @@ use rustix::net::{
 };
 use thiserror::Error;
 
+use crate::error::reason;
+
 const DEVICE: &str = "/dev/fuse";
 const HELPER: &str = "fusermount3";
 const NAME: &str = "garland";
@@ -28,7 +30,7 @@ pub enum FuseError {
     #[error("cannot open {DEVICE}: {0}")]
     Device(io::Error),
     /// The kernel refused to mount.
-    #[error("mount failed: {0}")]
+    #[error("{}", reason(.0))]
     Mount(io::Error),
     /// The helper cannot be started; only root can mount without it.
     #[error("cannot start {HELPER}, which users other than root need: {0}; install fuse3")]
@@ -37,7 +39,7 @@ pub enum FuseError {
     #[error("{0}")]
     Helper(String),
     /// The kernel refused to unmount.
-    #[error("unmount failed: {0}")]
+    #[error("{}", reason(.0))]
     Unmount(io::Error),
 }
 

@@ -50,7 +50,12 @@ pub fn run(context: &Context, mount: &Mount) -> Result<Exit, Failure> {
 
 fn unmount(dir: &Path) -> Result<Exit, Failure> {
     let path = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    match garland_mount::unmount(&path).map_err(Failure::nothing)? {
+    let ended = garland_mount::unmount(&path).map_err(|error| {
+        let hint = error.is_not_mounted().then_some("garland mount --status lists the mounts");
+        let failure = Failure::nothing(error);
+        hint.into_iter().fold(failure, |failure, hint| failure.hint(hint))
+    });
+    match ended? {
         Ended::Unmounted => end_server(&path)?,
         Ended::InUse => {
             garland_terminal::errln!(
@@ -85,11 +90,13 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     let nodes = nodes(context, mount, &places)?;
     let lab = mount.lab.as_deref().unwrap_or(DEFAULT_LAB);
     let lab_found = lab::find(&nodes, &places, lab)?;
+    let lab_name = lab_found.as_ref().map(garland_lab::Lab::name);
+    tell_without_agents(&nodes, &RecordDir::open(&places, lab_name)?);
     let job = MountJob {
         dir: dir.to_owned(),
         names: nodes.iter().map(|node| shown(&node.name).to_owned()).collect(),
         here: here(&nodes),
-        reach: reach(&nodes, &places, lab_found.as_ref().map(garland_lab::Lab::name))?,
+        reach: reach(&nodes, &places, lab_name)?,
         sealed: !mount.no_encrypt,
         emulated: lab_found.is_some(),
     };
@@ -128,6 +135,19 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     }
     kept.end(&served, phases)?;
     Ok(Exit::Done)
+}
+
+/// Names the nodes that have no standing agent yet. They are mounted: agents may start later.
+fn tell_without_agents(nodes: &[Node], shelf: &RecordDir) {
+    let has_none = |node: &&Node| matches!(Standing::find(shelf, &node.name), Ok(None));
+    let names: Vec<&str> = nodes.iter().filter(has_none).map(|node| node.name.as_str()).collect();
+    if !names.is_empty() {
+        let list = fold(&names);
+        garland_terminal::errln!(
+            "note    {list}: no standing agent; accesses fail until there is one: garland up {}",
+            printable::word(&list)
+        );
+    }
 }
 
 fn refused(error: garland_mount::MountError) -> Failure {

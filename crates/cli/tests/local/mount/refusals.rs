@@ -135,7 +135,15 @@ fn what_cannot_be_mounted_is_said_with_what_to_do() {
     let said = garland.run(&["mount", "m"]).with_code(2);
     assert!(said.err.contains("garland up NODES"), "{}", said.err);
     let said = garland.run(&["mount", "-u", "m"]).with_code(3);
-    assert!(said.err.contains("cannot unmount"), "{}", said.err);
+    let wanted = "/m: nothing is mounted there\nhint: garland mount --status lists the mounts\n";
+    assert!(said.err.contains("cannot unmount") && said.err.ends_with(wanted), "{}", said.err);
+    let said = garland.run(&["mount", "-u", "nowhere"]).with_code(3);
+    assert!(said.err.ends_with("/nowhere: no such file or directory\n"), "{}", said.err);
+    let said = garland.run(&["mount", "m", "local[1-2]"]).with_code(0);
+    let _ = garland.run(&["mount", "-u", "m"]).with_code(0);
+    let wanted = "note    local[1-2]: no standing agent; accesses fail until there is one: \
+                  garland up 'local[1-2]'\n";
+    assert_eq!(said.err, wanted);
     let said = garland.run(&["mount", "--status"]).with_code(0);
     assert!(said.out.contains("nothing is mounted"), "{}", said.out);
     let stage = Stage::new(&scratch, 1);
