@@ -19,7 +19,7 @@ use rustix::fs::Dir;
 
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
-use garland_dataplane::source::{Content, Source};
+use garland_dataplane::source::{Content, Source, SourceError};
 use garland_dataplane::store::MANIFEST;
 use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource, absence};
 
@@ -48,7 +48,12 @@ fn examine(controller: &Controller, request: &StatRequest) -> Result<Vec<StatRep
 }
 
 fn file(root: &Root, path: &Path) -> Result<StatReply, OrderError> {
-    let source = Source::open_in(root, path)?;
+    let source = Source::open_in(root, path).map_err(|error| match error {
+        SourceError::Directory(_) => {
+            OrderError::from(format!("{error}, and directories are copied with -r"))
+        }
+        error => error.into(),
+    })?;
     let mode = source.mode().map_err(cannot(format!("stat {}", printable::path(path))))?;
     let length = Some(source.length());
     let modified = source.modified();

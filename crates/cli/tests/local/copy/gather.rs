@@ -95,7 +95,7 @@ fn a_node_without_the_file_fails_alone() {
     let result = garland.cp(&["--json", "local[1-4]:/log/x", "all"]).with_code(1).json();
     let none = "cannot open /log/x: no such file or directory";
     assert_eq!(verdict(&result, "local3"), ("failed", none));
-    let folder = "cannot copy /log/x: it is a directory";
+    let folder = "cannot copy /log/x: it is a directory, and directories are copied with -r";
     assert_eq!(verdict(&result, "local4"), ("failed", folder));
     assert_gathered(&scratch, 1, "all/local1/x");
     assert!(!scratch.path("all/local3").exists());
