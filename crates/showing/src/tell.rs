@@ -70,7 +70,8 @@ pub fn end_with(
     tell(context, spec, path, result).map_err(|failure| failure.after(exit))?;
     let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
     let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
-    if goes_on && !spec.run.is_quiet && !context.json {
+    // What standard output has received cannot be taken back.
+    if goes_on && path != b"-" && !spec.run.is_quiet && !context.json {
         CommandLine::tell_how_to_resume(run);
     }
     Ok(exit)

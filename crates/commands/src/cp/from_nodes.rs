@@ -10,7 +10,7 @@ use garland_dataplane::Tally;
 use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
 use garland_showing::progress::CopyBars;
-use garland_showing::tell::{save, tell, tell_plans};
+use garland_showing::tell::{end_with, save, tell_plans};
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 
@@ -34,11 +34,9 @@ pub fn run(
         copies.leave();
         return Ok(exit);
     }
-    let result = copies.make(&mut CopyBars::gathering(context, &spec.run))?;
+    let (result, run) = copies.make(&mut CopyBars::gathering(context, &spec.run))?;
     let shown: &[u8] = if is_output { b"-" } else { b"" };
-    let exit = result.exit(spec.slow.min_ok);
-    tell(context, spec, shown, &result).map_err(|failure| failure.after(exit))?;
-    Ok(exit)
+    end_with(context, spec, shown, &run, &result)
 }
 
 /// Names the nodes that have nothing to send, and what the others leave out. Returns the exit code of the copy

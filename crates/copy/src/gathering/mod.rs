@@ -145,11 +145,12 @@ impl<'a> PlannedGather<'a> {
         self.children.end(FAREWELL, |_| false);
     }
 
-    /// Makes the copies, and reports their progress to `observer`.
+    /// Makes the copies, and reports their progress to `observer`. Returns their result, which is not stored yet,
+    /// and the run.
     ///
     /// # Errors
-    /// When the plans or the result cannot be stored.
-    pub fn make(self, observer: &mut dyn Observer) -> Result<CopyResult, Failure> {
+    /// When the plans cannot be stored.
+    pub fn make(self, observer: &mut dyn Observer) -> Result<(CopyResult, Run), Failure> {
         keep_plans(&self.run, &self.plans())?;
         let Self { spec, place, phases, nodes, tasks, children, run, overtime } = self;
         let lab = place.lab.as_ref();
@@ -209,9 +210,7 @@ impl<'a> PlannedGather<'a> {
             tree,
             holders: Vec::new(),
         };
-        let result = CopyResult::new(&run, outcome);
-        run.keep("result.json", &result)?;
-        Ok(result)
+        Ok((CopyResult::new(&run, outcome), run))
     }
 }
 

@@ -138,6 +138,22 @@ fn an_interrupt_ends_all_of_them() {
 }
 
 #[test]
+fn what_was_interrupted_goes_on_with_the_command_that_is_told() {
+    let scratch = Scratch::new("gather-goes-on");
+    logs(&scratch, 1, 16 << 20);
+    let garland = garland(&scratch).over(Wire::slow(100));
+    let copy = garland.start_cp(&["local1:/log/x", "here"]);
+    until("the file to come", || scratch.partial_files().len() == 1);
+    copy.process().interrupt();
+    let said = copy.end().with_code(130);
+    let command = said.err.lines().find_map(|line| line.strip_prefix("to go on: garland "));
+    let words: Vec<&str> = command.expect("it is told").split(' ').collect();
+    let _ = garland.run(&words).with_code(0);
+    assert!(scratch.path("here").is_file());
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn what_changes_while_it_is_given_is_not_kept() {
     let scratch = Scratch::new("gather-changed");
     logs(&scratch, 1, 8 << 20);
