@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -56,6 +56,13 @@ pub fn check(spec: &SourceSpec) -> Result<(), Failure> {
         return Err(Failure::usage("--files-from and --failed-to name the same file")
             .hint("let --failed-to write another one: --resume reads the first again"));
     }
+    if is_standard_output(written) {
+        let what = format!(
+            "cannot write the list of --failed-to to {}: standard output has the result",
+            printable::path(written)
+        );
+        return Err(Failure::usage(what).hint("name another file: --failed-to FILE"));
+    }
     // A link is copied as one, unless names are looked for in what it leads to.
     let stat = if chosen_by.is_some() { fs::metadata(source) } else { source.symlink_metadata() };
     if stat.is_ok_and(|stat| is_inside(written, FileId::new(&stat))) {
@@ -86,6 +93,17 @@ fn is_same_list(read: &Path, written: &Path) -> bool {
     let Ok(read) = fs::metadata(read) else { return false };
     let is_same = |stat: Metadata| FileId::new(&stat) == FileId::new(&read);
     !read.file_type().is_char_device() && fs::metadata(written).is_ok_and(is_same)
+}
+
+/// Returns whether the file with this path is standard output, which the list would mix with the result,
+/// or cut off. A device such as `/dev/null` keeps nothing, unless it is a terminal.
+fn is_standard_output(path: &Path) -> bool {
+    let stdout = io::stdout();
+    let Ok(output) = rustix::fs::fstat(&stdout) else { return false };
+    fs::metadata(path).is_ok_and(|stat| {
+        (stat.dev(), stat.ino()) == (output.st_dev, output.st_ino)
+            && (!stat.file_type().is_char_device() || stdout.is_terminal())
+    })
 }
 
 /// Returns whether the file with this path is `source` or inside of it, or would be if it were

@@ -94,6 +94,9 @@ fn what_was_not_copied_is_listed_as_files_from_reads_it() {
     assert!(said.0.contains("ok      local1") && said.1.contains("/dev/full"), "{said:?}");
     // A dry run leaves the list alone.
     let _ = garland.cp(&["-a", "-n", "-v", "--failed-to", "list", "d", "local1:/"]).with_code(0);
+    let said = garland.cp(&["-a", "--failed-to", "/dev/stdout", "d", "local1:/"]).with_code(2);
+    assert!(said.err.contains("standard output has the result"), "{}", said.err);
+    assert_eq!(said.out, "");
     assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"e/b\n");
     let _ = garland.cp(&["-a", "--failed-to", "list", "d", "d/e", "local1:/"]).with_code(2);
     scratch.assert_nothing_left();
