@@ -11,7 +11,8 @@ use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
 use garland_showing::progress::CopyBars;
 use garland_showing::tell::{end_with, save, tell_plans};
-use garland_terminal::failure::{Exit, Failure};
+use garland_sys::inherited;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
 /// Copies `sources` to `destination` on this machine.
@@ -23,6 +24,9 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let to = local_end(destination)?;
     let is_output = matches!(to, LocalEnd::Sink(Destination::Output));
+    if is_output {
+        inherited::output().or_nothing("cannot copy to standard output")?;
+    }
     let copies = PlannedGather::new(spec, context, sources, to)?;
     save(spec, &copies.plans())?;
     if spec.run.names_entries && !context.json {

@@ -54,6 +54,8 @@ fn a_closed_standard_input_is_no_empty_one() {
     std::fs::write(scratch.path("source"), "new").expect("it can be written");
     let said = run(data_lost, &copy(&["source", "local1:-"])).with_code(3);
     assert!(said.err.contains("standard output is closed"), "{}", said.err);
+    let said = run(data_lost, &copy(&["local1:/keep", "-"])).with_code(3);
+    assert!(said.err.contains("standard output is closed"), "{}", said.err);
     assert_eq!(std::fs::read(root.join("keep")).expect("it is there"), b"old");
     // What a command says may go nowhere; an empty input is one.
     let nowhere = "exec \"$0\" \"$@\" <&- >&- 2>&-";
