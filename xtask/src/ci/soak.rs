@@ -127,8 +127,8 @@ pub(crate) fn soak_rsync(root: &Path, args: &[String]) -> Result<()> {
 /// If one was not, or a package cannot be installed.
 pub(crate) fn soak_spool(root: &Path) -> Result<()> {
     packages::install(packages::TESTS)?;
-    let mut command = printing(root, "garland", "sessions");
-    command.arg("spool::others::").env("GARLAND_SOAK", seed().to_string());
+    let mut command = printing(root, "garland", "local");
+    command.arg("sessions::spool::others::").env("GARLAND_SOAK", seed().to_string());
     steps::watched(&mut command)
 }
 
@@ -160,8 +160,8 @@ pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
     let [copies] =
         numbers(args, ["--copies"]).context("usage: cargo xtask soak healthy [--copies N]")?;
     packages::install(packages::TESTS)?;
-    let mut command = printing(root, "garland", "healthy");
-    command.env("GARLAND_SOAK", seed().to_string());
+    let mut command = printing(root, "garland", "lab");
+    command.arg("a_healthy_copy_").env("GARLAND_SOAK", seed().to_string());
     command.env("GARLAND_SOAK_HEALTHY", copies.unwrap_or(HEALTHY_COPIES).to_string());
     steps::watched(&mut command)
 }
@@ -266,4 +266,28 @@ fn variables(seed: u32) -> [(&'static str, String); 9] {
         ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true".to_owned()),
         profile(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_and_modules_that_soaks_run_exist() {
+        let source = include_str!("soak.rs");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("crates/cli/tests");
+        let mut count = 0;
+        let starts = source.split("= printing(root, \"garland\", \"").skip(1);
+        for start in starts.filter(|start| !start.starts_with('\\')) {
+            let (program, rest) = start.split_once('"').expect("the word ends");
+            let command = rest.split("steps::watched").next().expect("there is a first part");
+            let modules = command.split('"').find(|word| word.ends_with("::"));
+            let modules = modules.map_or(String::new(), |modules| modules.replace("::", "/"));
+            let module = root.join(program).join(modules.trim_end_matches('/'));
+            let is_there = module.is_dir() || module.with_extension("rs").is_file();
+            assert!(is_there, "{}", module.display());
+            count += 1;
+        }
+        assert!(count >= 6, "{count}");
+    }
 }
