@@ -104,10 +104,10 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
     let nodes =
         str::from_utf8(&bytes[..colon]).map_err(|_| TargetError::NotText(shown()))?.to_owned();
     let path = &bytes[colon + 1..];
-    if let Some(bare) = bare_address(bytes) {
+    if let Some(bare) = bare_address(bytes, colon) {
         let argument = shown();
-        let BareAddress { user, address } = bare;
-        let meant = format!("{user}[{address}]{}", &argument[user.len() + address.len()..]);
+        let BareAddress { before, address } = bare;
+        let meant = format!("{before}[{address}]{}", &argument[before.len() + address.len()..]);
         return Err(TargetError::BareAddress { argument, meant });
     }
     if path.is_empty() {
@@ -118,18 +118,22 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
 
 /// An IPv6 address without brackets.
 struct BareAddress<'a> {
-    /// What precedes it: a user and the at sign, or nothing.
-    user: &'a str,
+    /// What precedes it: other nodes, a user and the at sign, or nothing.
+    before: &'a str,
+    /// With its zone, if it has one.
     address: &'a str,
 }
 
-/// Returns the IPv6 address before the last colon that precedes a slash, if there is one.
-fn bare_address(argument: &[u8]) -> Option<BareAddress<'_>> {
+/// Returns the IPv6 address that is the last node of a list, up to the last colon that precedes a slash,
+/// if there is one. `first` is the index of the first colon.
+fn bare_address(argument: &[u8], first: usize) -> Option<BareAddress<'_>> {
     let end = argument.iter().position(|byte| *byte == b'/').unwrap_or(argument.len());
-    let colon = argument[..end].iter().rposition(|byte| *byte == b':')?;
-    let node = str::from_utf8(&argument[..colon]).ok()?;
-    let (user, address) = node.split_at(node.find('@').map_or(0, |at| at + 1));
-    address.parse::<Ipv6Addr>().is_ok().then_some(BareAddress { user, address })
+    let last = argument[..end].iter().rposition(|byte| *byte == b':')?;
+    let nodes = str::from_utf8(&argument[..last]).ok()?;
+    let begin = nodes.get(..first)?.rfind([',', '!', ' ', '@']).map_or(0, |at| at + 1);
+    let (before, address) = nodes.split_at(begin);
+    let bare = address.split_once('%').map_or(address, |(bare, _)| bare);
+    bare.parse::<Ipv6Addr>().is_ok().then_some(BareAddress { before, address })
 }
 
 enum Split {
@@ -242,6 +246,8 @@ mod tests {
         insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` has no path after the nodes");
         insta::assert_snapshot!(message(b"fd99::11:/x"), @"`fd99::11:/x` has an IPv6 address without brackets");
         insta::assert_snapshot!(message(b"bob@fd99::11:/x"), @"`bob@fd99::11:/x` has an IPv6 address without brackets");
+        insta::assert_snapshot!(message(b"n1,fd99::11:x"), @"`n1,fd99::11:x` has an IPv6 address without brackets");
+        insta::assert_snapshot!(message(b"fe80::1%eth0:/x"), @"`fe80::1%eth0:/x` has an IPv6 address without brackets");
         insta::assert_snapshot!(message(b"n[1-3:/x"), @"`n[1-3:/x` has a `[` without a `]`");
         insta::assert_snapshot!(message(b"caf\xe9:x"), @"the nodes in `caf�:x` are not valid UTF-8");
     }
@@ -253,6 +259,14 @@ mod tests {
         {
             let error = parse(OsStr::new(argument)).expect_err("no target");
             assert!(matches!(error, TargetError::NoPath { meant, .. } if meant == wanted));
+        }
+        for (argument, wanted) in [
+            ("bob@fd99::11:/x", "bob@[fd99::11]:/x"),
+            ("n1,fd99::11:x", "n1,[fd99::11]:x"),
+            ("fe80::1%eth0:/x:y", "[fe80::1%eth0]:/x:y"),
+        ] {
+            let error = parse(OsStr::new(argument)).expect_err("no target");
+            assert!(matches!(error, TargetError::BareAddress { meant, .. } if meant == wanted));
         }
     }
 
