@@ -172,6 +172,14 @@ impl<'a> Driver<'a> {
         self.execute_orders(interrupts)
     }
 
+    /// Whether the source was compared and is watched for changes until all is sent.
+    fn is_watched(&self) -> bool {
+        match &self.job.ends {
+            Ends::Out { source, .. } => self.job.known.is_some() && source.stamps().is_some(),
+            Ends::In { .. } => false,
+        }
+    }
+
     /// Sends the state machine a `Tick` if its deadline has passed.
     fn tick(&mut self, now: u64) {
         if self.head.deadline().is_some_and(|at| at <= now) {
@@ -182,8 +190,9 @@ impl<'a> Driver<'a> {
     fn notice(&mut self, notice: Notice) {
         let now = clock::now_ns();
         let event = match notice {
-            // In an incremental copy the digest is known before anything is sent.
-            Notice::Read(root) if self.job.known.is_some() && !self.head.is_nothing_lacking() => {
+            // In an incremental copy the digest is known before anything is sent. Files of a tree are
+            // judged one by one.
+            Notice::Read(root) if self.is_watched() && !self.head.is_nothing_lacking() => {
                 self.compared = Some(root);
                 return;
             }

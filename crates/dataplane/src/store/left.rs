@@ -136,14 +136,17 @@ pub fn remove_all_stale(folder: &OwnedFd) {
 fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
     for name in hidden(folder) {
         let name = OsString::from_vec(name);
-        let left = free(folder, &name);
-        let goes = |(file, lock): (File, Lock)| match lock {
+        // The file stays open, and so locked, until its name is gone: whoever has just created it may
+        // lock it before, and would lose it.
+        let Some((file, lock)) = free(folder, &name) else { continue };
+        let goes = match lock {
             Lock::Held => goes(name.as_bytes(), &file),
             Lock::Unsupported => is_old(&file),
         };
-        if left.is_some_and(goes) {
+        if goes {
             let _ = storage::remove(folder, &name);
         }
+        drop(file);
     }
 }
 

@@ -193,11 +193,13 @@ impl Starting {
     fn last_words(&mut self) -> LaunchError {
         const POLL: Duration = Duration::from_millis(2);
         let until_ns = after(LAST_WORDS);
+        let mut has_ended = true;
         let status = loop {
             match self.child.child.try_wait() {
                 Ok(Some(status)) => break status.to_string(),
                 Err(error) => break error.to_string(),
                 Ok(None) if clock::now_ns() >= until_ns => {
+                    has_ended = false;
                     break "the login closed its output, and did not end".to_owned();
                 }
                 Ok(None) => threads::sleep(POLL),
@@ -212,7 +214,8 @@ impl Starting {
         let text = String::from_utf8_lossy(&bytes);
         let last = last_lines(&text);
         LaunchError::Ended(match &self.other {
-            _ if !last.is_empty() => last,
+            _ if !last.is_empty() && has_ended => last,
+            _ if !last.is_empty() => format!("{status}; {last}"),
             Some(said) => format!("{status}; it said: {}", printable::line(said)),
             None => status,
         })
@@ -320,6 +323,6 @@ mod tests {
         assert_eq!(why("echo AT - -; exit 3"), "exit status: 3");
         // It is not waited for: other nodes would wait, too.
         let silent = "the login closed its output, and did not end";
-        assert_eq!(why("exec >&- 2>&-; sleep 600"), silent);
+        assert_eq!(why("exec >&- 2>&-; exec sleep 600"), silent);
     }
 }

@@ -141,7 +141,7 @@ fn an_interrupt_ends_all_of_them() {
 fn what_was_interrupted_goes_on_with_the_command_that_is_told() {
     let scratch = Scratch::new("gather-goes-on");
     logs(&scratch, 1, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(100));
+    let garland = garland(&scratch).over(Wire::slow(40));
     let copy = garland.start_cp(&["local1:/log/x", "here"]);
     until("the file to come", || scratch.partial_files().len() == 1);
     copy.process().interrupt();

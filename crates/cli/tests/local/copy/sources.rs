@@ -102,7 +102,7 @@ fn one_that_changes_where_nodes_have_it_already() {
     let old = std::fs::read(&from).expect("it is there");
     let file = OpenOptions::new().write(true).open(&from).expect("it is there");
     file.write_all_at(&random_bytes(30 << 20, 5), 0).expect("it can change");
-    let slow = garland(&scratch).over(Wire::slow(100));
+    let slow = garland(&scratch).over(Wire::slow(60));
     let copy = slow.start_cp(&["--json", "source.bin", "local[1-2]:/x"]);
     await_middle(&scratch, "local2", &from, 0);
     file.write_all_at(b"other bytes", LENGTH - 11).expect("it can change");

@@ -32,6 +32,10 @@ fn both(scratch: &Scratch, to: &str) {
         "was a folder/q",
     ];
     more.iter().for_each(|path| write(scratch, &format!("{to}/{path}"), "more"));
+    // Some file systems would take it for another one.
+    write(scratch, "from/dot", "dot");
+    write(scratch, &format!("{to}/dot"), "something else");
+    write(scratch, &format!("{to}/dot."), "more");
     // It keeps its mode if something in it stays.
     fs::set_permissions(scratch.path(to).join("gone"), Permissions::from_mode(0o555)).unwrap();
     fs::create_dir_all(scratch.path("outside/inner")).unwrap();

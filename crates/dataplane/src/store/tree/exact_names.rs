@@ -249,8 +249,18 @@ fn is_plain(name: &[u8]) -> bool {
 /// Returns whether the entry `name` of `folder` may be found under another name, too, of which file
 /// systems may make the same: not if only case tells them apart, and it does so there.
 pub fn may_have_others(folder: &OwnedFd, name: &[u8]) -> bool {
-    let Some(swapped) = swapped(name).filter(|_| is_plain(name)) else { return !is_plain(name) };
-    !matches!(statat(folder, &*swapped, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+    match is_plain(name) {
+        true => !has_no_letters(name) && may_ignore_case(folder, name),
+        false => true,
+    }
+}
+
+/// Returns whether `folder` may find the entry `name` in another case, too. A name without ASCII letters
+/// but i does not tell.
+pub fn may_ignore_case(folder: &OwnedFd, name: &[u8]) -> bool {
+    swapped(name).is_none_or(|swapped| {
+        !matches!(statat(folder, &*swapped, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
+    })
 }
 
 fn has_no_letters(name: &[u8]) -> bool {

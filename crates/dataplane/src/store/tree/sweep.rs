@@ -180,7 +180,7 @@ impl Sweeper {
 
     /// Returns the names in `folder` that are neither names of the tree nor may be what the file
     /// system lists instead of one: a name of the tree that it does not list may be found under any
-    /// name that is the same but for case, for the form of accents or for dots at the end.
+    /// name that is the same but for case or for dots at the end.
     fn surplus(&self, own: &Swept, folder: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
         let mut others = listed(folder)?;
         others.retain(|name| !own.names.contains(&self.hash(name)));
@@ -192,9 +192,14 @@ impl Sweeper {
             unlisted.remove(&self.hash(&name));
         }
         let unlisted: HashSet<u64> = unlisted.into_iter().map(|hash| hash >> HALF).collect();
+        let may_have_others = match &self.fate {
+            Fate::Removed { .. } => exact_names::may_have_others,
+            // The tree is not in place, so that all that is new is unlisted.
+            Fate::Named(_) => exact_names::may_ignore_case,
+        };
         others.retain(|name| {
             let is_like_one = unlisted.contains(&(self.hash(name) >> HALF));
-            !is_like_one || !exact_names::may_have_others(folder, name)
+            !is_like_one || !may_have_others(folder, name)
         });
         Ok(others)
     }
@@ -242,19 +247,29 @@ impl Sweeper {
         }
         // Nothing is changed in a directory that stays.
         self.check_maximum()?;
-        if is_folder && !self.remove_inside(site, name, path, troubles)? {
-            return Ok(false);
+        match is_folder {
+            true => self.remove_folder(site, name, path, troubles),
+            false => self.unlink(site, name, path, AtFlags::empty()),
         }
+    }
+
+    /// Removes or names the file `name`, or the empty directory, as `flags` say.
+    fn unlink(
+        &self,
+        site: &Site<'_>,
+        name: &[u8],
+        path: &[u8],
+        flags: AtFlags,
+    ) -> io::Result<bool> {
         self.check_maximum()?;
         let removed = match &self.fate {
             Fate::Removed { removed, .. } => removed,
             Fate::Named(surplus) => {
-                let slash: &[u8] = if is_folder { b"/" } else { b"" };
+                let slash: &[u8] = if flags == AtFlags::REMOVEDIR { b"/" } else { b"" };
                 surplus.lock().add([path, slash].concat());
                 return Ok(true);
             }
         };
-        let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         match unlinkat(site.folder, name, flags) {
             Ok(()) => {
                 removed.fetch_add(1, Ordering::Relaxed);
@@ -279,7 +294,8 @@ impl Sweeper {
         }
     }
 
-    fn remove_inside(
+    /// Removes or names a directory and what is in it. If it stays, it keeps its mode.
+    fn remove_folder(
         &self,
         above: &Site<'_>,
         name: &[u8],
@@ -301,17 +317,22 @@ impl Sweeper {
         if is_opened {
             directory::allow_owner(&folder, &before);
         }
-        let path = [path, b"/"].concat();
+        let own = path;
+        let path = [own, b"/"].concat();
         let depth = above.depth + 1;
         let site = Site { folder: &folder, ground: above.ground, path: &path, depth };
         let emptied = match listed(&folder) {
             Ok(names) => self.empty(&site, names, troubles),
             Err(error) => troubles.note(&path, &error.into()).map(|()| false),
         };
-        if is_opened && !matches!(emptied, Ok(true)) {
+        let gone = match emptied {
+            Ok(true) => self.unlink(above, name, own, AtFlags::REMOVEDIR),
+            stays => stays,
+        };
+        if is_opened && !matches!(gone, Ok(true)) {
             directory::close_again(&folder, &before);
         }
-        emptied
+        gone
     }
 }
 

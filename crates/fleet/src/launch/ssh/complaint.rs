@@ -162,10 +162,13 @@ mod tests {
         let changed = "Host key for [n3]:2222 has changed and you have requested strict checking.; \
                        Host key verification failed.";
         assert_eq!(
-            reason_with(changed, "bob@n3", &["-p", "2222", "-oUserKnownHostsFile=a b"], None),
+            reason_with(changed, "bob@n3", &["-p", "2222", "-oUserKnownHostsFile=~/known b"], None),
             "ssh: its host key differs from the known one; if the node was reinstalled: ssh-keygen \
-             -f 'a b' -R '[n3]:2222', then ssh -p 2222 '-oUserKnownHostsFile=a b' bob@n3 true"
+             -f ~/known -R '[n3]:2222', then ssh -p 2222 '-oUserKnownHostsFile=~/known b' bob@n3 true"
         );
+        let two_words = ["-4", "-o", "UserKnownHostsFile known"];
+        let told = reason_with(changed, "n3", &two_words, None);
+        assert!(told.contains("ssh-keygen -f known -R '[n3]:2222'"), "{told}");
         let changed = "has changed and you have requested strict checking";
         let told = reason_with(changed, "bob@n3", &[], None);
         assert!(told.contains("ssh-keygen -R n3, then ssh bob@n3 true"), "{told}");

@@ -53,9 +53,23 @@ impl<'a> ShownLogin<'a> {
     /// has not said, by the host.
     pub fn forget(&self, name: Option<&str>) -> String {
         let name = printable::word(name.unwrap_or(self.host()));
-        // ssh uses the first value of an option.
-        let file = self.ssh.options.iter().find_map(|option| known_hosts(option));
-        let file = file.map_or_else(String::new, |file| format!("-f {} ", printable::word(file)));
+        // ssh uses the first value of an option, and adds new keys to the first of several files.
+        let mut options = self.ssh.options.iter().map(String::as_str);
+        let file = loop {
+            let Some(option) = options.next() else { break None };
+            let setting = match option {
+                "-o" => options.next(),
+                option => option.strip_prefix("-o"),
+            };
+            if let Some(file) = setting.and_then(known_hosts) {
+                break Some(file);
+            }
+        };
+        let file = file.map_or_else(String::new, |file| {
+            // The shell expands a tilde as ssh does, unless it is quoted.
+            let (home, rest) = file.split_at(if file.starts_with("~/") { 2 } else { 0 });
+            format!("-f {home}{} ", printable::word(rest))
+        });
         format!("ssh-keygen {file}-R {name}")
     }
 
@@ -68,8 +82,9 @@ impl<'a> ShownLogin<'a> {
     }
 }
 
-/// Returns the file that an option `-oUserKnownHostsFile=FILE` names.
-fn known_hosts(option: &str) -> Option<&str> {
-    let (name, file) = option.strip_prefix("-o")?.split_once('=')?;
-    name.trim().eq_ignore_ascii_case("UserKnownHostsFile").then_some(file.trim())
+/// Returns the first file that a setting `UserKnownHostsFile=FILE FILE` or `UserKnownHostsFile FILE` names.
+fn known_hosts(setting: &str) -> Option<&str> {
+    let (name, files) = setting.trim().split_once(['=', ' '])?;
+    let is_it = name.trim().eq_ignore_ascii_case("UserKnownHostsFile");
+    files.trim_matches([' ', '=']).split(' ').next().filter(|_| is_it)
 }

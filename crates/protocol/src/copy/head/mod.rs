@@ -176,12 +176,13 @@ impl Head {
         others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether no node lacks a block any more, but for those that were set aside as slow.
+    /// Whether no node lacks a block any more, but for those that were set aside as slow, or that came
+    /// later than the others.
     #[must_use]
     pub fn is_nothing_lacking(&self) -> bool {
         self.nodes.iter().skip(1).all(|node| {
             let has_all = !matches!(node.state, NodeState::Joining | NodeState::Ready);
-            has_all || node.detached || node.slow.is_some()
+            has_all || node.late || node.detached || node.slow.is_some()
         })
     }
 

@@ -40,15 +40,33 @@ fn beyond_the_maximum_directories_are_not_even_opened_for_removal() {
 }
 
 #[test]
+fn a_directory_that_is_emptied_and_stays_keeps_its_mode() {
+    let dir = Scratch::new("tree-emptied");
+    fs::create_dir(dir.join("closed")).unwrap();
+    fs::write(dir.join("closed/only"), "surplus").unwrap();
+    fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0o500)).unwrap();
+    let mut extractor = extractor(&dir).removing_at_most(1);
+    apply_all(&mut extractor, [Record::Spare(Vec::new()), Record::Sweep, Record::End]);
+    assert!(extractor.troubles().is_err(), "the directory would be the second one");
+    assert_eq!(fs::read_dir(dir.join("closed")).unwrap().count(), 0);
+    assert_eq!(fs::metadata(dir.join("closed")).unwrap().mode() & 0o7777, 0o500);
+}
+
+#[test]
 fn what_a_file_system_lists_under_another_name_is_not_removed() {
     let [all, dots]: [Fold; 2] = [folds_all, strips_dots];
     for (fold, lists_folded, names, surplus) in [
-        (Some(all), true, &["README", "Dir"][..], &["old"][..]),
+        (Some(all), true, &["README", "Dir", "III"][..], &["old"][..]),
         (Some(lowers as Fold), true, &["Caf\u{c9}", "x"], &["old", "y"]),
         (Some(dots), true, &["end.", "x"], &["old"]),
         // What is not one there goes, however similar it is.
         (Some(all), false, &["README", "Dir"], &["readme.", "old"]),
-        (None, false, &["README", "Dir", "end."], &["readme", "Readme", "dir", "end", "END."]),
+        (
+            None,
+            false,
+            &["README", "Dir", "end.", "III"],
+            &["readme", "Readme", "dir", "end", "END.", "iii"],
+        ),
     ] {
         let dir = Scratch::new("tree-removes-folded");
         let oddities = Oddities { folds: fold, lists_folded, ..Oddities::default() };
