@@ -81,7 +81,10 @@ fn has(line: &str, wanted: &str) -> bool {
 fn assert_printed(example: &Example, output: &str) {
     let mut lines = output.lines();
     for wanted in example.printed.iter().filter(|line| *line != "..." && !line.is_empty()) {
-        let found = lines.any(|line| has(line, wanted));
+        // What took no time is not in the line: on a busy machine the last node may be ready after the first
+        // byte has come to the others.
+        let shorter = wanted.replace("first byte", "");
+        let found = lines.any(|line| has(line, wanted) || has(line, &shorter));
         assert!(found, "{}: no line like `{wanted}` in\n{output}", example.command);
     }
 }
