@@ -33,7 +33,7 @@ pub fn tell(
     result: &CopyResult,
 ) -> Result<(), Failure> {
     let is_output = path == b"-";
-    // Of nodes that `--min-ok` excuses, too, it is told that they failed.
+    // Nodes that failed are named even if `--min-ok` allows them to.
     let is_told = !spec.run.is_quiet || result.exit(None) != Exit::Done;
     if context.json && is_output {
         let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;

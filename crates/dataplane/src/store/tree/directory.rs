@@ -82,7 +82,7 @@ pub fn descend<'a>(
 pub fn close_again(folder: &OwnedFd, stat: &Stat) {
     let mode = stat.st_mode & 0o7777;
     if mode & OWNER != OWNER {
-        // It was this user's, or that of a user whom root stands in for: what failed then fails now.
+        // Only the owner and root may do this; for others `allow_owner` has changed nothing.
         let _ = fchmod(folder, Mode::from_raw_mode(mode));
     }
 }
