@@ -1,26 +1,23 @@
 //! What the agent tells the system's log of its node: sessions, commands, copies, jobs, and
 //! connections that it refused. docs/security-review.md describes each line.
 
+mod allowance;
 mod caller;
 mod line;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use garland_protocol::Role;
+use garland_protocol::wire::PublicKey;
 use garland_sys::clock;
 use garland_sys::sync::Mutex;
 use garland_sys::syslog::Syslog;
 
+use self::allowance::Allowance;
 pub use self::caller::Caller;
 use self::line::{Facility, Line, Severity};
-
-/// The number of refused connections that are told at once; further ones are told one by one, at
-/// most one in [`PAUSE`].
-const MAX_BURST: u32 = 20;
-
-/// The interval at which another refused connection may be told.
-const PAUSE: Duration = Duration::from_secs(3);
 
 /// The direction of a copy, as the node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,45 +39,20 @@ pub struct Audit {
 struct State {
     /// The number of lines that the log did not take since the last one that it took.
     lost: u64,
-    refusals: Refusals,
+    /// For refused connections of all peers: what a stranger is called costs him nothing.
+    refusals: Allowance,
+    /// For the sessions of each peer that is no controller and came within the last minute, so that
+    /// one that comes ten times a second neither fills the log nor hides others.
+    sessions: BTreeMap<PublicKey, Allowance>,
 }
 
-/// Limits the lines about refused connections.
-struct Refusals {
-    /// How many may be told now.
-    allowed: u32,
-    /// The time at which `allowed` was last raised, in monotonic nanoseconds.
-    raised_ns: u64,
-    /// The number of those that were not told since the last one that was.
-    untold: u64,
-}
-
-impl Default for Refusals {
-    fn default() -> Self {
-        Self { allowed: MAX_BURST, raised_ns: 0, untold: 0 }
-    }
-}
-
-impl Refusals {
-    /// Counts a refused connection. Returns how many were not told before it, if it may be told.
-    fn take(&mut self, now_ns: u64) -> Option<u64> {
-        let pause_ns = PAUSE.as_nanos() as u64;
-        let more = now_ns.saturating_sub(self.raised_ns) / pause_ns;
-        if more > 0 {
-            self.raised_ns = now_ns;
-            let more = u32::try_from(more).unwrap_or(u32::MAX);
-            self.allowed = self.allowed.saturating_add(more).min(MAX_BURST);
+impl State {
+    /// Counts a session. Returns how many of its peer were not told before it, if it may be told.
+    fn admit(&mut self, caller: &Caller, now_ns: u64) -> Option<u64> {
+        if !self.sessions.contains_key(&caller.key) {
+            self.sessions.retain(|_, allowance| !allowance.is_whole(now_ns));
         }
-        match self.allowed.checked_sub(1) {
-            Some(left) => {
-                self.allowed = left;
-                Some(std::mem::take(&mut self.untold))
-            }
-            None => {
-                self.untold += 1;
-                None
-            }
-        }
+        self.sessions.entry(caller.key).or_default().take(now_ns)
     }
 }
 
@@ -90,9 +62,14 @@ impl Audit {
         Self { log, state: Mutex::default() }
     }
 
-    /// Tells that a session began.
+    /// Tells that a session began, unless its peer is no controller and had too many.
     pub fn session(&self, caller: &Caller) {
-        self.tell(Facility::Auth, Line::new("session").caller(caller));
+        let untold = match caller.role {
+            Role::Controller => Some(0),
+            Role::Member | Role::FarmNode => self.state.lock().admit(caller, clock::now_ns()),
+        };
+        let Some(untold) = untold else { return };
+        self.tell(Facility::Auth, Line::new("session").caller(caller).untold(untold));
     }
 
     /// Tells that `caller` runs a program. Its arguments are only counted: they may have secrets.
@@ -125,12 +102,8 @@ impl Audit {
     pub fn refused(&self, peer: SocketAddr, reason: &str) {
         let untold = self.state.lock().refusals.take(clock::now_ns());
         let Some(untold) = untold else { return };
-        let mut line = Line::new("refused").severity(Severity::Warning).peer(peer);
-        line = line.text("reason", reason.as_bytes());
-        if untold > 0 {
-            line = line.number("untold", untold);
-        }
-        self.tell(Facility::Auth, line);
+        let line = Line::new("refused").severity(Severity::Warning).peer(peer);
+        self.tell(Facility::Auth, line.text("reason", reason.as_bytes()).untold(untold));
     }
 
     /// Sends a line, and before it how many were lost.

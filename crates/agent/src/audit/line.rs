@@ -79,6 +79,11 @@ impl Line {
         self.word(name, &value.to_string())
     }
 
+    /// Adds how many lines of the kind were not told before it, if there are any.
+    pub fn untold(self, number: u64) -> Self {
+        if number > 0 { self.number("untold", number) } else { self }
+    }
+
     /// Adds a value of others' choice: in quotation marks, with control characters, bytes that are
     /// no text, quotation marks and backslashes escaped, and cut if it is long.
     pub fn text(self, name: &'static str, value: &[u8]) -> Self {

@@ -1,9 +1,11 @@
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use garland_protocol::Role;
 use garland_protocol::wire::fingerprint;
 
+use super::allowance::{MAX_BURST, PAUSE};
 use super::*;
 
 /// A receiver of lines; its socket is removed at the end.
@@ -83,14 +85,35 @@ fn lines_that_nobody_took_are_counted_and_told() {
 }
 
 #[test]
-fn a_flood_of_strangers_is_counted_and_not_told_one_by_one() {
-    let mut refusals = Refusals::default();
-    let told = |refusals: &mut Refusals, now: Duration| {
-        (0..1000).filter_map(|_| refusals.take(now.as_nanos() as u64)).collect::<Vec<u64>>()
+fn a_member_that_comes_again_and_again_is_told_seldom_and_hides_nobody() {
+    let receiver = Receiver::open("flood");
+    let audit = Audit::new(Some(Syslog::at(&receiver.path)));
+    let member = |number| Caller { role: Role::Member, key: [number; 32], ..caller() };
+    // Read after each one: the queue of a socket may be short.
+    let tell = |caller: Caller| {
+        audit.session(&caller);
+        receiver.lines()
+    };
+    let mut told: Vec<String> = (0..1000).flat_map(|_| tell(member(1))).collect();
+    told.extend(tell(member(2)));
+    // One more if the processor was away for three seconds.
+    assert!((MAX_BURST as usize + 1..MAX_BURST as usize + 20).contains(&told.len()), "{told:?}");
+    assert!(told.last().expect("a line").contains(&fingerprint(&[2; 32])), "{told:?}");
+    let of_controller = (0..2 * MAX_BURST).flat_map(|_| tell(caller())).count();
+    assert_eq!(of_controller, 2 * MAX_BURST as usize, "controllers are always told");
+}
+
+#[test]
+fn who_has_not_come_for_a_minute_takes_no_memory() {
+    let mut state = State::default();
+    let comes = |state: &mut State, number, now: Duration| {
+        let member = Caller { role: Role::Member, key: [number; 32], ..caller() };
+        state.admit(&member, now.as_nanos() as u64)
     };
     let start = Duration::from_secs(1000);
-    assert_eq!(told(&mut refusals, start), [0; 20]);
-    assert_eq!(told(&mut refusals, start + PAUSE / 2), [0_u64; 0]);
-    assert_eq!(told(&mut refusals, start + PAUSE * 2), [1980, 0]);
-    assert_eq!(told(&mut refusals, start + PAUSE * 100).first(), Some(&998));
+    for number in 0..100 {
+        assert_eq!(comes(&mut state, number, start), Some(0));
+    }
+    assert_eq!(comes(&mut state, 200, start + PAUSE * 2), Some(0));
+    assert_eq!(state.sessions.len(), 1);
 }

@@ -11,6 +11,10 @@ const CONTENTS_MAX: usize = 1000;
 /// The maximum number of nodes that fetch one content at a time. Further ones are not noted.
 const FETCHERS_MAX: usize = 4096;
 
+/// The maximum number of contents that one node fetches at a time: a member that says it fetches all
+/// there are must leave places for others. Another one takes the place of its oldest.
+const CONTENTS_OF_NODE_MAX: usize = 16;
+
 /// The nodes that fetch contents, by the root of the content's manifest.
 #[derive(Debug, Default)]
 pub struct Fetchers(BTreeMap<[u8; 32], Vec<Fetcher>>);
@@ -28,6 +32,7 @@ impl Fetchers {
         for all in self.0.values_mut() {
             all.retain(|fetcher| fetcher.until_ns > now_ns);
         }
+        self.end_oldest(&root, holder);
         self.0.retain(|_, all| !all.is_empty());
         if self.0.len() >= CONTENTS_MAX && !self.0.contains_key(&root) {
             return Vec::new();
@@ -45,6 +50,21 @@ impl Fetchers {
         let before = &all[..at.min(all.len())];
         let last = &before[before.len().saturating_sub(HOLDERS_MAX)..];
         last.iter().map(|fetcher| fetcher.holder.clone()).collect()
+    }
+
+    /// Ends what the node of `holder` began first, if it fetches too many contents besides `root`.
+    fn end_oldest(&mut self, root: &[u8; 32], holder: &NameHolder) {
+        let others = self.0.iter().filter(|(content, _)| *content != root);
+        let own = others.filter_map(|(content, all)| {
+            let fetcher = all.iter().find(|fetcher| fetcher.holder.node == holder.node)?;
+            Some((fetcher.until_ns, *content))
+        });
+        let own: Vec<(u64, [u8; 32])> = own.collect();
+        if own.len() >= CONTENTS_OF_NODE_MAX
+            && let Some((_, oldest)) = own.into_iter().min()
+        {
+            self.end(oldest, holder);
+        }
     }
 
     /// Notes that `holder` has fetched all.

@@ -16,15 +16,20 @@ use std::sync::Arc;
 use garland_core::printable;
 use garland_protocol::copy::content_digest;
 use garland_protocol::files::PIECE;
-use garland_protocol::names::{NAME_MANIFEST_MAX, NameManifest, NameRecord, check_name};
+use garland_protocol::names::{NAME_MANIFEST_MAX, NameManifest, NameRecord, NamedFile, check_name};
 use garland_sys::sync::Mutex;
 use garland_sys::{clock, private_file};
 
 /// The maximum number of contents that an agent serves. The oldest one goes for another.
 const HOLDINGS_MAX: usize = 10_000;
 
-/// The number of contents whose manifests are kept in memory.
-const IN_MEMORY: usize = 4;
+/// The maximum memory in bytes of the manifests that are kept: two of the longest ones, or hundreds of
+/// usual ones, so that who reads many contents does not have those of others read from the disk again.
+const IN_MEMORY_MAX: usize = 2 * NAME_MANIFEST_MAX;
+
+/// The memory of a file of a manifest in bytes, besides its path and its digests: what the allocator
+/// keeps with both is a guess.
+const FILE_IN_MEMORY: usize = size_of::<NamedFile>() + 32;
 
 /// The maximum length of a path in bytes.
 const PATH_MAX: usize = 4096;
@@ -56,7 +61,7 @@ type Root = [u8; 32];
 pub struct Holdings {
     /// The directory of their files; `None` if the agent has no state directory.
     folder: Option<PathBuf>,
-    /// Those that were served last, the newest first.
+    /// Those that were served last, the newest first: at most [`IN_MEMORY_MAX`], but at least one.
     recent: Mutex<VecDeque<Recent>>,
     /// Locked while a manifest is read: it may be long, and those in memory are served meanwhile.
     reading: Mutex<()>,
@@ -82,6 +87,8 @@ pub struct Holding {
     /// (raw bytes).
     path: Vec<u8>,
     manifest: NameManifest,
+    /// The memory of the manifest in bytes.
+    in_memory: usize,
 }
 
 /// What precedes the manifest in the file of a content.
@@ -212,7 +219,13 @@ impl Holdings {
             used_ns: clock::now_ns(),
             has_ended: false,
         });
-        recent.truncate(IN_MEMORY);
+        let mut total = 0;
+        let room = recent.iter().take_while(|it| {
+            total += it.holding.in_memory;
+            total <= IN_MEMORY_MAX
+        });
+        let kept = room.count().max(1);
+        recent.truncate(kept);
         Some(holding)
     }
 
@@ -346,7 +359,11 @@ fn read(path: &Path, root: &Root) -> Option<Holding> {
     if content_digest(&manifest) != *root {
         return None;
     }
-    Some(Holding { path: header.path, manifest: NameManifest::parse(&manifest).ok()? })
+    let manifest = NameManifest::parse(&manifest).ok()?;
+    let of_file =
+        |file: &NamedFile| FILE_IN_MEMORY + file.path.len() + size_of_val(file.digests.as_slice());
+    let in_memory = manifest.files.iter().map(of_file).sum();
+    Some(Holding { path: header.path, manifest, in_memory })
 }
 
 /// Removes the oldest contents if there is no room for another one.
@@ -387,7 +404,7 @@ fn root_of(path: &Path) -> Option<Root> {
 #[cfg(test)]
 mod tests {
     use garland_core::plan::Layout;
-    use garland_protocol::names::{NamedContent, NamedFile};
+    use garland_protocol::names::NamedContent;
     use garland_protocol::wire::Secret;
 
     use super::*;
@@ -500,6 +517,28 @@ mod tests {
         assert!(holdings.find(&content.root).is_some(), "a block was asked for just now");
         holdings.recent.lock()[0].used_ns -= IN_USE_NS;
         assert!(holdings.find(&content.root).is_none());
+    }
+
+    #[test]
+    fn as_many_manifests_are_in_memory_as_have_room() {
+        let scratch = scratch("room");
+        let holdings = Holdings::open(Some(scratch.0.clone()));
+        let served = |number: u8, digests: usize| {
+            let layout = Layout::new(digests as u64 * 4096, 4096).unwrap();
+            let mut manifest = manifest(&[]);
+            manifest.files[0].layout = layout;
+            manifest.files[0].digests = vec![[number; 32]; digests];
+            let (bytes, content) = manifest.encode().unwrap();
+            holdings.register(&published(content), &bytes, b"model").unwrap();
+            assert!(holdings.find(&content.root).is_some());
+        };
+        (0..100).for_each(|number| served(number, 10));
+        assert_eq!(holdings.recent.lock().len(), 100);
+        // A third of what is kept, each.
+        (100..102).for_each(|number| served(number, IN_MEMORY_MAX / 32 / 3));
+        assert_eq!(holdings.recent.lock().len(), 102);
+        served(102, IN_MEMORY_MAX / 32 / 3);
+        assert_eq!(holdings.recent.lock().len(), 2);
     }
 
     #[test]

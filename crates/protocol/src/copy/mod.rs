@@ -6,6 +6,7 @@ mod begin;
 mod compare;
 mod copy_id;
 mod cut;
+mod digest_table;
 mod digests;
 mod examination;
 mod fingerprint;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
+use crate::copy::digest_table::DigestTable;
 use crate::copy::seal::root_digest;
 use garland_core::index_set::IndexSet;
 use garland_core::plan::{LaneBlocks, Layout};
@@ -49,7 +50,7 @@ pub struct Sink {
     known: IndexSet,
     /// Whether all digests were known in advance.
     all_digests: bool,
-    contents: Vec<[u8; 32]>,
+    contents: DigestTable,
     holder: bool,
     /// The window of a stream: the number of blocks from `next` on that may be with the writer;
     /// `None` if the sink is not a stream.
@@ -76,13 +77,12 @@ impl Sink {
     pub fn new(layout: Layout, holder: bool) -> Self {
         let blocks = layout.blocks();
         let end = (!layout.open).then_some(blocks);
-        let table = usize::try_from(end.unwrap_or(0)).expect("the block table fits into memory");
         Self {
             layout,
             end,
             held: IndexSet::new(blocks),
             known: IndexSet::new(blocks),
-            contents: vec![[0; 32]; table],
+            contents: DigestTable::new(end.unwrap_or(0)),
             holder,
             serving: u64::MAX,
             brought: IndexSet::new(blocks),
@@ -144,7 +144,12 @@ impl Sink {
     #[must_use]
     pub fn with_digests(self, contents: Vec<[u8; 32]>) -> Self {
         assert_eq!(contents.len(), self.contents.len(), "a digest for each block");
-        Self { known: IndexSet::full(self.layout.blocks()), contents, all_digests: true, ..self }
+        Self {
+            known: IndexSet::full(self.layout.blocks()),
+            contents: contents.into(),
+            all_digests: true,
+            ..self
+        }
     }
 
     /// Notes that block `index` is held: its bytes have the known digest.
@@ -287,15 +292,10 @@ impl Sink {
     pub fn learn(&mut self, index: u64, content: [u8; 32]) -> Result<(), SinkError> {
         let at = usize::try_from(index).ok().filter(|_| index < self.blocks());
         let Some(at) = at else { return Err(SinkError::SourceChanged(index)) };
-        if at >= self.contents.len() {
-            // A stream's table grows with the stream.
-            self.contents.resize(at + 1, [0; 32]);
-        }
-        let place = &mut self.contents[at];
-        if self.known.contains(index) && *place != content {
+        if self.known.contains(index) && self.contents.get(at) != content {
             return Err(SinkError::SourceChanged(index));
         }
-        *place = content;
+        self.contents.set(at, content);
         self.known.insert(index);
         Ok(())
     }
@@ -332,7 +332,7 @@ impl Sink {
     /// Returns the digest of block `index`, if it is known.
     #[must_use]
     pub fn content(&self, index: u64) -> Option<[u8; 32]> {
-        self.known.contains(index).then(|| self.contents[index as usize])
+        self.known.contains(index).then(|| self.contents.get(index as usize))
     }
 
     /// Whether block `index` is with the writer.
@@ -386,7 +386,7 @@ impl Sink {
     /// Returns the digests of all blocks, once every one is known.
     #[must_use]
     pub fn contents(&self) -> Option<&[[u8; 32]]> {
-        (self.end == Some(self.known.count())).then_some(&self.contents)
+        (self.end == Some(self.known.count())).then_some(self.contents.all())
     }
 
     /// Returns the digest of block `index` if the block is held.

@@ -48,3 +48,22 @@ fn a_node_that_names_other_paths_again_and_again_has_one_place() {
     let before = fetchers.note(ROOT, &holder("b"), 1);
     assert_eq!(before[0].path, b"99", "the last one counts");
 }
+
+#[test]
+fn a_node_that_says_it_fetches_all_there_is_leaves_places_for_others() {
+    let mut fetchers = Fetchers::default();
+    let root = |number: u64| {
+        let mut root = [0; 32];
+        root[..8].copy_from_slice(&number.to_le_bytes());
+        root
+    };
+    for number in 0..CONTENTS_MAX as u64 {
+        fetchers.note(root(number), &holder("greedy"), number);
+    }
+    assert_eq!(fetchers.0.len(), CONTENTS_OF_NODE_MAX);
+    let last = root(CONTENTS_MAX as u64 - 1);
+    assert_eq!(names(&fetchers.note(last, &holder("b"), 2000)), ["greedy"], "the newest stay");
+    let other = root(5000);
+    fetchers.note(other, &holder("b"), 2000);
+    assert_eq!(names(&fetchers.note(other, &holder("c"), 2001)), ["b"]);
+}
