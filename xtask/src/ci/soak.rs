@@ -221,7 +221,10 @@ pub(crate) fn truth_suggest(root: &Path, args: &[String]) -> Result<()> {
 /// Returns the command that runs the integration test `name` of a package alone, and shows what it prints
 /// at once. (Nextest would print it in the end only.)
 fn printing(root: &Path, package: &str, name: &str) -> Command {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = Command::new("env");
+    // A shell has what it starts in the background ignore Ctrl-C, and programs that tests interrupt
+    // would ignore it, too.
+    command.args(["--default-signal=INT,QUIT", env!("CARGO")]);
     command.current_dir(root).args(["test", "--quiet", "--locked", "--release"]);
     command.args(["--package", package, "--test", name, "--", "--nocapture"]);
     command
