@@ -145,7 +145,15 @@ impl<'a> PlannedCopy<'a> {
     /// # Errors
     /// When none can be reached, or the user interrupts.
     pub fn assemble(&self, run: &Run) -> Result<Fleet, Failure> {
-        builder(self.spec, self.place, &self.planned.nodes, &self.injections.clocks, run).assemble()
+        builder(
+            self.spec,
+            self.place,
+            &self.planned.nodes,
+            &self.path,
+            &self.injections.clocks,
+            run,
+        )
+        .assemble()
     }
 
     /// Makes the copy on `fleet`, the agents of the plan's nodes, and reports its progress to `observer`. When all is
@@ -165,7 +173,7 @@ impl<'a> PlannedCopy<'a> {
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let lab = place.lab.as_ref();
         let began_ns = phases.last_ns();
-        let builder = builder(spec, place, &nodes, &injections.clocks, run);
+        let builder = builder(spec, place, &nodes, &path, &injections.clocks, run);
         let transport = spec.transport(lab, plan.lanes.len());
         let limit = limit::of_copy(spec, place, &plan, payload, transport, &fleet.agents);
         let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
@@ -234,11 +242,12 @@ impl<'a> PlannedCopy<'a> {
     }
 }
 
-/// Returns the builder of the fleet of a copy to `nodes`.
+/// Returns the builder of the fleet of a copy to `path` on `nodes`.
 fn builder<'a>(
     spec: &'a CopySpec,
     place: &'a Place,
     nodes: &'a [Node],
+    path: &[u8],
     clocks: &'a [(String, ClockFault)],
     run: &Run,
 ) -> FleetBuilder<'a> {
@@ -246,6 +255,7 @@ fn builder<'a>(
         here: place.here.clone(),
         inventory: Some(&place.inventory),
         clocks,
+        passes_output: path == b"-",
         ..place.builder(&spec.run, nodes, run)
     }
 }

@@ -69,6 +69,8 @@ pub struct FleetBuilder<'a> {
     pub out_of_band: bool,
     /// The clock faults to inject, each with the name of its node.
     pub clocks: &'a [(String, ClockFault)],
+    /// Whether nodes write the bytes of a copy to this process's standard output.
+    pub passes_output: bool,
     /// The root directory that all local agents of the command share; none if each has its own.
     pub here: Option<PathBuf>,
     /// What nodes have said of their agents so far.
@@ -151,6 +153,7 @@ impl<'a> FleetBuilder<'a> {
             quiet: false,
             out_of_band: false,
             clocks: &[],
+            passes_output: false,
             here: None,
             claims: Claims::default(),
         }
@@ -213,6 +216,7 @@ impl FleetBuilder<'_> {
             stay: self.stay,
             max_life: self.max_life,
             cancellation: cancellation.clone(),
+            passes_output: self.passes_output,
             ..Orders::default()
         };
         let allocation = std::env::var("SLURM_JOB_NODELIST").ok();

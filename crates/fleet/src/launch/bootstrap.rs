@@ -13,6 +13,13 @@ use super::error::LaunchError;
 /// The bootstrap script, with its comments.
 const SCRIPT: &str = include_str!("bootstrap.sh");
 
+/// The number of directories in which the script tries to store the program. It may ask for the program
+/// for each of them.
+pub const PLACES: usize = 3;
+
+/// Why a node that asks more often is not started.
+pub const ASKS_AGAIN: &str = "it asks for the program again and again";
+
 /// A line of the script's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootstrapLine {

@@ -2,7 +2,7 @@
 //! its standard error, and its end.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,15 +13,15 @@ use garland_protocol::wire::ReadyLine;
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use garland_sys::clock::after;
 use garland_sys::threads::JoinHandle;
-use garland_sys::{clock, signal, threads};
+use garland_sys::{clock, limits, signal, threads};
 
 use super::bootstrap::BootstrapLine;
 use super::cancellation::Cancellation;
 use super::error::LaunchError;
 use super::input::Input;
-use super::stdout::pass_on;
+use super::stdout;
 
-/// Timeout for each line of output before an agent is ready.
+/// Timeout for each step before an agent is ready.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Timeout for a process to end after it has closed its output, without an agent. An ssh that waits for
@@ -43,21 +43,48 @@ const ERROR_LINES: usize = 5;
 /// The maximum number of bytes of standard error that are read for an error message.
 const ERROR_BYTES: u64 = 64 << 10;
 
+/// The maximum length in bytes of the log of a process whose messages are those of another machine.
+/// What it says further is dropped.
+const LOG_MAX: u64 = 16 << 20;
+
 /// Returns the file name of the log of a node's agent.
 pub fn log_name(node: &str) -> String {
     format!("{}.log", node.replace(['/', ':'], "_"))
+}
+
+/// On which terms a process is started.
+#[derive(Clone, Debug, Default)]
+pub struct StartTerms {
+    /// Whether the start is cancelled.
+    pub cancellation: Cancellation,
+    /// Whether what follows the ready line are the bytes of a copy to standard output. Otherwise
+    /// nobody has asked for any, and they are dropped.
+    pub passes_output: bool,
+    /// Whether it runs something on another machine, and writes nothing on this one but its log.
+    pub is_elsewhere: bool,
+}
+
+/// Whether a line of output was a step of the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// It was one, which does not come again.
+    Step,
+    /// It was another line, such as one of a login shell.
+    Other,
 }
 
 /// A process that was started, and whose agent has not reported yet that it is ready.
 pub struct Starting {
     child: LaunchedChild,
     cancellation: Cancellation,
-    lines: Receiver<String>,
+    lines: Receiver<Result<String, LaunchError>>,
     /// The log, at the offset where the standard error of this process begins.
     log: File,
     /// The last line of its output that is not the script's or the agent's: a login shell that
     /// refuses, such as nologin, gives its reason there.
     other: Option<String>,
+    /// The time in monotonic nanoseconds until which the next step is awaited.
+    until_ns: u64,
 }
 
 /// A process that keeps an agent alive. Dropping it closes its input, which ends the agent.
@@ -75,57 +102,34 @@ pub struct LaunchedChild {
 impl Starting {
     /// Starts `command`. Its standard error is appended directly to the file `log`, so that an
     /// agent's messages are written even after this process has died.
-    pub fn start(
-        mut command: Command,
-        log: &Path,
-        cancellation: &Cancellation,
-    ) -> io::Result<Self> {
+    pub fn start(mut command: Command, log: &Path, terms: &StartTerms) -> io::Result<Self> {
         let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
+        if terms.is_elsewhere && errors.metadata()?.len() > LOG_MAX / 2 {
+            errors.set_len(0)?;
+        }
         // Open the file again: a duplicated descriptor would share its offset.
         let mut log = File::open(log)?;
         log.seek(SeekFrom::End(0))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         signal::release_in(&mut command);
+        if terms.is_elsewhere {
+            // After all signals got their usual meanings: that of this one is to end the process.
+            limits::limit_files_in(&mut command, LOG_MAX);
+        }
         let mut child = command.spawn()?;
         let pipe = child.stdin.take();
         let output = child.stdout.take();
         let mut child =
             LaunchedChild { child, input: None, reader: None, is_killed: false, is_left: false };
+        let cancellation = terms.cancellation.clone();
         child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
+        let passes_output = terms.passes_output;
         let reader = output.map(|output| {
-            threads::spawn("child", move || {
-                let mut output = BufReader::new(output);
-                let mut line = String::new();
-                let mut marked = false;
-                // The bytes of a copy to standard output follow the ready line.
-                while matches!(output.read_line(&mut line), Ok(read) if read > 0) {
-                    let ready = ReadyLine::parse(&line).is_some();
-                    // In a Slurm step the script prints a line after the agent has ended.
-                    marked |= matches!(BootstrapLine::parse(&line), BootstrapLine::At(Some(_), _));
-                    let _ = tell.send(std::mem::take(&mut line));
-                    if ready {
-                        drop(tell);
-                        // Lock standard output only when there is output: a reader that waits with
-                        // the lock would block the readers of other agents.
-                        if !matches!(output.fill_buf(), Ok([]) | Err(_)) {
-                            let passed = pass_on(&mut output, &mut io::stdout().lock(), marked);
-                            // If standard output is closed, the agent's own write error ends the
-                            // copy.
-                            if passed.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof) {
-                                garland_terminal::errln!(
-                                    "error: srun lost the last bytes of the copy to standard output; \
-                                     copy to a file on the node instead"
-                                );
-                            }
-                        }
-                        return;
-                    }
-                }
-            })
+            threads::spawn("child", move || stdout::read(output, tell, passes_output))
         });
         child.reader = reader.transpose()?;
-        Ok(Self { child, cancellation: cancellation.clone(), lines, log, other: None })
+        Ok(Self { child, cancellation, lines, log, other: None, until_ns: after(PATIENCE) })
     }
 
     /// Returns the standard input of the process; none if it has been closed.
@@ -136,13 +140,13 @@ impl Starting {
     /// Waits for the next line of the process's output.
     ///
     /// # Errors
-    /// When the process has ended, the timeout has passed, or the start is cancelled.
+    /// When the process has ended or has printed too much, the start is cancelled, or a minute has
+    /// passed since the start or the last step ([`Starting::has_gone_on`]).
     pub fn next_line(&mut self) -> Result<String, LaunchError> {
-        let mut waited = Duration::ZERO;
-        while waited < PATIENCE {
+        while clock::now_ns() < self.until_ns {
             match self.lines.recv_timeout(Cancellation::POLL) {
                 Ok(line) => {
-                    let line = line.trim_end().to_owned();
+                    let line = line?.trim_end().to_owned();
                     if BootstrapLine::parse(&line) == BootstrapLine::Other && !line.is_empty() {
                         self.other = Some(line.clone());
                     }
@@ -151,22 +155,29 @@ impl Starting {
                 Err(RecvTimeoutError::Timeout) => self.cancellation.check()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
             }
-            waited += Cancellation::POLL;
         }
         Err(LaunchError::Stalled("its agent did not start within", PATIENCE.as_secs()))
+    }
+
+    /// Notes that the start has come a step further, so that the next step has all of its time. Only
+    /// what happens once is a step: a node that talks on and on must not hold up all others.
+    pub fn has_gone_on(&mut self) {
+        self.until_ns = after(PATIENCE);
     }
 
     /// Waits for the agent's ready line. Calls `answer` with every earlier line and the input of
     /// the process. An error of `answer` ends the wait. After an error the process is killed.
     pub fn ready_after(
         mut self,
-        mut answer: impl FnMut(&str, &mut Input) -> Result<(), LaunchError>,
+        mut answer: impl FnMut(&str, &mut Input) -> Result<Answered, LaunchError>,
     ) -> Result<(ReadyLine, LaunchedChild), LaunchError> {
         loop {
             let next = self.next_line().and_then(|line| {
                 let ready = ReadyLine::parse(&line);
-                if let (None, Some(input)) = (&ready, self.input()) {
-                    answer(&line, input)?;
+                if let (None, Some(input)) = (&ready, self.input())
+                    && answer(&line, input)? == Answered::Step
+                {
+                    self.has_gone_on();
                 }
                 Ok(ready)
             });
@@ -310,9 +321,10 @@ mod tests {
             let log = folder.join(format!("garland-refusal-{}.log", std::process::id()));
             let mut shell = Command::new("sh");
             shell.args(["-c", script]);
-            let starting = Starting::start(shell, &log, &Cancellation::default()).expect("there");
+            let starting = Starting::start(shell, &log, &StartTerms::default()).expect("there");
             let _ = std::fs::remove_file(log);
-            let ended = starting.ready_after(|_, _| Ok(())).err().expect("no agent");
+            let answer = |_: &str, _: &mut Input| Ok(Answered::Other);
+            let ended = starting.ready_after(answer).err().expect("no agent");
             ended.to_string()
         };
         assert_eq!(
@@ -324,5 +336,51 @@ mod tests {
         // It is not waited for: other nodes would wait, too.
         let silent = "the login closed its output, and did not end";
         assert_eq!(why("exec >&- 2>&-; exec sleep 600"), silent);
+    }
+
+    /// Starts a shell that runs `script` instead of logging in. Its log is `name` in the directory of
+    /// temporary files.
+    fn login(script: &str, name: &str) -> Starting {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        let terms = StartTerms { is_elsewhere: true, ..StartTerms::default() };
+        Starting::start(shell, &log_of(name), &terms).expect("sh is there")
+    }
+
+    fn log_of(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("garland-login-{}-{name}", std::process::id()))
+    }
+
+    /// Returns why the agent is not ready, if nothing that is said is a step.
+    fn reason(starting: Starting, name: &str) -> String {
+        let ended = starting.ready_after(|_, _| Ok(Answered::Other)).err().expect("no agent");
+        std::fs::remove_file(log_of(name)).expect("there is a log");
+        ended.to_string()
+    }
+
+    #[test]
+    fn a_login_that_prints_on_and_on_is_ended() {
+        let too_much = "it printed more than 8388608 bytes before its agent was ready";
+        for (name, script) in [("lines", "exec yes ''"), ("line", "exec cat /dev/zero")] {
+            assert_eq!(reason(login(script, name), name), too_much, "{name}");
+        }
+        let mut starting = login("while :; do echo x; sleep 0.02; done", "words");
+        starting.until_ns = after(Duration::from_millis(300));
+        assert_eq!(reason(starting, "words"), "its agent did not start within 60 s");
+    }
+
+    #[test]
+    fn the_log_of_a_login_has_a_limit_and_the_login_goes_on() {
+        let ready = format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32));
+        let script = format!("head -c 40000000 /dev/zero >&2; echo '{ready}'; read end");
+        let log = log_of("log");
+        for _ in 0..2 {
+            let starting = login(&script, "log");
+            let started = starting.ready_after(|_, _| Ok(Answered::Other));
+            assert!(started.is_ok(), "{:?}", started.err());
+            // At its limit it is begun anew.
+            assert_eq!(std::fs::metadata(&log).expect("there is a log").len(), LOG_MAX);
+        }
+        std::fs::remove_file(log).expect("it is there");
     }
 }

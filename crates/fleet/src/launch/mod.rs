@@ -18,7 +18,9 @@ mod stdout;
 
 pub use binary::own_binary;
 pub use cancellation::Cancellation;
-pub use child::{FAREWELL, HURRY, LaunchedChild, REAPING, Starting, log_name};
+pub use child::{
+    Answered, FAREWELL, HURRY, LaunchedChild, REAPING, StartTerms, Starting, log_name,
+};
 pub use error::{LaunchError, cannot};
 pub use garland_sys::clock::after;
 pub use launchers::Launchers;

@@ -13,7 +13,7 @@ use garland_protocol::wire::ReadyLine;
 
 use super::binary::hexadecimal;
 use super::cancellation::Cancellation;
-use super::child::{LaunchedChild, Starting};
+use super::child::{Answered, LaunchedChild, StartTerms, Starting};
 use super::error::{LaunchError, cannot};
 
 /// An agent that was started and can be connected to.
@@ -88,9 +88,17 @@ pub struct Orders {
     pub trace: Trace,
     /// Tells whether the start of the agents is cancelled, for example by an interrupt.
     pub cancellation: Cancellation,
+    /// Whether agents write the bytes of a copy to this process's standard output.
+    pub passes_output: bool,
 }
 
 impl Orders {
+    /// Returns the terms on which the process that keeps the agent alive is started.
+    pub fn terms(&self, is_elsewhere: bool) -> StartTerms {
+        let passes_output = self.passes_output;
+        StartTerms { cancellation: self.cancellation.clone(), passes_output, is_elsewhere }
+    }
+
     /// Returns the agent's command-line arguments; none of them is secret. They lack the file of an
     /// agent that serves a farm, which need be no text: only [`start_confined`] starts such agents.
     pub fn arguments(&self) -> Vec<String> {
@@ -222,10 +230,10 @@ pub fn start_confined(
     if orders.stay.is_some() {
         command.arg("--log").arg(log);
     }
-    let starting = Starting::start(command, log, &orders.cancellation)
+    let starting = Starting::start(command, log, &orders.terms(false))
         .map_err(cannot(format!("start the agent of {name}"), ""))?;
     orders.trace.leave();
-    let (ready, child) = starting.ready_after(|_, _| Ok(()))?;
+    let (ready, child) = starting.ready_after(|_, _| Ok(Answered::Other))?;
     Ok(Launched { ready, addresses, child: Some(child) })
 }
 

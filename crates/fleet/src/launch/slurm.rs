@@ -14,8 +14,8 @@ use garland_protocol::wire::ReadyLine;
 use garland_sys::sync::Mutex;
 
 use super::binary::Binary;
-use super::bootstrap::{self, BootstrapLine};
-use super::child::{LaunchedChild, Starting};
+use super::bootstrap::{self, ASKS_AGAIN, BootstrapLine, PLACES};
+use super::child::{Answered, LaunchedChild, Starting};
 use super::error::{LaunchError, cannot};
 use super::orders::{Doors, LaunchResult, Launched, Orders};
 use super::resolve::{HostAddresses, Lookup, Unresolved};
@@ -28,10 +28,12 @@ pub struct SlurmStep {
 
 /// The state of a task of the step; there is one per node.
 enum Task {
-    /// The task has printed nothing yet, or has been sent the program.
+    /// The task has printed nothing yet, or has the program.
     Starting,
-    /// The task waits for the program.
-    Needing,
+    /// The task waits for the program, and has asked for it so many times.
+    Needing(usize),
+    /// The task has been sent the program, as many times.
+    Sent(usize),
     /// The task's agent is ready, or has failed.
     Settled(Result<ReadyLine, LaunchError>),
 }
@@ -78,7 +80,7 @@ impl SlurmStep {
             .collect();
         let doors = doors(nodes, &found, orders)?;
         let mut starting =
-            Starting::start(command(nodes, binary, orders, &doors), log, &orders.cancellation)
+            Starting::start(command(nodes, binary, orders, &doors), log, &orders.terms(true))
                 .map_err(cannot("run srun", "; install Slurm's client commands"))?;
         let mut step = Step::new(nodes);
         let ended = loop {
@@ -95,10 +97,15 @@ impl SlurmStep {
                 if let Err(error) = sent {
                     break Some(error);
                 }
+                starting.has_gone_on();
                 continue;
             }
             match starting.next_line() {
-                Ok(line) => step.handle(&line, binary),
+                Ok(line) => {
+                    if step.handle(&line, binary) == Answered::Step {
+                        starting.has_gone_on();
+                    }
+                }
                 Err(LaunchError::Ended(words)) => {
                     break Some(LaunchError::Ended(format!("srun: {words}")));
                 }
@@ -146,38 +153,49 @@ impl Step {
 
     /// Handles a line of output. If the step has several tasks, the number of the line's task
     /// precedes it, as in `3: NEED x86_64 -`.
-    fn handle(&mut self, line: &str, binary: &Binary) {
+    fn handle(&mut self, line: &str, binary: &Binary) -> Answered {
         let alone = self.tasks.len() == 1;
         let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
-            return;
+            return Answered::Other;
         };
         let parsed = BootstrapLine::parse(text);
-        if let BootstrapLine::At(Some(node), _) = &parsed {
+        let mut answered = Answered::Other;
+        if let BootstrapLine::At(Some(node), _) = &parsed
+            && !self.names.contains_key(&label)
+        {
             self.names.insert(label, node.clone());
+            answered = Answered::Step;
         }
         let task = self.names.get(&label).and_then(|name| self.tasks.get_mut(name));
-        let Some(task) = task else { return };
-        match parsed {
+        let Some(task) = task.filter(|task| !matches!(task, Task::Settled(_))) else {
+            return answered;
+        };
+        let next = match parsed {
             BootstrapLine::Need { machine, missing } => {
-                *task = match bootstrap::fits(binary, &machine, missing.as_deref()) {
-                    Ok(()) => Task::Needing,
+                let asked = match task {
+                    Task::Needing(_) => return answered,
+                    Task::Sent(asked) => *asked + 1,
+                    Task::Starting | Task::Settled(_) => 1,
+                };
+                match bootstrap::fits(binary, &machine, missing.as_deref()) {
+                    Ok(()) if asked > PLACES => Task::Settled(Err(ASKS_AGAIN.into())),
+                    Ok(()) => Task::Needing(asked),
                     Err(error) => Task::Settled(Err(error)),
                 }
             }
-            BootstrapLine::Refused(why) => {
-                *task = Task::Settled(Err(bootstrap::refused(&why)));
-            }
+            BootstrapLine::Refused(why) => Task::Settled(Err(bootstrap::refused(&why))),
             BootstrapLine::Ended(status) => {
                 let words = format!("its agent ended with status {status} before it was ready");
-                *task = Task::Settled(Err(LaunchError::Ended(words)));
+                Task::Settled(Err(LaunchError::Ended(words)))
             }
-            BootstrapLine::At(..) | BootstrapLine::Unserved(_) => {}
-            BootstrapLine::Other => {
-                if let Some(ready) = ReadyLine::parse(text) {
-                    *task = Task::Settled(Ok(ready));
-                }
-            }
-        }
+            BootstrapLine::At(..) | BootstrapLine::Unserved(_) => return answered,
+            BootstrapLine::Other => match ReadyLine::parse(text) {
+                Some(ready) => Task::Settled(Ok(ready)),
+                None => return answered,
+            },
+        };
+        *task = next;
+        Answered::Step
     }
 
     fn settled(&self) -> bool {
@@ -186,13 +204,14 @@ impl Step {
 
     /// Returns whether all tasks are settled or wait for the program, and at least one waits.
     fn waits_for_binary(&self) -> bool {
-        !self.settled() && !self.tasks.values().any(|task| matches!(task, Task::Starting))
+        !self.settled()
+            && !self.tasks.values().any(|task| matches!(task, Task::Starting | Task::Sent(_)))
     }
 
     fn sent(&mut self) {
         for task in self.tasks.values_mut() {
-            if matches!(task, Task::Needing) {
-                *task = Task::Starting;
+            if let Task::Needing(asked) = task {
+                *task = Task::Sent(*asked);
             }
         }
     }

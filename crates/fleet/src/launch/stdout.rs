@@ -1,9 +1,86 @@
-//! For a copy to standard output: forwards the bytes from the launcher's output.
+//! The standard output of a process that keeps an agent alive: lines until the agent is ready, and
+//! then the bytes of a copy to standard output, or nothing that anybody asked for.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+
+use garland_protocol::wire::ReadyLine;
+use garland_sys::channel::Sender;
+
+use super::bootstrap::BootstrapLine;
+use super::error::LaunchError;
 
 /// The maximum length in bytes of the script's last line, such as `ENDED 255`.
 const LAST_LINE: usize = 16;
+
+/// The maximum length in bytes of a line. No line of the script or of an agent is as long; what
+/// follows in another one is a line of its own.
+const LINE_MAX: u64 = 64 << 10;
+
+/// The maximum length in bytes of all lines until the agent is ready; a Slurm step has those of all of
+/// its nodes.
+const LINES_MAX: usize = 8 << 20;
+
+/// What a line takes in memory besides its bytes: many may be empty.
+const LINE_COST: usize = 64;
+
+/// Reads `output` to its end. Tells the lines until the agent is ready. What follows is passed on
+/// to this process's standard output if `passes_output`.
+pub fn read(output: impl Read, tell: Sender<Result<String, LaunchError>>, passes_output: bool) {
+    let mut output = BufReader::new(output);
+    let Some(is_marked) = tell_lines(&mut output, &tell) else { return };
+    drop(tell);
+    if !passes_output {
+        // The other machine may print what it likes. A closed pipe could end the agent.
+        let _ = io::copy(&mut output, &mut io::sink());
+        return;
+    }
+    // Lock standard output only when there is output: a reader that waits with the lock would block
+    // the readers of other agents.
+    if matches!(output.fill_buf(), Ok([]) | Err(_)) {
+        return;
+    }
+    let passed = pass_on(&mut output, &mut io::stdout().lock(), is_marked);
+    // If standard output is closed, the agent's own write error ends the copy.
+    if passed.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof) {
+        garland_terminal::errln!(
+            "error: srun lost the last bytes of the copy to standard output; \
+             copy to a file on the node instead"
+        );
+    }
+}
+
+/// Tells the lines up to the ready line. Returns whether a line of the script follows the bytes
+/// after it; `None` if no agent became ready.
+fn tell_lines(
+    output: &mut impl BufRead,
+    tell: &Sender<Result<String, LaunchError>>,
+) -> Option<bool> {
+    let mut is_marked = false;
+    let mut told = 0;
+    loop {
+        let mut line = Vec::new();
+        output
+            .by_ref()
+            .take(LINE_MAX)
+            .read_until(b'\n', &mut line)
+            .ok()
+            .filter(|read| *read > 0)?;
+        told += line.len() + LINE_COST;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if told > LINES_MAX {
+            let text = format!("it printed more than {LINES_MAX} bytes before its agent was ready");
+            let _ = tell.send(Err(LaunchError::Refused(text)));
+            return None;
+        }
+        let is_ready = ReadyLine::parse(&line).is_some();
+        // In a Slurm step the script prints a line after the agent has ended.
+        is_marked |= matches!(BootstrapLine::parse(&line), BootstrapLine::At(Some(_), _));
+        let _ = tell.send(Ok(line));
+        if is_ready {
+            return Some(is_marked);
+        }
+    }
+}
 
 /// Copies `output` to `to`. If `marked`, removes the script's last line, which follows the bytes.
 /// srun forwards only complete lines reliably; this line shows that no bytes are lost.

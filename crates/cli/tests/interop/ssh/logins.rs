@@ -214,3 +214,27 @@ fn a_killed_ssh_leaves_neither_agents_nor_halves() {
     wait_for(|| cached(&field, 1).is_empty());
     assert_nothing_left(&field);
 }
+
+#[test]
+fn what_a_node_prints_after_its_agent_is_ready_is_printed_for_copies_to_its_output_only() {
+    let field = field(2);
+    // n1's login has words of its own after those of the agent.
+    let script = "#!/bin/sh\ncase $SSH_CONNECTION in *' 10.99.0.1 '*) ;; \
+                  *) exec sh -c \"$SSH_ORIGINAL_COMMAND\";; esac\n\
+                  sh -c \"$SSH_ORIGINAL_COMMAND\" | sed -u '/^garland-agent /a forged'\n";
+    fs::write(field.machines.seen(0, "/mnt/ssh/loud"), script).expect("a script");
+    let force = "cd /mnt/ssh; chmod +x loud; sed -i 's,^,command=\"/mnt/ssh/loud\" ,' user.pub";
+    field.machines.shell(0, force).expect("it is forced");
+    let copy = run(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"]);
+    assert!(copy.status.success() && !said(&copy).contains("forged"), "{}", said(&copy));
+    let copy = run(&field, &["cp", "n2:/mnt/home/copy", "-"]);
+    assert_eq!(copy.stdout.len(), 3_000_001, "{}", String::from_utf8_lossy(&copy.stderr));
+    let exec = run(&field, &["exec", "n[1-2]", "--", "echo", "here"]);
+    let text = said(&exec);
+    assert!(exec.status.success() && text.matches("here").count() == 2, "{text}");
+    assert!(!text.contains("forged"), "{text}");
+    fs::write(field.machines.seen(0, "/mnt/head/short"), "bytes\n").expect("a source");
+    let copy = run(&field, &["cp", "/mnt/head/short", "n1:-"]);
+    assert_eq!(String::from_utf8_lossy(&copy.stdout), "forged\nbytes\n");
+    assert_nothing_left(&field);
+}

@@ -2,6 +2,7 @@
 //! agent, which ends when this input ends.
 
 use std::iter;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use garland_core::cluster::{Node, Ssh, peer_address};
 use super::complaint;
 use super::shown::ShownLogin;
 use crate::launch::binary::Binary;
-use crate::launch::bootstrap::{self, BootstrapLine};
+use crate::launch::bootstrap::{self, ASKS_AGAIN, BootstrapLine, PLACES};
 use crate::launch::error::{LaunchError, cannot};
 use crate::launch::input::Input;
 use crate::launch::resolve::{HostAddresses, Lookup, Unresolved};
 use crate::launch::spread::{ProgramSource, Spread};
-use crate::launch::{Doors, LaunchResult, Launched, Orders, Starting};
+use crate::launch::{Answered, Doors, LaunchResult, Launched, Orders, Starting};
 
 /// The default options for ssh, which the user's options override: no prompts, timeouts, and none
 /// of the forwardings of interactive logins.
@@ -39,6 +40,45 @@ const OPTIONS: &[&str] = &[
 pub struct Logins {
     ssh: Ssh,
     binary: Arc<Binary>,
+}
+
+/// What the script on a node has said. A node that asks again and again would take others' turns,
+/// and their servers.
+#[derive(Default)]
+struct Script {
+    has_begun: bool,
+    /// How often it has asked for the program.
+    needs: usize,
+    /// How often it could not fetch the program from another node.
+    failed_fetches: usize,
+    /// The node's address in the ssh connection.
+    login_address: Option<IpAddr>,
+}
+
+impl Script {
+    /// Notes a line.
+    ///
+    /// # Errors
+    /// When the program is asked for more often than the script does.
+    fn take(&mut self, said: &BootstrapLine) -> Result<Answered, LaunchError> {
+        match said {
+            BootstrapLine::At(_, address) => {
+                self.login_address = address.or(self.login_address);
+                let is_step = !std::mem::replace(&mut self.has_begun, true);
+                return Ok(if is_step { Answered::Step } else { Answered::Other });
+            }
+            BootstrapLine::Need { .. } => self.needs += 1,
+            BootstrapLine::Unserved(_) => self.failed_fetches += 1,
+            BootstrapLine::Refused(_) | BootstrapLine::Ended(_) | BootstrapLine::Other => {
+                return Ok(Answered::Other);
+            }
+        }
+        // The head sends what could not be fetched.
+        match self.needs > PLACES || self.failed_fetches > self.needs {
+            true => Err(ASKS_AGAIN.into()),
+            false => Ok(Answered::Step),
+        }
+    }
 }
 
 impl Logins {
@@ -73,31 +113,31 @@ impl Logins {
             reached: iter::once("ssh".to_owned()).chain(own.map(|it| it.to_string())).collect(),
         };
         let command = self.command(node, orders, &doors)?;
-        let starting = Starting::start(command, log, &orders.cancellation)
+        let starting = Starting::start(command, log, &orders.terms(true))
             .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
-        let mut login_address = None;
-        let mut has_begun = false;
-        let started = starting.ready_after(|line, input| match BootstrapLine::parse(line) {
-            BootstrapLine::At(_, address) => {
-                orders.trace.leave();
-                has_begun = true;
-                login_address = address;
-                Ok(())
+        let mut script = Script::default();
+        let started = starting.ready_after(|line, input| {
+            let said = BootstrapLine::parse(line);
+            let answered = script.take(&said)?;
+            match said {
+                BootstrapLine::At(..) => orders.trace.leave(),
+                BootstrapLine::Need { machine, missing } => {
+                    bootstrap::fits(&self.binary, &machine, missing.as_deref())?;
+                    let why_not = missing.map(|programs| format!("the node has no {programs}"));
+                    let from = spread.turn(&node.name, why_not.as_deref(), &orders.cancellation)?;
+                    self.supply(&from, input)?;
+                }
+                BootstrapLine::Unserved(why) => {
+                    let why = spread.unserved(&node.name, &why);
+                    let from = spread.turn(&node.name, Some(&why), &orders.cancellation)?;
+                    self.supply(&from, input)?;
+                }
+                BootstrapLine::Refused(why) => return Err(bootstrap::refused(&why)),
+                BootstrapLine::Ended(_) | BootstrapLine::Other => {}
             }
-            BootstrapLine::Need { machine, missing } => {
-                bootstrap::fits(&self.binary, &machine, missing.as_deref())?;
-                let why_not = missing.map(|programs| format!("the node has no {programs}"));
-                let from = spread.turn(&node.name, why_not.as_deref(), &orders.cancellation)?;
-                self.supply(&from, input)
-            }
-            BootstrapLine::Unserved(why) => {
-                let why = spread.unserved(&node.name, &why);
-                let from = spread.turn(&node.name, Some(&why), &orders.cancellation)?;
-                self.supply(&from, input)
-            }
-            BootstrapLine::Refused(why) => Err(bootstrap::refused(&why)),
-            BootstrapLine::Ended(_) | BootstrapLine::Other => Ok(()),
+            Ok(answered)
         });
+        let Script { has_begun, login_address, .. } = script;
         let (ready, child) = started.map_err(|error| match error {
             // What the node did in silence is not known.
             LaunchError::Stalled(..) => {
@@ -163,4 +203,30 @@ pub(super) fn login(ssh: &Ssh, node: &Node, line: &str) -> Command {
     }
     command.args(["--", &node.host, line]);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_asks_for_the_program_as_often_as_the_script_does() {
+        let need = || BootstrapLine::Need { machine: "x86_64".to_owned(), missing: None };
+        let unserved = || BootstrapLine::Unserved("0 of 9 bytes came".to_owned());
+        let at = || BootstrapLine::At(None, "10.0.0.1".parse().ok());
+        let answers = |lines: &[BootstrapLine]| {
+            let mut script = Script::default();
+            let steps: Result<Vec<Answered>, LaunchError> =
+                lines.iter().map(|line| script.take(line)).collect();
+            steps.map_err(|error| error.to_string())
+        };
+        let steps = answers(&[BootstrapLine::Other, at(), at(), need(), unserved()]);
+        let [step, other] = [Answered::Step, Answered::Other];
+        assert_eq!(steps, Ok(vec![other, step, other, step, step]));
+        let again = Err(ASKS_AGAIN.to_owned());
+        assert!(answers(&[need(), need(), need(), unserved()]).is_ok(), "for three directories");
+        assert_eq!(answers(&[need(), need(), need(), need()]), again);
+        assert_eq!(answers(&[need(), unserved(), unserved()]), again);
+        assert_eq!(answers(&[unserved()]), again);
+    }
 }

@@ -9,7 +9,7 @@ use super::login::login;
 use super::shown::ShownLogin;
 use crate::launch::bootstrap;
 use crate::launch::error::{LaunchError, cannot};
-use crate::launch::{Cancellation, Starting};
+use crate::launch::{StartTerms, Starting};
 
 /// The script that runs on the node, with its comments.
 const SCRIPT: &str = include_str!("processes.sh");
@@ -50,12 +50,14 @@ pub fn on_node(
     };
     let script = bootstrap::quote(&bootstrap::one_line(SCRIPT))?;
     let command = login(ssh, node, &format!("exec /bin/sh -c {script} garland {word}"));
-    let mut starting = Starting::start(command, log, &Cancellation::default())
+    let terms = StartTerms { is_elsewhere: true, ..StartTerms::default() };
+    let mut starting = Starting::start(command, log, &terms)
         .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
     if let Some(input) = starting.input() {
         input.write_all(format!("{tag}\n").as_bytes())?;
     }
     let mut found = FoundProcesses::default();
+    // The login has a minute in all: a node that must be left cannot keep this from its end.
     loop {
         let line = starting.next_line().map_err(|error| match error {
             LaunchError::Ended(words) => {
