@@ -21,6 +21,7 @@ use std::time::Duration;
 use garland_control::{Agent, NamesPatience, stand_chain};
 use garland_copy::place::{Place, Target};
 use garland_copy::planned::PlannedCopy;
+use garland_copy::session::MadeCopy;
 use garland_copy::source::CopySource;
 use garland_copy::spec::CopySpec;
 use garland_core::cluster::Node;
@@ -538,21 +539,24 @@ impl Spool<'_> {
             }
         };
         let phases = Phases::since_now();
-        let copy = PlannedCopy::opening(open, &spec, self.place, target, phases)?;
-        let run = copy.begin()?;
+        let copy = PlannedCopy::opening(open, &spec, self.place, target)?;
+        let session = copy.begin(phases)?;
         let order: Vec<usize> = copy.nodes().filter_map(|name| self.number(name)).collect();
         let agents = order.iter().map(|&node| self.members.lend(node)).collect();
         let fleet = Fleet { agents, children: Children::default() };
         let mut back = Vec::new();
         let mut bars = CopyBars::new(self.context, &spec.run);
-        let made = copy.make(&run, fleet, &mut bars, |fleet, _| back = fleet.agents);
+        let made = copy.make(session, fleet, &mut bars, |_, fleet, _| {
+            back = fleet.agents;
+            Vec::new()
+        });
         let gone =
             |failure: &Failure| order.iter().map(|_| Err(failure.message().to_owned())).collect();
         let back = made.as_ref().map_or_else(gone, |_| mem::take(&mut back));
         for (node, agent) in order.into_iter().zip(back) {
             self.members.take_back(node, agent);
         }
-        let (outcome, _) = made?;
+        let MadeCopy { outcome, run, .. } = made?;
         let result = CopyResult::new(&run, outcome);
         run.keep("result.json", &result)?;
         Ok(result)

@@ -2,7 +2,8 @@
 //! [`gathering::PlannedGather`] from them. Commands, spools and names make a spec, and get a result; who shows the
 //! progress is an [`observer::Observer`]. Nothing here reads a command line or prints a result.
 //!
-//! A copy to nodes: [`source::CopySource`] is opened, [`planning`] makes the plan, the fleet is assembled,
+//! Both have a [`session::Session`]: a run, phases, agents, and an end. A copy to nodes:
+//! [`source::CopySource`] is opened, [`planning`] makes the plan, the fleet is assembled,
 //! [`incremental`] leaves out what the nodes have, [`attempt`] copies.
 //!
 //! # Where to change what
@@ -33,6 +34,7 @@ pub mod overtime;
 pub mod place;
 pub mod planned;
 mod planning;
+pub mod session;
 mod shape;
 pub mod source;
 pub mod spec;

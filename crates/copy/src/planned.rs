@@ -4,12 +4,10 @@ use garland_control::Outcome;
 use garland_core::cluster::Node;
 use garland_core::plan::Plan;
 use garland_fleet::builder::{Fleet, FleetBuilder};
-use garland_fleet::join_listener::JoinListener;
-use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_protocol::copy::ClockFault;
-use garland_results::copied::Copied;
-use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};
+use garland_results::copy_outcome::{Copied, CopyOutcome, Direction, Unchanged};
 use garland_results::head::Phases;
+use garland_results::names::HolderShare;
 use garland_results::tree::TreeResult;
 use garland_state::places::Places;
 use garland_state::run::Run;
@@ -24,6 +22,7 @@ use super::observer::Observer;
 use super::overtime::Overtime;
 use super::place::{Place, Target};
 use super::planning::{self, Planned};
+use super::session::{MadeCopy, Session};
 use super::source::CopySource;
 use super::spec::CopySpec;
 
@@ -31,7 +30,6 @@ use super::spec::CopySpec;
 pub struct PlannedCopy<'a> {
     spec: &'a CopySpec,
     place: &'a Place,
-    phases: Phases,
     /// The path on the nodes.
     path: Vec<u8>,
     given: CopySource,
@@ -72,13 +70,12 @@ impl<'a> PlannedCopy<'a> {
         spec: &'a CopySpec,
         place: &'a Place,
         target: Target,
-        phases: Phases,
     ) -> Result<Self, Failure> {
         let lab = place.lab.as_ref();
         let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
         let _overtime = Overtime::watch("opening the source", &place.interrupts)?;
         let given = open(disk)?;
-        Self::new(given, spec, place, target, phases)
+        Self::new(given, spec, place, target)
     }
 
     /// Plans a copy of `given` to `target`.
@@ -90,7 +87,6 @@ impl<'a> PlannedCopy<'a> {
         spec: &'a CopySpec,
         place: &'a Place,
         target: Target,
-        phases: Phases,
     ) -> Result<Self, Failure> {
         let planned = planning::plan(spec, &given, &target, place)?;
         let injected = InjectedCopy {
@@ -100,7 +96,7 @@ impl<'a> PlannedCopy<'a> {
             is_shared: spec.plan.is_shared,
         };
         let injections = Injections::parse(&spec.plan.faults, &injected)?;
-        Ok(Self { spec, place, phases, path: target.path, given, planned, injections })
+        Ok(Self { spec, place, path: target.path, given, planned, injections })
     }
 
     /// Returns the plan.
@@ -123,57 +119,52 @@ impl<'a> PlannedCopy<'a> {
         self.planned.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// Begins the run of the copy, and stores the plan and what `--resume` needs. A dry run is no copy that
-    /// could be resumed, and no copy's traces are removed for it.
+    /// Begins the copy, and stores its plan and what `--resume` needs. `phases` began with the command.
     ///
     /// # Errors
     /// When these cannot be stored.
-    pub fn begin(&self) -> Result<Run, Failure> {
-        let places = &self.place.places;
-        let options = &self.spec.run;
-        if options.is_dry {
-            return Run::begin(places, "dry-run");
+    pub fn begin(&self, phases: Phases) -> Result<Session<'a>, Failure> {
+        let session = Session::begin(self.spec, self.place, phases)?;
+        if !self.spec.run.is_dry {
+            session.run.keep("plan.json", &self.planned.plan)?;
         }
-        let run = Run::begin_keeping(places, "cp", options.keep_traces)?;
-        run.keep("plan.json", &self.planned.plan)?;
-        options.command_line.iter().try_for_each(|line| line.keep(&run))?;
-        Ok(run)
+        Ok(session)
     }
 
     /// Connects to the agents of the nodes; starts those that are missing.
     ///
     /// # Errors
     /// When none can be reached, or the user interrupts.
-    pub fn assemble(&self, run: &Run) -> Result<Fleet, Failure> {
-        builder(
-            self.spec,
-            self.place,
-            &self.planned.nodes,
-            &self.path,
-            &self.injections.clocks,
-            run,
-        )
-        .assemble()
+    pub fn assemble(&self, session: &mut Session<'a>) -> Result<Fleet, Failure> {
+        let Self { spec, place, planned, path, injections, .. } = self;
+        session.assemble(&builder(
+            spec,
+            place,
+            &planned.nodes,
+            path,
+            &injections.clocks,
+            &session.run,
+        ))
     }
 
     /// Makes the copy on `fleet`, the agents of the plan's nodes, and reports its progress to `observer`. When all is
     /// copied, `close` gets the agents, and why others cannot be used, in the order of the result's nodes; the time
-    /// of the result includes it. Nodes that join read the result, so the listener must live until that is saved.
+    /// of the result includes it. It returns what the holders of a name gave.
     ///
     /// # Errors
     /// When the copy cannot begin.
     pub fn make(
         self,
-        run: &Run,
+        mut session: Session<'a>,
         fleet: Fleet,
         observer: &mut dyn Observer,
-        close: impl FnOnce(Fleet, &Outcome),
-    ) -> Result<(CopyOutcome, Option<JoinListener>), Failure> {
-        let Self { spec, place, mut phases, path, given, planned, injections } = self;
+        close: impl FnOnce(&mut Session<'a>, Fleet, &Outcome) -> Vec<HolderShare>,
+    ) -> Result<MadeCopy, Failure> {
+        let Self { spec, place, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let lab = place.lab.as_ref();
-        let began_ns = phases.last_ns();
-        let builder = builder(spec, place, &nodes, &path, &injections.clocks, run);
+        let began_ns = session.phases.last_ns();
+        let builder = builder(spec, place, &nodes, &path, &injections.clocks, &session.run);
         let transport = spec.transport(lab, plan.lanes.len());
         let limit = limit::of_copy(spec, place, &plan, payload, transport, &fleet.agents);
         let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
@@ -181,7 +172,7 @@ impl<'a> PlannedCopy<'a> {
         let stage = Stage {
             spec,
             place,
-            run,
+            run: &session.run,
             builder: &builder,
             path: &path,
             stripes,
@@ -191,34 +182,30 @@ impl<'a> PlannedCopy<'a> {
             faults: injections.faults,
         };
         let copy = Remaining { given, ends, plan, agents: fleet.agents };
-        let made = stage.make(copy, fleet.children, &mut phases, observer)?;
+        let made = stage.make(copy, fleet.children, &mut session.phases, observer)?;
         let Made { given, plan, outcome, fleet, unchanged, unusable, unread, listener } = made;
         let plan = given.ended(plan, &outcome);
-        keep(run, &place.places, &given, &plan, &outcome)?;
-        close(fleet, &outcome);
+        keep(&session.run, &place.places, &given, &plan, &outcome)?;
+        let holders = close(&mut session, fleet, &outcome);
+        let made = session.close(Direction::Out, vec![Copied { plan, outcome }], limit);
         let outcome = CopyOutcome {
-            direction: Direction::Out,
-            copies: vec![Copied { plan, outcome }],
-            phases,
-            limit,
-            congestion: spec.tuning.congestion_in_force(),
             unchanged: Unchanged { bytes: unchanged, is_all: given.is_bare() },
             unusable,
             unread,
             path,
             is_off_disk: given.content().device().is_none(),
-            read_back: spec.checks.read_back,
             tree: given.tree(),
-            holders: Vec::new(),
+            holders,
+            ..made.outcome
         };
-        Ok((outcome, listener))
+        Ok(MadeCopy { outcome, listener, ..made })
     }
 
     /// Asks the agents in `fleet` what a copy of a tree would change on their nodes, and ends the fleet.
     ///
     /// # Errors
     /// When the comparison cannot be made, or the user interrupts.
-    pub fn dry_run(mut self, fleet: Fleet) -> Result<DryRun, Failure> {
+    pub fn dry_run(self, mut session: Session<'a>, fleet: Fleet) -> Result<DryRun, Failure> {
         let spec = self.spec;
         let interrupts = &self.place.interrupts;
         let Planned { plan, why, .. } = self.planned;
@@ -226,18 +213,18 @@ impl<'a> PlannedCopy<'a> {
         let ends = self.given.ends(spec, &self.path, None)?;
         let copy = Remaining { given: self.given, ends, plan: plan.clone(), agents: fleet.agents };
         let (copy, changes) =
-            incremental::leave_out_unchanged(spec, copy, interrupts, &mut self.phases)?;
+            incremental::leave_out_unchanged(spec, copy, interrupts, &mut session.phases)?;
         let names = plan.nodes[1..].iter().map(|node| node.name.clone());
         let unasked = names.zip(copy.agents).filter_map(|(name, agent)| {
             let reason = agent.err()?;
             Some(UnaskedNode { name, reason })
         });
         let unasked = unasked.collect();
-        if interrupts.have_come() {
-            fleet.children.end(HURRY, |_| false);
+        let was_interrupted = interrupts.have_come();
+        session.end_children(fleet.children, was_interrupted, |_| false);
+        if was_interrupted {
             return Err(Failure::interrupted("comparing with the files on the nodes"));
         }
-        fleet.children.end(FAREWELL, |_| false);
         Ok(DryRun { plan, why, tree, changes, unasked })
     }
 }
@@ -272,13 +259,4 @@ fn keep(
     run.keep_traces(places, None, &outcome.traces);
     incremental::remember(given, plan, places, outcome.digests.as_deref());
     Ok(())
-}
-
-/// Closes the channels of all agents, and waits for those that were started, except those that are silent.
-pub fn end(fleet: Fleet, outcome: &Outcome, overtime: &Overtime) {
-    let Fleet { agents, children } = fleet;
-    drop(agents);
-    overtime.end();
-    let patience = if outcome.interrupted { HURRY } else { FAREWELL };
-    children.end(patience, |at| outcome.nodes.get(at).is_some_and(|node| node.silent));
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, Outcome, ask_names};
 use garland_copy::command_line::CommandLine;
-use garland_copy::overtime::Overtime;
 use garland_copy::place::{Place, Target};
-use garland_copy::planned::{PlannedCopy, end};
+use garland_copy::planned::PlannedCopy;
+use garland_copy::session::{MadeCopy, Session};
 use garland_copy::source::CopySource;
 use garland_copy::spec::{CopySpec, SourceSpec};
 use garland_core::cluster::target as destination;
@@ -51,21 +51,21 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let source = source(&entry, &manifest, holders, &interrupts)?;
     let given = given(&source, &manifest, &interrupts);
     let path = target.path.clone();
-    let copy = PlannedCopy::new(given, &spec, &place, target, phases)?;
+    let copy = PlannedCopy::new(given, &spec, &place, target)?;
     let names: Vec<String> = copy.nodes().map(str::to_owned).collect();
-    let run = copy.begin()?;
-    let fleet = copy.assemble(&run)?;
-    let overtime = Overtime::watch("copying", &interrupts)?;
+    let mut session = copy.begin(phases)?;
+    let fleet = copy.assemble(&mut session)?;
     let mut found = Vec::new();
     let base = manifest.base.clone();
     let order = NamesOrder::Locate { path: path.clone(), base, is_tree: manifest.is_tree };
-    let close = |fleet: Fleet, outcome: &Outcome| {
+    let close = |session: &mut Session<'_>, fleet: Fleet, outcome: &Outcome| {
         let fleet = locate(fleet, outcome, &names, &order, access.patience(), &mut found);
-        end(fleet, outcome, &overtime);
+        session.end(fleet, outcome);
+        shares(&source)
     };
     let mut bars = CopyBars::new(context, &spec.run);
-    let (mut outcome, _listener) = copy.make(&run, fleet, &mut bars, close)?;
-    outcome.holders = shares(&source);
+    let MadeCopy { outcome, run, listener: _listener } =
+        copy.make(session, fleet, &mut bars, close)?;
     let result = CopyResult::new(&run, outcome);
     drop(fetching);
     let remembered = remember(&entry, &source, &manifest, found, &access, &interrupts);

@@ -11,8 +11,7 @@ use garland_protocol::copy::{Absence, Slow, Stage, StageDepth, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::checksums::ChecksumResult;
-use crate::copied::Copied;
-use crate::copy_outcome::{CopyOutcome, Direction, Unchanged, UnreadPart};
+use crate::copy_outcome::{Copied, CopyOutcome, Direction, Unchanged, UnreadPart};
 use crate::head::{Head, NodeEnd, NodeVerdict};
 use crate::left_out::{LeftOutResult, SHOWN_MAX};
 use crate::limit::Limit;

@@ -1,13 +1,30 @@
 //! What a command has learned of its copies, from which its result is made.
 
-use garland_protocol::copy::ReadBack;
+use garland_control::Outcome;
+use garland_core::plan::Plan;
+use garland_protocol::copy::{ReadBack, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::copied::Copied;
 use crate::head::Phases;
 use crate::limit::Limit;
 use crate::names::HolderShare;
 use crate::tree::TreeResult;
+
+/// A completed copy: its plan and its outcome.
+pub struct Copied {
+    /// The plan of the copy.
+    pub plan: Plan,
+    /// The outcome of the copy, as the head recorded it.
+    pub outcome: Outcome,
+}
+
+impl Copied {
+    /// Returns the length of the file in bytes if a node received all of it, otherwise 0.
+    pub fn bytes(&self) -> u64 {
+        let arrived = self.outcome.nodes.iter().any(|node| node.verdict == Verdict::Ok);
+        if arrived { self.plan.layout.length } else { 0 }
+    }
+}
 
 /// All that a command has learned of its copies. The result of the command is made of it, once.
 pub struct CopyOutcome {

@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 pub mod checksums;
-pub mod copied;
 pub mod copy;
 pub mod copy_outcome;
 pub mod explain;

@@ -145,7 +145,14 @@ impl<'a> Field<'a> {
             self.copy_onto_obstacles(trees, choice);
             let after = entries::read(&ours);
             for path in obstacles {
-                assert_eq!(before[&path], after[&path], "{place}: {path:?}");
+                let was = &before[&path];
+                let names = before.values().filter(|entry| entry.inode == was.inode).count();
+                if was.kind != Kind::Folder && names > 1 {
+                    // Another name of it may get the source's status, as with rsync.
+                    assert_eq!(was.content, after[&path].content, "{place}: {path:?}");
+                } else {
+                    assert_eq!(*was, after[&path], "{place}: {path:?}");
+                }
             }
             return Left::Obstacles;
         }

@@ -2,16 +2,21 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
-use garland_copy::gathering::{FromNodes, GatheredSource, LocalEnd, PlannedGather};
+use garland_copy::gathering::{FromNodes, GatheredSource, LocalEnd, PlannedGather, WantedGather};
+use garland_copy::session::{MadeCopy, Session};
 use garland_copy::spec::CopySpec;
 use garland_core::cluster::target::{self, Target};
 use garland_dataplane::Tally;
 use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
+use garland_results::copy::CopyResult;
+use garland_results::head::Phases;
 use garland_showing::progress::CopyBars;
 use garland_showing::tell::{end_with, save, tell_plans};
 use garland_sys::inherited;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 
@@ -22,12 +27,15 @@ pub fn run(
     sources: &[FromNodes],
     destination: &OsStr,
 ) -> Result<Exit, Failure> {
+    let phases = Phases::begin();
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let to = local_end(destination)?;
     let is_output = matches!(to, LocalEnd::Sink(Destination::Output));
     if is_output {
         inherited::output().or_nothing("cannot copy to standard output")?;
     }
-    let copies = PlannedGather::new(spec, context, sources, to)?;
+    let (place, wanted) = WantedGather::enter(context, &interrupts, spec, sources, to)?;
+    let copies = wanted.ask(Session::begin(spec, &place, phases)?)?;
     save(spec, &copies.plans())?;
     if spec.run.names_entries && !context.json {
         copies.sources().try_for_each(|source| tell_source(&source))?;
@@ -38,9 +46,10 @@ pub fn run(
         copies.leave();
         return Ok(exit);
     }
-    let (result, run) = copies.make(&mut CopyBars::gathering(context, &spec.run))?;
+    let MadeCopy { outcome, run, .. } =
+        copies.make(&mut CopyBars::gathering(context, &spec.run))?;
     let shown: &[u8] = if is_output { b"-" } else { b"" };
-    end_with(context, spec, shown, &run, &result)
+    end_with(context, spec, shown, &run, &CopyResult::new(&run, outcome))
 }
 
 /// Names the nodes that have nothing to send, and what the others leave out. Returns the exit code of the copy

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use garland_control::Outcome;
-use garland_copy::overtime::Overtime;
 use garland_copy::place::Place;
-use garland_copy::planned::{PlannedCopy, end};
+use garland_copy::planned::PlannedCopy;
+use garland_copy::session::{MadeCopy, Session};
 use garland_copy::source::CopySource;
 use garland_copy::spec::CopySpec;
 use garland_fleet::builder::Fleet;
@@ -36,23 +36,24 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     let (place, target) = Place::enter(context, &interrupts, launch, destination, needs_lab)?;
     spec.slow.refuse_unreachable(target.nodes.len())?;
     let open = |disk| sources::open(spec, &interrupts, disk);
-    let copy = PlannedCopy::opening(open, spec, &place, target, phases)?;
+    let copy = PlannedCopy::opening(open, spec, &place, target)?;
     save(spec, copy.plan())?;
     if !names_changes(spec, copy.source())? && spec.run.is_dry {
         return tell_plan(&copy, context, spec);
     }
-    if spec.run.is_dry {
-        let run = copy.begin()?;
-        let fleet = copy.assemble(&run)?;
-        return tell_dry_run(&copy.dry_run(fleet)?, context, spec);
-    }
     let failed_list = failed_list.map(|list| list.with_source(copy.source()));
-    let run = copy.begin()?;
-    let fleet = copy.assemble(&run)?;
-    let overtime = Overtime::watch("copying", &interrupts)?;
-    let close = |fleet: Fleet, outcome: &Outcome| end(fleet, outcome, &overtime);
+    let mut session = copy.begin(phases)?;
+    let fleet = copy.assemble(&mut session)?;
+    if spec.run.is_dry {
+        return tell_dry_run(&copy.dry_run(session, fleet)?, context, spec);
+    }
     let mut bars = CopyBars::new(context, &spec.run);
-    let (outcome, _listener) = copy.make(&run, fleet, &mut bars, close)?;
+    let close = |session: &mut Session<'_>, fleet: Fleet, outcome: &Outcome| {
+        session.end(fleet, outcome);
+        Vec::new()
+    };
+    let MadeCopy { outcome, run, listener: _listener } =
+        copy.make(session, fleet, &mut bars, close)?;
     let path = outcome.path.clone();
     let failed_list = failed_list.map(|list| list.filled(&outcome));
     let ended = end_with(context, spec, &path, &run, &CopyResult::new(&run, outcome));

@@ -28,14 +28,13 @@ pub fn parse(
     destination: OsString,
     launch: &Launch,
 ) -> Result<CopySpec, Failure> {
-    let mut words = vec![OsString::from("-a")];
-    words.extend(options.iter().cloned());
-    words.extend(["--".into(), directory.as_os_str().to_owned(), destination]);
-    let args = Cp::of_words(words, launch)?;
-    if let [other, _, ..] = args.sources() {
+    let mut args = Cp::parse_options(options)?;
+    if let [other, ..] = &args.paths[..] {
         let message = format!("a spool copies nothing but its entries: {}", printable::path(other));
         return Err(Failure::usage(message).hint("only options may follow `--`"));
     }
+    args.paths = vec![directory.to_owned(), destination.into()];
+    args.run.launch = launch.clone();
     refuse_without_effect(&args, Kind::Spool)?;
     refuse_lists_from_input(&args)?;
     if args.tuning.bwlimit.is_some() && launch.mptcp {

@@ -13,11 +13,7 @@ use garland_dataplane::Tally;
 use garland_fleet::builder::{Children, Fleet};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_results::copied::Copied;
-use garland_results::copy::CopyResult;
-use garland_results::copy_outcome::{CopyOutcome, Direction, Unchanged};
-use garland_results::head::Phases;
+use garland_results::copy_outcome::{Copied, CopyOutcome, Direction};
 use garland_results::tree::{NodeTree, TreeResult};
 use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
@@ -30,22 +26,24 @@ use self::side_by_side::{Common, run_all};
 use self::tasks::{GatherTask, Here};
 use self::wanted::Wanted;
 use crate::observer::Observer;
-use crate::overtime::Overtime;
 use crate::place::Place;
+use crate::session::{MadeCopy, Session};
 use crate::spec::CopySpec;
 use crate::{handling, limit};
 
+/// Copies from nodes that are wanted. No node has been contacted.
+pub struct WantedGather<'a> {
+    wanted: Vec<Wanted>,
+    here: Here<'a>,
+}
+
 /// Copies from nodes that are planned: the nodes have told what they have.
 pub struct PlannedGather<'a> {
-    spec: &'a CopySpec,
-    place: Place,
-    phases: Phases,
+    session: Session<'a>,
     /// The nodes, as the user listed them.
     nodes: Vec<Node>,
     tasks: Vec<GatherTask>,
     children: Children,
-    run: Run,
-    overtime: Overtime,
 }
 
 /// What is copied from some nodes.
@@ -66,40 +64,54 @@ pub struct NothingThere<'a> {
     pub reason: &'a str,
 }
 
-impl<'a> PlannedGather<'a> {
-    /// Plans copies of `sources` to `to`, by what the nodes have there.
+impl<'a> WantedGather<'a> {
+    /// Finds the nodes of `sources`, from which is copied to `to`, and enters their lab if they have one.
     ///
     /// # Errors
-    /// When the copies cannot be made in this way, or no node has anything to send.
-    pub fn new(
-        spec: &'a CopySpec,
+    /// When the copies cannot be made in this way, or the lab cannot be entered.
+    pub fn enter(
         context: &Context,
+        interrupts: &Arc<Interrupts>,
+        spec: &CopySpec,
         sources: &[FromNodes],
-        to: LocalEnd<'_>,
-    ) -> Result<Self, Failure> {
-        let phases = Phases::begin();
-        let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+        to: LocalEnd<'a>,
+    ) -> Result<(Place, Self), Failure> {
         let inventory = Inventory::open(context)?;
         let wanted = Wanted::all(spec, sources, &inventory)?;
         let here = Here::new(to, &wanted, spec)?;
-        let nodes: Vec<Node> = wanted.iter().map(|wanted| wanted.node.clone()).collect();
-        spec.slow.refuse_unreachable(nodes.len())?;
+        spec.slow.refuse_unreachable(wanted.len())?;
         if !here.is_kept() {
             spec.refuse_to_read_back("data that goes to /dev/null or a pipe cannot be read back")?;
         }
+        let gather = Self { wanted, here };
         let launch = &spec.run.launch;
-        let place = Place::among(context, &interrupts, inventory, launch, &nodes, true)?;
-        let run = Run::begin_keeping(&place.places, "cp", spec.run.keep_traces)?;
-        spec.run.command_line.iter().try_for_each(|line| line.keep(&run))?;
-        let Fleet { agents, children } = place.builder(&spec.run, &nodes, &run).assemble()?;
-        let overtime = Overtime::watch("copying", &place.interrupts)?;
+        let place = Place::among(context, interrupts, inventory, launch, &gather.nodes(), true)?;
+        Ok((place, gather))
+    }
+
+    fn nodes(&self) -> Vec<Node> {
+        self.wanted.iter().map(|wanted| wanted.node.clone()).collect()
+    }
+
+    /// Plans the copies, by what the nodes have.
+    ///
+    /// # Errors
+    /// When no node can be reached, or none has anything to send.
+    pub fn ask<'s>(self, mut session: Session<'s>) -> Result<PlannedGather<'s>, Failure> {
+        let nodes = self.nodes();
+        let Self { wanted, here } = self;
+        let Session { spec, place, .. } = session;
+        let builder = place.builder(&spec.run, &nodes, &session.run);
+        let Fleet { agents, children } = session.assemble(&builder)?;
         let requests = wanted.iter().map(|wanted| wanted.request(spec)).collect();
         let replies = stat(agents, requests, Some(&place.interrupts));
         let seen = replies.or_nothing("asking the nodes for their files")?;
         let tasks = tasks::all(spec, &here, &wanted, seen, place.inventory.cluster())?;
-        Ok(Self { spec, place, phases, nodes, tasks, children, run, overtime })
+        Ok(PlannedGather { session, nodes, tasks, children })
     }
+}
 
+impl PlannedGather<'_> {
     /// Returns the plans of the copies.
     pub fn plans(&self) -> Vec<&Plan> {
         self.tasks.iter().map(|task| &task.plan).collect()
@@ -142,17 +154,18 @@ impl<'a> PlannedGather<'a> {
 
     /// Ends the agents that were started, and copies nothing.
     pub fn leave(self) {
-        self.children.end(FAREWELL, |_| false);
+        let Self { mut session, children, .. } = self;
+        session.end_children(children, false, |_| false);
     }
 
-    /// Makes the copies, and reports their progress to `observer`. Returns their result, which is not stored yet,
-    /// and the run.
+    /// Makes the copies, and reports their progress to `observer`.
     ///
     /// # Errors
     /// When the plans cannot be stored.
-    pub fn make(self, observer: &mut dyn Observer) -> Result<(CopyResult, Run), Failure> {
-        keep_plans(&self.run, &self.plans())?;
-        let Self { spec, place, phases, nodes, tasks, children, run, overtime } = self;
+    pub fn make(self, observer: &mut dyn Observer) -> Result<MadeCopy, Failure> {
+        keep_plans(&self.session.run, &self.plans())?;
+        let Self { mut session, nodes, tasks, children } = self;
+        let Session { spec, place, .. } = session;
         let lab = place.lab.as_ref();
         let lanes = tasks.iter().map(|task| task.plan.lanes.len()).max().unwrap_or(1);
         let transport = spec.transport(lab, lanes);
@@ -161,7 +174,7 @@ impl<'a> PlannedGather<'a> {
             [GatherTask { plan, agents: Ok(agents), .. }] => {
                 let reversed = plan.clone().reversed();
                 let payload = handling::plain(spec);
-                limit::of_copy(spec, &place, &reversed, payload, transport, agents)
+                limit::of_copy(spec, place, &reversed, payload, transport, agents)
             }
             // Outside of a lab the limit of several simultaneous copies is unknown.
             _ => {
@@ -173,44 +186,28 @@ impl<'a> PlannedGather<'a> {
         let common = Common {
             spec,
             transport,
-            tracing: spec.tracing(lab, phases.last_ns()),
+            tracing: spec.tracing(lab, session.phases.last_ns()),
             // Save the traces of each copy when it ends: keeping those of a thousand copies in memory
             // would need 1 GB.
             keep: &|plan, traces| {
                 let node = several.then(|| plan.nodes[1].name.as_str());
-                run.keep_traces(&place.places, node, traces);
+                session.run.keep_traces(&place.places, node, traces);
             },
             interrupts: &place.interrupts,
         };
         let tallies: Vec<Option<Tally>> = tasks.iter().map(|task| task.tally).collect();
         let copies = run_all(tasks, &common, observer);
-        overtime.end();
-        let interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
-        let silent = |at: usize| is_silent(&copies, nodes.get(at));
-        children.end(if interrupted { HURRY } else { FAREWELL }, silent);
+        let was_interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
+        let is_silent = |at: usize| is_silent(&copies, nodes.get(at));
+        session.end_children(children, was_interrupted, is_silent);
         let trees =
             tallies.iter().zip(&copies).filter_map(|(tally, copied)| Some(((*tally)?, copied)));
         let tree = TreeResult::gathered(trees.flat_map(|(tally, copied)| {
             let nodes = copied.outcome.nodes.iter();
             nodes.map(move |node| NodeTree { node: &node.name, tally, absence: &node.absence })
         }));
-        let outcome = CopyOutcome {
-            direction: Direction::In,
-            copies,
-            phases,
-            limit,
-            congestion: spec.tuning.congestion_in_force(),
-            unchanged: Unchanged::default(),
-            unusable: Vec::new(),
-            unread: Vec::new(),
-            path: Vec::new(),
-            // Only sources of this machine can be off its disks.
-            is_off_disk: false,
-            read_back: spec.checks.read_back,
-            tree,
-            holders: Vec::new(),
-        };
-        Ok((CopyResult::new(&run, outcome), run))
+        let made = session.close(Direction::In, copies, limit);
+        Ok(MadeCopy { outcome: CopyOutcome { tree, ..made.outcome }, ..made })
     }
 }
 

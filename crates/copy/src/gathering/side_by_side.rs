@@ -16,7 +16,7 @@ use crate::gathering::tasks::GatherTask;
 use crate::observer::Observer;
 use crate::spec::CopySpec;
 use garland_fleet::at_once::{ASKED, at_once};
-use garland_results::copied::Copied;
+use garland_results::copy_outcome::Copied;
 
 /// The parameters that all copies of a command share.
 pub struct Common<'a> {

@@ -83,6 +83,9 @@ fn one_nodes_file_goes_where_it_is_told() {
     let said = garland.cp(&["--dry-run", "local1:/log/x", "nowhere"]).with_code(0);
     assert!(said.out.ends_with("  local1 -> head\n"), "{}", said.out);
     assert!(!scratch.path("nowhere").exists());
+    // It is no copy that could go on.
+    let said = garland.run(&["cp", "--resume", "last"]).with_code(0);
+    assert!(said.out.contains("local1") && !said.out.contains("-> head"), "{}", said.out);
     scratch.assert_nothing_left();
 }
 

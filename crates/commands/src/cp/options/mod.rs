@@ -14,10 +14,9 @@ mod tuning;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, Resettable, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgGroup, ArgMatches, Args as ClapArgs, Command, FromArgMatches};
-use garland_fleet::args::Launch;
 use garland_fleet::context::Context;
 use garland_terminal::failure::Failure;
 
@@ -125,7 +124,7 @@ pub struct Cp {
         value_name = "PATH",
         value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// For each option on the command line, its long name and its values, joined by commas. Options
     /// that keep their default are not included.
     #[arg(skip)]
@@ -207,24 +206,24 @@ fn placed_in_help(option: Arg) -> Arg {
 }
 
 impl Cp {
-    /// Parses the words of a copy that another command makes, without the name of a program. `launch` says how
-    /// agents are started.
+    /// Parses options of `garland cp -a` that the user gave to another command, which knows the paths
+    /// and how agents are started.
     ///
     /// # Errors
     /// When `garland cp` would refuse them.
-    pub fn of_words(
-        words: impl IntoIterator<Item = OsString>,
-        launch: &Launch,
-    ) -> Result<Self, Failure> {
+    pub fn parse_options(options: &[OsString]) -> Result<Self, Failure> {
         let told = |error: clap::Error| {
             let text = error.to_string();
             Failure::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
         };
         let command = Self::augment_args(Command::new("garland cp").no_binary_name(true));
+        let command =
+            command.mut_arg("paths", |paths| paths.required_unless_present(Resettable::Reset));
+        let archive = OsString::from("-a");
+        let words = std::iter::once(&archive).chain(options);
         let matches = command.try_get_matches_from(words).map_err(told)?;
         let mut cp = Self::from_arg_matches(&matches).map_err(told)?;
         cp.note_typed(&matches);
-        cp.run.launch = launch.clone();
         Ok(cp)
     }
 
