@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 /// What the program is for. It isn't wrapped.
 const ABOUT: &str = "\
 Moves files through a cluster at the speed of its slowest wire, and accounts for
-every millisecond it could not";
+the time that it could not save";
 
 /// The last line.
 const HINT: &str =

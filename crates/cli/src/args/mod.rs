@@ -15,8 +15,8 @@ use garland_fleet::context::Context;
 use garland_measure::args::*;
 use garland_names::args::{Get, Names, Publish, Unpublish};
 
-/// Moves files through a cluster at the speed of its slowest wire, and accounts for every
-/// millisecond it could not.
+/// Moves files through a cluster at the speed of its slowest wire, and accounts for the time that
+/// it could not save.
 #[derive(Debug, Parser)]
 #[command(name = "garland", version, after_help = NODES_HELP)]
 pub struct Args {

@@ -68,7 +68,7 @@ fn help() {
     let scratch = Scratch::new("help");
     insta::assert_snapshot!(shown(&garland(&scratch).run(&["--help"])), @r"
     Moves files through a cluster at the speed of its slowest wire, and accounts for
-    every millisecond it could not
+    the time that it could not save
 
     Usage: garland [OPTIONS] <COMMAND>
 
