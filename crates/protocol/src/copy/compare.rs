@@ -17,6 +17,17 @@ pub const BITMAP_MAX: usize = 60_000;
 /// be compressed get slightly longer.
 pub const CATALOGUE_MAX: usize = 60_000;
 
+/// The maximum memory of the paths that a node names as what a copy removes there, in bytes, as
+/// [`path_memory`] counts it; further paths are counted.
+pub const SURPLUS_MAX: usize = 2 << 20;
+
+/// Returns what a path in a list of limited memory counts for, in bytes: short paths take more
+/// memory than their bytes.
+#[must_use]
+pub fn path_memory(path: &[u8]) -> usize {
+    path.len().max(size_of::<Vec<u8>>())
+}
+
 /// A comparison that a node is asked to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compare {

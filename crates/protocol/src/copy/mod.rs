@@ -31,8 +31,8 @@ pub use begin::{
     TRACE_MAX, TreeDestination, TreeLimits,
 };
 pub use compare::{
-    BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart,
-    StatusRule, TimeWindow, TreeOutline,
+    BITMAP_MAX, CATALOGUE_MAX, Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX,
+    SURPLUS_MAX, SharedPart, StatusRule, TimeWindow, TreeOutline, path_memory,
 };
 pub use copy_id::CopyId;
 pub use cut::{Cut, Operations};

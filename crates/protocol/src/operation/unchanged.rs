@@ -2,8 +2,14 @@
 
 use garland_core::index_set::IndexSet;
 
-/// The maximum number of paths that are collected of one node; further ones are counted.
-const SURPLUS_MAX: usize = 100_000;
+use crate::copy::{SURPLUS_MAX, path_memory};
+
+/// The maximum memory that the paths of all nodes together take, in bytes. Nodes have equal shares,
+/// so that none crowds out the others.
+const SURPLUS_ALL_MAX: usize = 256 << 20;
+
+/// The memory that the paths of one node may always take, in bytes.
+const SURPLUS_MIN: usize = 64 << 10;
 
 /// Collects the records that nodes report as unchanged, and keeps those that all of them report.
 pub(super) struct Unchanged {
@@ -16,6 +22,8 @@ pub(super) struct Unchanged {
     any: bool,
     /// What the copy changes on each node, if all nodes are to tell it; otherwise empty.
     each: Vec<NodeChanges>,
+    /// The memory that the paths of each node take, in bytes, as [`path_memory`] counts it.
+    surplus_bytes: Vec<usize>,
 }
 
 /// What a copy of a tree changes on a node.
@@ -38,7 +46,8 @@ impl Unchanged {
         let node = || NodeChanges { unchanged: all.clone(), surplus: Vec::new(), unnamed: 0 };
         let each = if named { vec![node(); count] } else { Vec::new() };
         let length = usize::try_from(records.div_ceil(8)).unwrap_or(usize::MAX);
-        Self { all, length, received: vec![0; count], any: false, each }
+        let surplus_bytes = vec![0; each.len()];
+        Self { all, length, received: vec![0; count], any: false, each, surplus_bytes }
     }
 
     /// Adds a piece of a node's bitmap, and whether more follow. Returns whether the piece has bytes
@@ -58,16 +67,23 @@ impl Unchanged {
         is_new
     }
 
-    /// Adds paths that the copy removes on a node, and the number of further ones. Returns whether
-    /// there were paths, and room for them.
+    /// Adds paths that the copy removes on a node, and the number of further ones. Paths that have
+    /// no room are counted. Returns whether there was room for any.
     pub fn take_surplus(&mut self, node: usize, paths: Vec<Vec<u8>>, unnamed: u64) -> bool {
-        let Some(node) = self.each.get_mut(node) else { return false };
-        let room = SURPLUS_MAX.saturating_sub(node.surplus.len());
-        let is_new = room > 0 && !paths.is_empty();
-        let over = paths.len().saturating_sub(room) as u64;
-        node.surplus.extend(paths.into_iter().take(room));
-        node.unnamed = node.unnamed.saturating_add(unnamed).saturating_add(over);
-        is_new
+        let room = surplus_share(self.each.len());
+        let Some(changes) = self.each.get_mut(node) else { return false };
+        let listed = changes.surplus.len();
+        changes.unnamed = changes.unnamed.saturating_add(unnamed);
+        for path in paths {
+            let bytes = self.surplus_bytes[node] + path_memory(&path);
+            if bytes > room {
+                changes.unnamed = changes.unnamed.saturating_add(1);
+                continue;
+            }
+            self.surplus_bytes[node] = bytes;
+            changes.surplus.push(path);
+        }
+        changes.surplus.len() > listed
     }
 
     /// Records that a node reports nothing as unchanged.
@@ -96,6 +112,11 @@ impl Unchanged {
     pub fn into_set(self) -> Option<IndexSet> {
         Some(self.all).filter(|all| self.any && !all.is_empty())
     }
+}
+
+/// Returns the memory that the paths of each of `nodes` nodes may take, in bytes.
+fn surplus_share(nodes: usize) -> usize {
+    (SURPLUS_ALL_MAX / nodes.max(1)).clamp(SURPLUS_MIN, SURPLUS_MAX)
 }
 
 #[cfg(test)]
@@ -136,11 +157,34 @@ mod tests {
         let of: Vec<_> = changes.iter().map(of).collect();
         let first = ((0..8).collect(), 0, 0);
         assert_eq!(of, [first, (vec![0, 2, 8], 1, 2), (Vec::new(), 0, 0)]);
-        // A node that names too much.
+    }
+
+    #[test]
+    fn a_node_that_names_long_paths_without_end_takes_its_share_only() {
+        for nodes in [1, 300, 5000] {
+            let mut unchanged = Unchanged::new(1, nodes, true);
+            let taken = (0..1000_u64)
+                .filter(|_| unchanged.take_surplus(0, vec![vec![b'x'; 60_000]], 1))
+                .count();
+            let changes = unchanged.take_changes().unwrap();
+            let bytes: usize = changes[0].surplus.iter().map(Vec::len).sum();
+            assert!(bytes <= surplus_share(nodes), "{nodes}: {bytes}");
+            assert_eq!(changes[0].surplus.len(), taken, "{nodes}");
+            assert_eq!(taken as u64 + changes[0].unnamed, 2000, "{nodes}");
+        }
+        assert_eq!(surplus_share(1), SURPLUS_MAX);
+        assert!(4096 * surplus_share(4096) <= SURPLUS_ALL_MAX);
+    }
+
+    #[test]
+    fn a_node_that_names_nothing_without_end_takes_its_share_only() {
         let mut unchanged = Unchanged::new(1, 1, true);
-        unchanged.take_surplus(0, vec![Vec::new(); SURPLUS_MAX - 1], 1);
-        unchanged.take_surplus(0, vec![Vec::new(); 3], 1);
+        for _ in 0..4 {
+            unchanged.take_surplus(0, vec![Vec::new(); 60_000], 0);
+        }
         let changes = unchanged.take_changes().unwrap();
-        assert_eq!((changes[0].surplus.len(), changes[0].unnamed), (SURPLUS_MAX, 4));
+        let memory = changes[0].surplus.len() * size_of::<Vec<u8>>();
+        assert!(memory <= SURPLUS_MAX, "{memory}");
+        assert_eq!(changes[0].surplus.len() as u64 + changes[0].unnamed, 240_000);
     }
 }

@@ -1,7 +1,6 @@
 //! The paths at a tree's destination that are not part of the tree.
 
-/// The maximum number of bytes of all paths together; further paths are only counted.
-const BYTES: usize = 2 << 20;
+use garland_protocol::copy::{SURPLUS_MAX, path_memory};
 
 /// Paths that are not part of the tree, relative to its top; those of directories end in a slash,
 /// and follow what is in them.
@@ -14,13 +13,12 @@ pub struct Surplus {
 
 impl Surplus {
     /// The maximum memory that the paths of one tree take, in bytes.
-    pub const MEMORY: usize = 2 * BYTES;
+    pub const MEMORY: usize = 2 * SURPLUS_MAX;
 
     /// Adds a path.
     pub fn add(&mut self, path: Vec<u8>) {
-        // Short paths take more memory than their bytes.
-        let bytes = path.len().max(size_of::<Vec<u8>>());
-        if self.bytes + bytes > BYTES {
+        let bytes = path_memory(&path);
+        if self.bytes + bytes > SURPLUS_MAX {
             self.unnamed += 1;
             return;
         }
@@ -41,7 +39,7 @@ mod tests {
     #[test]
     fn paths_without_room_are_counted() {
         let mut surplus = Surplus::default();
-        let count = BYTES / 100;
+        let count = SURPLUS_MAX / 100;
         (0..count + 3).for_each(|_| surplus.add(vec![b'x'; 100]));
         let (paths, unnamed) = surplus.into_parts();
         assert_eq!((paths.len(), unnamed), (count, 3));
