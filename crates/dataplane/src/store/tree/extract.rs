@@ -1,6 +1,6 @@
 //! Applies the records of a tree's stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
@@ -20,7 +20,7 @@ use super::directory::{self, Directory};
 use super::keep::{Kept, Linked};
 use super::metadata::{Manner, OtherLists};
 use super::partial::PartialFile;
-use super::placing::{Act, Placer, Step};
+use super::placing::{Act, FailedFiles, Placer, Step};
 use super::previous::PreviousTree;
 use super::proofs::Proofs;
 use super::sweep::Sweeper;
@@ -95,7 +95,7 @@ impl TreeExtractor {
             syncs: waiting.is_some(),
             sweeper: None,
             proofs,
-            failed: BTreeSet::new(),
+            failed: FailedFiles::default(),
         };
         let mut extractor = Self {
             top_meta: None,

@@ -1,12 +1,13 @@
 //! Puts the entries of a tree in place, one after the other in the order of the stream.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use garland_core::tree::Meta;
+use garland_protocol::copy::content_digest;
 use garland_sys::error::of_new_entry;
 use garland_sys::storage;
 use rustix::fs::{AtFlags, fstat, linkat, symlinkat};
@@ -26,7 +27,12 @@ use crate::store::{access, freeing, left};
 use crate::tree::open_file;
 
 /// The maximum number of failed files with further hard links. If there are more, the copy fails.
-const FAILED: usize = 10_000;
+const FAILED_MAX: usize = 10_000;
+
+/// The failed files that have further hard links later in the stream, by the digests of their paths: a
+/// path takes 32 bytes, however long a node makes it.
+#[derive(Default)]
+pub struct FailedFiles(HashSet<[u8; 32]>);
 
 /// Something that is to be done in a directory, or with it.
 pub struct Step {
@@ -74,8 +80,28 @@ pub struct Placer {
     /// The digests of all files, if they are to be read back.
     pub proofs: Option<Proofs>,
     pub troubles: Troubles,
-    /// Paths of failed files that have further hard links later in the stream.
-    pub failed: BTreeSet<Vec<u8>>,
+    /// The failed files that have further hard links later in the stream.
+    pub failed: FailedFiles,
+}
+
+impl FailedFiles {
+    /// Records the file at `path`.
+    ///
+    /// # Errors
+    /// When there are too many.
+    fn note(&mut self, path: &[u8]) -> io::Result<()> {
+        self.0.insert(content_digest(path));
+        if self.0.len() > FAILED_MAX {
+            let message = format!("more than {FAILED_MAX} files with hard links failed");
+            return Err(io::Error::other(message));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the file at `path` has failed.
+    fn contain(&self, path: &[u8]) -> bool {
+        self.0.contains(&content_digest(path))
+    }
 }
 
 impl Step {
@@ -200,7 +226,7 @@ impl Placer {
 
     fn name(&self, within: &Directory, name: &[u8], first: &[Vec<u8>]) -> io::Result<Named> {
         let (Some((last, above)), false) =
-            (first.split_last(), self.failed.contains(&first.join(&b'/')))
+            (first.split_last(), self.failed.contain(&first.join(&b'/')))
         else {
             return Err(io::Error::other("cannot create the hard link: its target is missing"));
         };
@@ -238,11 +264,7 @@ impl Placer {
         error: &io::Error,
     ) -> io::Result<()> {
         if linked {
-            self.failed.insert(directory.path_of(name));
-            if self.failed.len() > FAILED {
-                let message = format!("more than {FAILED} files with hard links failed");
-                return Err(io::Error::other(message));
-            }
+            self.failed.note(&directory.path_of(name))?;
         }
         self.note(directory, name, error)
     }
@@ -306,5 +328,23 @@ fn copy(folder: &OwnedFd, name: &[u8], entry: &DirEntry<'_>, syncs: bool) -> io:
             entry.remove();
             Err(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_files_are_known_by_their_paths_and_are_not_too_many() {
+        let mut failed = FailedFiles::default();
+        let path = |number: usize| format!("{number}/{}", "x".repeat(2000)).into_bytes();
+        // Twice the same file is one.
+        failed.note(&path(0)).unwrap();
+        (0..FAILED_MAX).for_each(|number| failed.note(&path(number)).unwrap());
+        assert!(failed.contain(&path(7)) && !failed.contain(&path(FAILED_MAX)));
+        assert!(!failed.contain(&path(7)[..2000]), "the beginning of a path is another one");
+        let more = failed.note(&path(FAILED_MAX)).unwrap_err();
+        assert_eq!(more.to_string(), "more than 10000 files with hard links failed");
     }
 }

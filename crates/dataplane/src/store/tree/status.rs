@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::index_set::IndexSet;
 use garland_core::tree::{GOOD, Meta, Parser, Record, Step};
-use garland_protocol::copy::{StatusRule, SweptMounts, TreeOutline};
+use garland_protocol::copy::{StatusRule, SweptMounts, TreeOutline, content_digest};
 use garland_sys::confine::find_itself;
 use rustix::fs::{AtFlags, FileType, Stat, fstat, readlinkat, statat};
 
@@ -47,8 +47,9 @@ struct Walk {
     levels: Vec<Option<Level>>,
     /// The names of the directories in `levels`, without the top.
     path: Vec<Vec<u8>>,
-    /// Unchanged files with several hard links: their device and inode numbers, and their paths.
-    linked: HashMap<(u64, u64), Vec<Vec<u8>>>,
+    /// Unchanged files with several hard links: their device and inode numbers, and the digests of
+    /// their paths.
+    linked: HashMap<(u64, u64), [u8; 32]>,
     identity: Identity,
     /// Whether extended attributes are compared.
     attributes: bool,
@@ -234,7 +235,7 @@ impl Walk {
         let id = (stat.st_dev, stat.st_ino);
         let is_first = linked && self.linked.len() < LINKED && !self.linked.contains_key(&id);
         if is_first {
-            self.linked.insert(id, self.path_of(name));
+            self.linked.insert(id, self.digest_of_path(name));
         }
         Some(is_first)
     }
@@ -254,12 +255,13 @@ impl Walk {
     fn compare_name(&self, name: &[u8], first: &[Vec<u8>]) -> Option<bool> {
         let (_, stat) = self.stat(name, FileType::RegularFile)?;
         let known = self.linked.get(&(stat.st_dev, stat.st_ino))?;
-        Some(known == first)
+        Some(*known == content_digest(&first.join(&b'/')))
     }
 
-    fn path_of(&self, name: &[u8]) -> Vec<Vec<u8>> {
-        let names = self.path.iter().cloned();
-        names.chain([name.to_vec()]).collect()
+    /// Returns the digest of the path of `name` in the current directory.
+    fn digest_of_path(&self, name: &[u8]) -> [u8; 32] {
+        let names: Vec<&[u8]> = self.path.iter().map(Vec::as_slice).chain([name]).collect();
+        content_digest(&names.join(&b'/'))
     }
 }
 
