@@ -351,7 +351,10 @@ impl<'a> FarmHead<'a> {
                 }
             }
             FarmEvent::Output(number, output) => {
-                if running(number).is_some() {
+                let Some(job) = running(number) else { return };
+                let live = self.live.get_mut(&job);
+                // Each costs a file: a node that sends more than one would keep the head busy.
+                if live.is_some_and(|live| !std::mem::replace(&mut live.has_output, true)) {
                     self.tell(FarmNews::Output(number, output));
                 }
             }

@@ -31,6 +31,8 @@ pub struct RunningJob {
     pub step: JobStep,
     /// The output files of the command, or its state files, as its node described them.
     pub outputs: Vec<OutputFile>,
+    /// Whether the output of the command was reported, which comes once, before the end.
+    pub has_output: bool,
     /// The result of the try, as far as it is known.
     pub tried: Try,
     /// The CPU time of the job so far.
@@ -66,6 +68,7 @@ impl RunningJob {
             tries,
             step,
             outputs: Vec::new(),
+            has_output: false,
             tried: Try::default(),
             cpu: CpuUse::new(before),
             saves: task.checkpoint.is_some(),

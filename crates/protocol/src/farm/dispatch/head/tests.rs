@@ -274,6 +274,28 @@ fn a_job_is_made_staged_run_and_fetched() {
     assert!(run.head.is_over());
 }
 
+/// Each costs the head a file.
+#[test]
+fn the_output_of_a_try_is_reported_once() {
+    let (mut run, orders) = Run::ready(vec![plain_job(1)], 2);
+    assert_eq!(sent(&orders), [(0, 1)]);
+    let outputs = |run: &mut Run, node: usize| {
+        for text in ["first", "second", "third"] {
+            run.event(node, FarmEvent::Output(1, text.into()));
+        }
+        let mut orders = run.turn();
+        orders.retain(|order| matches!(order, FarmHeadOrder::News(FarmNews::Output(..))));
+        orders
+    };
+    let first = FarmHeadOrder::News(FarmNews::Output(1, b"first".to_vec()));
+    assert_eq!(outputs(&mut run, 0), [first]);
+    assert_eq!(outputs(&mut run, 0), []);
+    run.ended(0, 1, Outcome::Exit(1));
+    let orders = run.turn();
+    assert_eq!(sent(&orders), [(1, 1)]);
+    assert_eq!(outputs(&mut run, 1).len(), 1, "another try has its own");
+}
+
 /// Messages and transfers of job 1 that arrive late, from its first try on node 0.
 fn late(run: &mut Run) {
     run.event(0, FarmEvent::Made(1, Some("late".to_owned())));
