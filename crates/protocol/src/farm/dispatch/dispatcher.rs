@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::nodes::Node;
+use super::nodes::{Node, first_portions};
 use super::tried::{self, Try};
 use super::tries::Tries;
 use crate::farm::placement::{Candidate, Placement, PlacementRequest};
@@ -108,7 +108,10 @@ impl Dispatcher {
     /// Adds nodes, which get the next indexes. Nodes that are not alive now stay unused.
     pub fn add_nodes(&mut self, nodes: Vec<Candidate>) {
         let at_once = self.rules.at_once;
-        self.nodes.extend(nodes.into_iter().map(|sight| Node::new(sight, at_once)));
+        let largest = self.jobs.iter().map(|job| job.cores).max().unwrap_or(0);
+        let firsts = first_portions(&nodes, largest);
+        let node = |(sight, first)| Node::new(sight, first, at_once);
+        self.nodes.extend(nodes.into_iter().zip(firsts).map(node));
     }
 
     /// Returns all jobs, in the order of their indexes.

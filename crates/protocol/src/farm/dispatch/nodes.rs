@@ -20,6 +20,15 @@ const AHEAD_MAX: usize = 256;
 /// The time in seconds after which jobs that wait on a node are recalled if other nodes are idle.
 const STUCK: f64 = 0.2;
 
+/// The number of processors that a node may use at once, whatever the other nodes have.
+const FIRST_CORES: u32 = 64;
+
+/// By how many times the processors of a node that exceed those of a typical node are believed.
+const BELIEVED_TIMES: u32 = 16;
+
+/// By how many processors the portion of a node grows with each processor that a job has given back.
+const GROWTH: u32 = 2;
+
 /// A job that a node has or will be sent, and the resources that the job requests.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -35,6 +44,9 @@ pub struct Node {
     /// The state of the node for placement; its `memory_free` is the memory that was free before
     /// the run.
     pub sight: Candidate,
+    /// The number of processors that jobs may use there at present. It grows as jobs end, up to those
+    /// that the node says to have: one that says too much does not get most of the jobs, to keep them.
+    portion: u32,
     /// Jobs that are assigned to the node, but not sent yet.
     assigned: VecDeque<Held>,
     /// Jobs that the node has, in the order in which they were sent.
@@ -55,13 +67,15 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(sight: Candidate, at_once: bool) -> Self {
-        Self { sight, at_once, ..Self::default() }
+    /// Creates a node without jobs, which may use `first` processors until some have ended.
+    pub fn new(sight: Candidate, first: u32, at_once: bool) -> Self {
+        let portion = first.min(sight.cores);
+        Self { sight, portion, at_once, ..Self::default() }
     }
 
     /// Returns the number of jobs that the node may have in addition to the running ones.
     fn ahead(&self, staged: bool) -> usize {
-        let cores = self.sight.cores.max(1) as usize;
+        let cores = self.portion.max(1) as usize;
         let seconds = if staged { AHEAD_STAGED } else { AHEAD };
         let short = self.mean.map_or(0.0, |mean| seconds * cores as f64 / mean.max(1e-6));
         let files = if staged { cores } else { 0 };
@@ -73,8 +87,8 @@ impl Node {
     /// if that is more and files are `staged`.
     pub fn seen(&self, moves: bool, most: usize, staged: bool) -> Candidate {
         let cores = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
-        let running = cores.min(self.sight.cores);
-        let files = if staged { self.sight.cores as usize } else { 0 };
+        let running = cores.min(self.portion);
+        let files = if staged { self.portion as usize } else { 0 };
         let ahead = self.ahead(staged).min(most.max(files));
         let busy = match moves {
             true => cores.saturating_sub(u32::try_from(ahead).unwrap_or(u32::MAX)),
@@ -82,7 +96,8 @@ impl Node {
         };
         let asked = self.asked();
         let memory_free = self.sight.memory_free.map(|free| free.saturating_sub(asked));
-        Candidate { busy, waiting: cores - running, memory_free, ..self.sight.clone() }
+        let waiting = cores - running;
+        Candidate { cores: self.portion, busy, waiting, memory_free, ..self.sight.clone() }
     }
 
     /// Whether the node had enough memory for the job before the run.
@@ -106,7 +121,7 @@ impl Node {
     /// Removes and returns the next job to send to the node, if it should get one now.
     pub fn next(&mut self, staged: bool) -> Option<usize> {
         let &held = self.assigned.front()?;
-        let room = self.sight.cores.saturating_add(u32::try_from(self.ahead(staged)).ok()?);
+        let room = self.portion.saturating_add(u32::try_from(self.ahead(staged)).ok()?);
         let is_busy = !self.at_once && self.cores_given + held.cores > room;
         // Memory is never assigned twice: a node that runs out of memory pages, or kills jobs.
         let left = self.sight.memory_free.map(|free| free.saturating_sub(self.memory_given));
@@ -138,6 +153,10 @@ impl Node {
             self.cores_given -= held.cores;
             self.memory_given = self.memory_given.saturating_sub(held.memory);
             self.waiting_since = None;
+            if took.is_some() {
+                let grown = self.portion.saturating_add(held.cores.saturating_mul(GROWTH));
+                self.portion = grown.min(self.sight.cores);
+            }
         }
         if let Some(took) = took.filter(|took| took.is_finite()) {
             self.mean = Some(self.mean.map_or(took, |mean| mean + (took - mean) / 8.0));
@@ -173,7 +192,7 @@ impl Node {
 
     /// Whether the node could start a job now.
     pub fn is_idle(&self) -> bool {
-        self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.sight.cores
+        self.sight.is_alive && self.assigned.is_empty() && self.cores_given < self.portion
     }
 
     /// Whether the node has jobs that cannot be running, or will be sent some.
@@ -185,7 +204,7 @@ impl Node {
     /// enough, or too little memory.
     pub fn room(&self, wanted: &Job) -> Option<u32> {
         let used = self.cores_given + self.assigned.iter().map(|held| held.cores).sum::<u32>();
-        let free = self.sight.cores.saturating_sub(used);
+        let free = self.portion.saturating_sub(used);
         let has_memory = self
             .sight
             .memory_free
@@ -209,6 +228,24 @@ impl Node {
         self.waiting_since = None;
         self.given.iter().skip(running).map(|held| held.job).collect()
     }
+}
+
+/// Returns how many processors each of `nodes` may use before jobs have ended there: as many as all others
+/// together, or [`FIRST_CORES`], or as the largest job wants (`largest`). Of the others, those that exceed a
+/// typical node [`BELIEVED_TIMES`] do not count for more.
+pub fn first_portions(nodes: &[Candidate], largest: u32) -> Vec<u32> {
+    let alive = |node: &&Candidate| node.is_alive;
+    let mut cores: Vec<u32> = nodes.iter().filter(alive).map(|node| node.cores).collect();
+    cores.sort_unstable();
+    // There is nobody to take jobs from.
+    let Some(&typical) = cores.get(cores.len() / 2).filter(|_| cores.len() > 1) else {
+        return vec![u32::MAX; nodes.len()];
+    };
+    let believed = |cores: u32| cores.min(typical.saturating_mul(BELIEVED_TIMES));
+    let all = cores.iter().fold(0_u32, |sum, cores| sum.saturating_add(believed(*cores)));
+    let first =
+        |node: &Candidate| (all - believed(node.cores).min(all)).max(FIRST_CORES).max(largest);
+    nodes.iter().map(first).collect()
 }
 
 #[cfg(test)]

@@ -66,6 +66,67 @@ fn long_jobs_are_pulled_one_by_one() {
     assert_eq!(farm.open(), 4);
 }
 
+/// Ends all jobs that node `at` has, and gives it the next ones. Returns how many it has then.
+fn end_all(farm: &mut Dispatcher, at: usize, now: f64) -> usize {
+    for job in farm.nodes[at].given_jobs() {
+        farm.tried(at, job, done(now - 1e5, now, Outcome::Exit(0)), now);
+    }
+    let _ = farm.steps(now);
+    farm.nodes[at].given_jobs().len()
+}
+
+#[test]
+fn a_node_that_claims_too_much_gets_no_more_than_its_portion_until_it_has_done_something() {
+    let mut nodes: Vec<Candidate> = (0..10).map(|_| node("honest", 8)).collect();
+    nodes.push(node("liar", 8192));
+    let mut farm = Dispatcher::new(jobs(20_000), nodes, Box::new(Pull), rules());
+    let _ = farm.steps(0.0);
+    let has = |farm: &Dispatcher, at: usize| farm.nodes[at].given_jobs().len();
+    assert_eq!(has(&farm, 10), 80);
+    assert!((0..10).all(|at| has(&farm, at) == 8), "others get theirs");
+    // As the others end theirs, it still gets nothing.
+    assert_eq!(end_all(&mut farm, 0, 1e5), 8);
+    assert_eq!(has(&farm, 10), 80);
+    // One that does its jobs soon has as many as it says that it can run.
+    let grown: Vec<usize> =
+        (2..7).map(|round| end_all(&mut farm, 10, 1e5 * f64::from(round))).collect();
+    assert_eq!(grown, [240, 720, 2160, 6480, 8192]);
+}
+
+#[test]
+fn nodes_of_usual_sizes_get_all_that_they_can_run_at_once() {
+    let sizes: [&[u32]; 6] =
+        [&[512], &[512, 512], &[64, 1, 1], &[128, 128, 4, 4], &[4, 256, 256], &[8, 16, 64, 8]];
+    for cores in sizes {
+        let nodes: Vec<Candidate> = cores.iter().map(|cores| node("a", *cores)).collect();
+        let mut farm = Dispatcher::new(jobs(2000), nodes, Box::new(Pull), rules());
+        let _ = farm.steps(0.0);
+        let has: Vec<usize> = farm.nodes.iter().map(|node| node.given_jobs().len()).collect();
+        let wanted: Vec<usize> = cores.iter().map(|cores| *cores as usize).collect();
+        assert_eq!(has, wanted);
+    }
+}
+
+#[test]
+fn few_nodes_that_claim_too_much_together_do_not_take_each_others_word() {
+    let mut nodes: Vec<Candidate> = (0..7).map(|_| node("honest", 8)).collect();
+    nodes.extend((0..3).map(|_| node("liar", 8192)));
+    let mut farm = Dispatcher::new(jobs(20_000), nodes, Box::new(Pull), rules());
+    let _ = farm.steps(0.0);
+    // Seven times 8, and of the two others 16 times 8 each.
+    assert!((7..10).all(|at| farm.nodes[at].given_jobs().len() == 56 + 2 * 128));
+}
+
+#[test]
+fn a_job_larger_than_a_portion_is_run_where_it_fits() {
+    let jobs = jobs(2).into_iter().map(|job| Job { cores: 500, ..job }).collect();
+    let nodes = vec![node("a", 4), node("b", 512), node("c", 4)];
+    let mut farm = Dispatcher::new(jobs, nodes, Box::new(Pull), rules());
+    assert_eq!(given(&farm.steps(0.0)), [(1, 0)]);
+    farm.tried(1, 0, done(0.0, 10.0, Outcome::Exit(0)), 10.0);
+    assert_eq!(given(&farm.steps(10.0)), [(1, 1)]);
+}
+
 #[test]
 fn short_jobs_are_handed_ahead_and_asked_back() {
     let nodes = vec![node("a", 1), node("b", 1)];
