@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use garland_protocol::copy::{CopyId, LinkSide, Route, link_id};
-use garland_protocol::wire::{Purpose, Secret};
+use garland_protocol::wire::{GreetingRate, Purpose, Secret};
 use garland_sys::sync::Mutex;
 
 use crate::error::OrderError;
@@ -14,6 +14,15 @@ use crate::files::FileListener;
 use crate::probe::Invitation;
 use garland_dataplane::context::CopyContext;
 use garland_sys::event::Wake;
+use garland_transport::{GreetingLimit, Identity};
+
+/// How often the node at the other end of a link may greet for it: a link has one connection, tried again
+/// a few times, over parked connections and new ones.
+const LINK_GREETINGS: GreetingRate = GreetingRate { per_s: 2, at_once: 16 };
+
+/// How often nodes may greet for a meeting or a standing chain, which has up to 64 connections to this
+/// node.
+const MEETING_GREETINGS: GreetingRate = GreetingRate { per_s: 64, at_once: 256 };
 
 /// The operation to which a connection belongs.
 #[derive(Clone)]
@@ -51,6 +60,17 @@ impl Expected {
             Self::Mount(listener) => (Purpose::Files, &listener.secret),
         };
         (purpose, secret.clone())
+    }
+
+    /// Returns how often those may greet who know the secret of this operation, whose identity is `id`;
+    /// `None` for as often as they like. Each greeting costs key exchanges.
+    pub fn limit(&self, id: CopyId) -> Option<GreetingLimit> {
+        let of = Identity::Secret(id);
+        match self {
+            Self::CopyLink(_) => Some(GreetingLimit { of, rate: LINK_GREETINGS }),
+            Self::Link(_) | Self::Guest(_) => Some(GreetingLimit { of, rate: MEETING_GREETINGS }),
+            Self::Mount(listener) => listener.limit,
+        }
     }
 }
 

@@ -20,7 +20,8 @@ use crate::session::{Session, SessionShare};
 use garland_dataplane::context::LaneCommand;
 use garland_sys::error::reason;
 use garland_transport::{
-    Claim, Credentials, Found, Guest, Host, LinkError, TICKET_LEN, Welcomed, limits,
+    Claim, Credentials, Found, GreetingLimit, Guest, Host, Identity, LinkError, TICKET_LEN,
+    Welcomed, limits,
 };
 
 /// The maximum number of sessions of all members of the cluster and nodes of farms together. Each has
@@ -77,15 +78,23 @@ impl Host for Port {
                 let credentials = Credentials::Keys(&agent.keys, *key);
                 match rate {
                     None => Found::Member(credentials, owner),
-                    Some(rate) => Found::Limited(credentials, owner, rate),
+                    Some(rate) => {
+                        let limit = GreetingLimit { of: Identity::Key(*key), rate };
+                        Found::Limited(credentials, owner, limit)
+                    }
                 }
             }
             Claim::Ticket(ticket) if agent.tickets.knows(ticket) => Found::Ticket,
             Claim::Ticket(_) => Found::Later(limits::TICKET),
             Claim::Member(id) => match agent.expected.get(purpose, *id) {
-                Some(owner) => {
-                    let secret = owner.key().1;
-                    Found::Member(Credentials::Secret(*id, secret), Owner::Operation(owner))
+                Some(expected) => {
+                    let credentials = Credentials::Secret(*id, expected.key().1);
+                    match expected.limit(*id) {
+                        None => Found::Member(credentials, Owner::Operation(expected)),
+                        Some(limit) => {
+                            Found::Limited(credentials, Owner::Operation(expected), limit)
+                        }
+                    }
                 }
                 // The other agent of a meeting waits for the answer as long as this.
                 None if purpose == Purpose::Probe => Found::Later(probe::SILENCE),

@@ -31,6 +31,8 @@ pub enum Role {
 pub struct Budget {
     /// How often it may greet; `None` for as often as it likes.
     pub greetings: Option<GreetingRate>,
+    /// How often it may greet with the secrets of its mounts; `None` for as often as it likes.
+    pub mount_greetings: Option<GreetingRate>,
     /// The maximum number of open sessions.
     pub sessions: usize,
     /// The maximum number of threads that execute its orders and requests for files.
@@ -51,6 +53,10 @@ const PUNCH_HOLE: u32 = 3;
 
 /// How often a node may greet: a `get` opens one session with each agent, and some again.
 const NODE_GREETINGS: Option<GreetingRate> = Some(GreetingRate { per_s: 10, at_once: 64 });
+
+/// How often a node may greet for its mounts: each of its sessions has one or two, of
+/// [`FILES_LINKS`](crate::files::FILES_LINKS) connections.
+const NODE_MOUNT_GREETINGS: Option<GreetingRate> = Some(GreetingRate { per_s: 20, at_once: 128 });
 
 /// What the owner of a key may do at an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,6 +252,7 @@ impl Role {
             Self::Controller => Budget {
                 // It has its user's rights on the node, and scripts give many short commands.
                 greetings: None,
+                mount_greetings: None,
                 sessions: 64,
                 threads: 256,
                 mounts: 8,
@@ -256,6 +263,7 @@ impl Role {
             },
             Self::Member => Budget {
                 greetings: NODE_GREETINGS,
+                mount_greetings: NODE_MOUNT_GREETINGS,
                 sessions: 8,
                 threads: 48,
                 mounts: 1,
@@ -265,6 +273,7 @@ impl Role {
             },
             Self::FarmNode => Budget {
                 greetings: NODE_GREETINGS,
+                mount_greetings: NODE_MOUNT_GREETINGS,
                 sessions: 4,
                 threads: 48,
                 mounts: 2,
@@ -468,10 +477,12 @@ pub fn budget_table() -> String {
         text += &format!("\n| {words} |");
         Role::ALL.iter().for_each(|role| text += &format!(" {} |", of_budget(role.budget())));
     };
-    row("new sessions in a second (at once, after a pause)", &|budget| match budget.greetings {
+    let rate = |rate: Option<GreetingRate>| match rate {
         None => "-".to_owned(),
         Some(GreetingRate { per_s, at_once }) => format!("{per_s} ({at_once})"),
-    });
+    };
+    row("new sessions in a second (at once, after a pause)", &|budget| rate(budget.greetings));
+    row("connections of its mounts, likewise", &|budget| rate(budget.mount_greetings));
     row("sessions", &|budget| budget.sessions.to_string());
     row("threads for its orders and files", &|budget| budget.threads.to_string());
     row("mounts of a session", &|budget| budget.mounts.to_string());

@@ -188,20 +188,33 @@ impl HostileNode {
     /// # Errors
     /// Why the agent refuses it, as text.
     pub fn open_files(&mut self) -> Result<HostileFiles, String> {
-        let id = CopyId(random::bytes());
-        let secret = Secret(random::bytes());
-        self.order(&ToAgent::Files(FilesOrder { id, secret: secret.clone(), sealed: true }));
-        let refused = self.await_message(|message| match message {
-            FromAgent::FilesOpen(answered, refused) if answered == id => Some(refused),
-            _ => None,
-        });
-        match refused {
-            Some(refused) => Err(refused),
-            None => self.connect_files(id, secret),
-        }
+        let mount = self.open_mount()?;
+        self.connect_files(mount.id, mount.secret)
     }
 
-    fn connect_files(&self, id: CopyId, secret: Secret) -> Result<HostileFiles, String> {
+    /// Has the agent serve files to who knows a secret of this peer's choice.
+    ///
+    /// # Errors
+    /// Why the agent refuses it, as text.
+    pub fn open_mount(&mut self) -> Result<FilesOrder, String> {
+        let order = FilesOrder {
+            id: CopyId(random::bytes()),
+            secret: Secret(random::bytes()),
+            sealed: true,
+        };
+        self.order(&ToAgent::Files(order.clone()));
+        let refused = self.await_message(|message| match message {
+            FromAgent::FilesOpen(answered, refused) if answered == order.id => Some(refused),
+            _ => None,
+        });
+        refused.map_or(Ok(order), Err)
+    }
+
+    /// Connects to a mount that was opened, as often as this peer likes.
+    ///
+    /// # Errors
+    /// Why the agent refuses it, as text.
+    pub fn connect_files(&self, id: CopyId, secret: Secret) -> Result<HostileFiles, String> {
         let told = |error: LinkError| error.to_string();
         let stream = tcp::connect(self.address, DEADLINE, Transport::Tcp);
         let stream = stream.map_err(|error| error.to_string())?;

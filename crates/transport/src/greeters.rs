@@ -12,8 +12,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_protocol::copy::CopyId;
-use garland_protocol::wire::{ChannelError, Claim, Preamble, PublicKey, Purpose, VersionError};
+use garland_protocol::wire::{ChannelError, Claim, Preamble, Purpose, VersionError};
 use garland_sys::event::Wake;
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::sync::Mutex;
@@ -21,7 +20,7 @@ use garland_sys::watch::Watch;
 use garland_sys::{clock, tcp, threads};
 
 use crate::greeting::{Found, Greeting, Guest, LinkError, Step};
-use crate::key_ring::KeyRing;
+use crate::key_ring::{Identity, KeyRing};
 use crate::limits::{GREETING, PROVING, STRANGERS, STRANGERS_OF_ADDRESS};
 
 /// The interval at which deadlines of greetings are checked, if there are any.
@@ -149,13 +148,6 @@ enum Place {
     Stranger(IpAddr),
     /// That of a peer that has only to prove this identity.
     Proving(Identity),
-}
-
-/// The key or secret that a peer has, if its first bytes are no repetition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Identity {
-    Key(PublicKey),
-    Secret(CopyId),
 }
 
 /// A peer that has not completed its greeting.

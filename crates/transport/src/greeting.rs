@@ -12,16 +12,16 @@ use std::time::Duration;
 
 use garland_protocol::copy::{CopyId, FrameError};
 use garland_protocol::wire::{
-    Channel, ChannelError, Claim, FRAME_HEAD, GreetingRate, HANDSHAKE_MAX, Handshake, Hello,
-    HelloError, KeyPair, PREAMBLE_LEN, Preamble, PublicKey, Purpose, Secret, Side, TICKET_LEN,
-    VersionError, controller_hello, length_behind, member_hello, put_message,
+    Channel, ChannelError, Claim, FRAME_HEAD, HANDSHAKE_MAX, Handshake, Hello, HelloError, KeyPair,
+    PREAMBLE_LEN, Preamble, PublicKey, Purpose, Secret, Side, TICKET_LEN, VersionError,
+    controller_hello, length_behind, member_hello, put_message,
 };
 use garland_sys::error::reason;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, process, random};
 use thiserror::Error;
 
-use crate::key_ring::{Admission, KeyRing};
+use crate::key_ring::{Admission, GreetingLimit, KeyRing};
 use crate::limits;
 use crate::timed::Timed;
 
@@ -73,8 +73,8 @@ pub enum Credentials<'a> {
 pub enum Found<'k, T> {
     /// The peer must prove that it has these credentials; then the connection belongs to `T`.
     Member(Credentials<'k>, T),
-    /// A peer as `Member` is, whose keys may greet only so often.
-    Limited(Credentials<'k>, T, GreetingRate),
+    /// A peer as `Member` is, who may greet only so often.
+    Limited(Credentials<'k>, T, GreetingLimit),
     /// The ticket is valid.
     Ticket,
     /// Nothing yet: the order that announces the connection may still come, within this time.
@@ -239,16 +239,16 @@ impl<T> Greeting<T> {
             return Ok(Step::Done(Guest::Member(Welcomed { to, first, channel }).into()));
         }
         let hello = Hello::parse(&self.received)?;
-        let (credentials, to, rate) = match (find(hello.purpose, &hello.claim), &hello.claim) {
+        let (credentials, to, limit) = match (find(hello.purpose, &hello.claim), &hello.claim) {
             (Found::Member(credentials, to), _) => (credentials, to, None),
-            (Found::Limited(credentials, to, rate), _) => (credentials, to, Some(rate)),
+            (Found::Limited(credentials, to, limit), _) => (credentials, to, Some(limit)),
             (Found::Ticket, Claim::Ticket(ticket)) => {
                 return Ok(Step::Done(Guest::Ticket(*ticket).into()));
             }
             (Found::Later(patience), _) => return Ok(Step::Wait(patience)),
             (Found::Ticket | Found::Nothing, _) => return Err(ChannelError::Refused.into()),
         };
-        let (mut shake, admission) = answer_to(&hello, &credentials, rate, ring)?;
+        let (mut shake, admission) = answer_to(&hello, &credentials, limit.as_ref(), ring)?;
         let mut answer = Preamble::ours(hello.purpose).to_bytes().to_vec();
         put_message(&mut answer, &shake.write(&[])?);
         let channel = shake.into_channel()?;
@@ -259,18 +259,19 @@ impl<T> Greeting<T> {
     }
 }
 
-/// Begins the handshake with a peer that must have `credentials`, and may greet at this `rate`. Whether
-/// it has them, greets too often, and whether its greeting has come before, shows before any key
+/// Begins the handshake with a peer that must have `credentials`, and may greet within `limit`. Whether it
+/// has them, greets too often, and whether its greeting has come before, shows before any key
 /// exchange.
 fn answer_to(
     hello: &Hello<'_>,
     credentials: &Credentials<'_>,
-    rate: Option<GreetingRate>,
+    limit: Option<&GreetingLimit>,
     ring: &mut KeyRing,
 ) -> Result<(Handshake, Option<Admission>), ChannelError> {
     match credentials {
         Credentials::Keys(ours, theirs) => {
-            let (keys, admission) = ring.admit(ours, theirs, rate, hello)?;
+            let (keys, admission) =
+                ring.admit(ours, theirs, limit.map(|limit| limit.rate), hello)?;
             let mut shake = Handshake::control(Side::Responder, keys, hello.preamble)?;
             shake.read(hello.message)?;
             Ok((shake, Some(admission)))
@@ -279,7 +280,7 @@ fn answer_to(
             let mut shake = Handshake::link(Side::Responder, secret, hello.preamble)?;
             // The first message of this handshake has a tag under the secret itself.
             shake.read(hello.message)?;
-            ring.admit_member(hello.message)?;
+            ring.admit_member(hello.message, limit)?;
             Ok((shake, None))
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use garland_protocol::copy::CopyId;
 use garland_protocol::names::CLUSTER_NODES_MAX;
 use garland_protocol::wire::{
     Agreement, ChannelError, Freshness, GreetingRate, GreetingStamp, GreetingTimes, Greetings,
@@ -18,12 +19,35 @@ const KEYS_MAX: usize = CLUSTER_NODES_MAX + 1024;
 /// of a copy open during it.
 const SHARED_MAX: usize = 4096;
 
+/// The maximum number of those who know a secret and whose last greetings still count.
+const COUNTED_MAX: usize = 4096;
+
+/// Who greets, if it is no stranger: the key or secret that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// The owner of this key.
+    Key(PublicKey),
+    /// All who know the secret of the operation with this identity.
+    Secret(CopyId),
+}
+
+/// How often somebody may greet.
+#[derive(Clone, Copy, Debug)]
+pub struct GreetingLimit {
+    /// Whose greetings are counted together: the owner of a key may have several secrets.
+    pub of: Identity,
+    /// How often it may greet.
+    pub rate: GreetingRate,
+}
+
 /// The known keys, and their last greetings.
 #[derive(Default)]
 pub struct KeyRing {
     keys: HashMap<PublicKey, KnownKey>,
     /// The last greetings of those who have proved a secret. Secrets are short-lived.
     shared: Recent,
+    /// When those greeted who know a secret, as far as it still counts.
+    times: HashMap<Identity, GreetingTimes>,
     /// The number of greetings until now, by which the key that was used least recently is found.
     uses: u64,
 }
@@ -31,7 +55,7 @@ pub struct KeyRing {
 struct KnownKey {
     agreement: Agreement,
     greetings: Greetings,
-    /// When greetings were completed.
+    /// When greetings came that are new, and when doubtful ones were completed.
     times: GreetingTimes,
     used: u64,
 }
@@ -78,6 +102,11 @@ impl KeyRing {
             return Err(ChannelError::TooOften);
         }
         let freshness = known.greetings.judge(&mark.stamp, &mark.mac, now_ns);
+        // A new one counts as it comes, since it costs a key exchange also if it is never completed. A
+        // doubtful one may be a repetition, by which somebody else would use up what the owner may do.
+        if let Some(rate) = rate.filter(|_| freshness == Freshness::New) {
+            known.times.count(rate, now_ns);
+        }
         match freshness {
             Freshness::New | Freshness::Doubtful => {
                 let admission = Admission { key: *theirs, stamp: mark.stamp, freshness, rate };
@@ -92,21 +121,50 @@ impl KeyRing {
     pub fn prove(&mut self, admission: &Admission) {
         if let Some(known) = self.keys.get_mut(&admission.key) {
             known.greetings.prove(&admission.stamp, admission.freshness);
-            if let Some(rate) = admission.rate {
+            let rate = admission.rate.filter(|_| admission.freshness == Freshness::Doubtful);
+            if let Some(rate) = rate {
                 known.times.count(rate, clock::now_ns());
             }
         }
     }
 
-    /// Checks that the first message of a peer that knows a secret has not come before.
+    /// Checks that the first message of a peer that knows a secret has not come before, and that it
+    /// greets no more often than within `limit`.
     ///
     /// # Errors
-    /// When it has.
-    pub fn admit_member(&mut self, message: &[u8]) -> Result<(), ChannelError> {
+    /// When it has, or too many came in a short time.
+    pub fn admit_member(
+        &mut self,
+        message: &[u8],
+        limit: Option<&GreetingLimit>,
+    ) -> Result<(), ChannelError> {
         let tag: &Mac = message.last_chunk().ok_or(ChannelError::Refused)?;
-        match self.shared.insert(*tag, SHARED_MAX) {
-            true => Ok(()),
-            false => Err(ChannelError::Repeated),
+        let now_ns = clock::now_ns();
+        let has_room = |limit: &GreetingLimit| {
+            let times = self.times.get(&limit.of);
+            times.is_none_or(|times| times.has_room(limit.rate, now_ns))
+        };
+        if !limit.is_none_or(has_room) {
+            return Err(ChannelError::TooOften);
+        }
+        if !self.shared.insert(*tag, SHARED_MAX) {
+            return Err(ChannelError::Repeated);
+        }
+        if let Some(GreetingLimit { of, rate }) = limit {
+            if self.times.len() >= COUNTED_MAX && !self.times.contains_key(of) {
+                self.forget_times(now_ns);
+            }
+            self.times.entry(*of).or_default().count(*rate, now_ns);
+        }
+        Ok(())
+    }
+
+    /// Forgets greetings with secrets that do not count any more, or those that count least.
+    fn forget_times(&mut self, now_ns: u64) {
+        self.times.retain(|_, times| !times.are_over(now_ns));
+        if self.times.len() >= COUNTED_MAX {
+            let least = self.times.iter().min_by_key(|(_, times)| **times).map(|(of, _)| *of);
+            let _ = least.and_then(|of| self.times.remove(&of));
         }
     }
 

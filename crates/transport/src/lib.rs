@@ -28,5 +28,6 @@ pub use connection::{Connection, connect_agent};
 pub use dial::{ConnectionError, Renewed};
 pub use greeters::{Greeters, Host};
 pub use greeting::{Credentials, Found, Guest, LinkError, Welcomed, break_reason, introduce};
+pub use key_ring::{GreetingLimit, Identity};
 pub use redial::{Redial, Unrenewed};
 pub use retire::retire;

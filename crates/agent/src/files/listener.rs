@@ -17,6 +17,7 @@ use super::service::FileService;
 use crate::log::log;
 use crate::session::Session;
 use garland_sys::error::reason;
+use garland_transport::{GreetingLimit, Identity};
 
 /// How long a mount may leave an answer unread before it is considered dead.
 const UNREAD: Duration = Duration::from_secs(10);
@@ -25,6 +26,8 @@ const UNREAD: Duration = Duration::from_secs(10);
 pub struct FileListener {
     /// The secret that the mount must know.
     pub secret: Secret,
+    /// How often the mount may greet, together with all others of its owner.
+    pub limit: Option<GreetingLimit>,
     sealed: bool,
     service: Arc<FileService>,
     threads: Threads,
@@ -55,7 +58,9 @@ impl FileListener {
             slots: (role != Role::Controller).then(|| Arc::clone(&session.of_key.threads)),
             of_connection: role.budget().threads_of_connection,
         };
-        Self { secret, sealed, service: Arc::new(service), threads, connections }
+        let of = Identity::Key(session.caller.key);
+        let limit = role.budget().mount_greetings.map(|rate| GreetingLimit { of, rate });
+        Self { secret, limit, sealed, service: Arc::new(service), threads, connections }
     }
 
     /// Serves a connection whose greeting succeeded. Closes it if its number is invalid or already

@@ -1,9 +1,10 @@
-//! How often the owner of a key may greet. A greeting costs key exchanges, a thread and a line in the
+//! How often the owner of a key or secret may greet. A greeting costs key exchanges, a thread and a line in the
 //! node's log, also if its session ends at once.
 
 use std::time::Duration;
 
-/// How many sessions, and further connections of them, the owner of a key may open.
+/// How many connections somebody may open: sessions and further connections of them, or connections of
+/// an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GreetingRate {
     /// In each second.
@@ -12,8 +13,8 @@ pub struct GreetingRate {
     pub at_once: u32,
 }
 
-/// The greetings with a key that were completed, as far as its [`GreetingRate`] counts them.
-#[derive(Clone, Copy, Debug, Default)]
+/// The greetings with a key or secret, as far as its [`GreetingRate`] counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GreetingTimes {
     /// The time at which all of the rate's `at_once` are there again, in monotonic nanoseconds.
     whole_ns: u64,
@@ -34,7 +35,13 @@ impl GreetingTimes {
         debt_ns + rate.interval_ns() <= rate.interval_ns() * u64::from(rate.at_once)
     }
 
-    /// Counts a greeting that was completed now.
+    /// Returns whether none of the greetings counts any more.
+    #[must_use]
+    pub fn are_over(&self, now_ns: u64) -> bool {
+        self.whole_ns <= now_ns
+    }
+
+    /// Counts a greeting that came or was completed now.
     pub fn count(&mut self, rate: GreetingRate, now_ns: u64) {
         self.whole_ns = self.whole_ns.max(now_ns) + rate.interval_ns();
     }

@@ -45,8 +45,8 @@ pub enum ChannelError {
     /// The greeting may have come before, as too many others: the peer is to come again.
     #[error("too many greetings that may be repetitions have proved nothing")]
     Crowded,
-    /// The owner of the key greets too often, and is to come again.
-    #[error("the owner of the key has opened too many sessions in a short time")]
+    /// The owner of the key or secret greets too often, and is to come again.
+    #[error("the owner of the key or secret has opened too many connections in a short time")]
     TooOften,
     /// The message or frame is too long; contains its length and the maximum length in bytes.
     #[error("message of {0} bytes: the maximum is {1} bytes")]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::os::fd::AsFd;
 
-use garland_protocol::wire::KeyPair;
+use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_sys::event;
 use garland_sys::socket::pair;
 

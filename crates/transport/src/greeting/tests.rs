@@ -2,10 +2,11 @@
 
 use std::thread;
 
-use garland_protocol::wire::{PROTOCOL, exchanges_of_thread};
+use garland_protocol::wire::{GreetingRate, PROTOCOL, exchanges_of_thread};
 use garland_sys::socket::pair;
 
 use super::*;
+use crate::key_ring::Identity;
 
 const ID: CopyId = CopyId([5; 16]);
 
@@ -42,13 +43,16 @@ fn welcome_at(
         if greeting.wanted()? > 0 {
             continue;
         }
-        let step = greeting.proceed(ring, |_, claim| match claim {
-            Claim::Member(id) => Found::Member(known.clone(), *id),
-            Claim::Controller(_) => match rate {
+        let step = greeting.proceed(ring, |_, claim| {
+            let of = match claim {
+                Claim::Member(id) => Identity::Secret(*id),
+                Claim::Controller(key) => Identity::Key(*key),
+                Claim::Ticket(_) => return Found::Nothing,
+            };
+            match rate {
                 None => Found::Member(known.clone(), ID),
-                Some(rate) => Found::Limited(known.clone(), ID, rate),
-            },
-            Claim::Ticket(_) => Found::Nothing,
+                Some(rate) => Found::Limited(known.clone(), ID, GreetingLimit { of, rate }),
+            }
         });
         match step? {
             Step::Answer(bytes) => far.write_all(&bytes)?,
@@ -163,6 +167,87 @@ fn who_greets_too_often_is_to_come_again_and_costs_no_key_exchange() {
     assert!(other.is_ok(), "another key: {other:?}");
     let (unlimited, _) = greet(&head, None);
     assert!(unlimited.is_ok(), "{unlimited:?}");
+}
+
+/// Returns the number of key exchanges that a greeting costs which begins with `hello` and proves nothing,
+/// if it greets no more often than at this rate; none if it greets too often.
+fn unproven(
+    ring: &mut KeyRing,
+    rate: GreetingRate,
+    hello: &[u8],
+    known: &Credentials<'_>,
+) -> Option<u64> {
+    let (mut near, far) = pair().unwrap();
+    near.write_all(hello).unwrap();
+    near.write_all(&[9; 40]).unwrap();
+    let before = exchanges_of_thread();
+    let welcomed = welcome_at(Some(rate), ring, &far, known.clone()).map(drop);
+    let exchanges = exchanges_of_thread() - before;
+    match welcomed {
+        Err(LinkError::Channel(ChannelError::TooOften)) => {
+            assert_eq!(exchanges, 0);
+            None
+        }
+        Err(LinkError::Channel(ChannelError::Refused)) => Some(exchanges),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The one who knows a secret may have chosen it: he can greet anew as often as he likes.
+#[test]
+fn who_greets_too_often_with_a_secret_costs_no_key_exchange() {
+    let rate = GreetingRate { per_s: 1, at_once: 4 };
+    let mut ring = KeyRing::default();
+    for purpose in SHARED_PURPOSES {
+        let hellos: Vec<Vec<u8>> = (0..100).map(|_| recorded(purpose, &secret(1))).collect();
+        let costs: Vec<Option<u64>> =
+            hellos.iter().map(|hello| unproven(&mut ring, rate, hello, &secret(1))).collect();
+        // On a busy machine some seconds, and so other greetings, may have come meanwhile.
+        assert!(costs.contains(&None), "{purpose:?}: {costs:?}");
+        let other = Credentials::Secret(CopyId([6; 16]), Secret([1; 32]));
+        assert!(unproven(&mut ring, rate, &recorded(purpose, &other), &other).is_some());
+        ring = KeyRing::default();
+    }
+}
+
+/// Such a greeting is answered, since only the owner of the key can have made it.
+#[test]
+fn new_greetings_with_a_key_that_are_never_completed_count_too() {
+    let head = KeyPair::generate();
+    let agent = KeyPair::generate();
+    let rate = GreetingRate { per_s: 1, at_once: 4 };
+    let mut ring = KeyRing::default();
+    let ours = Credentials::Keys(&head, agent.public);
+    let known = Credentials::Keys(&agent, head.public);
+    // Makes the clock known.
+    let (near, far) = pair().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| introduce(&near, limits::ANSWER, Purpose::Control, &ours, b"7").map(drop));
+        assert!(welcome_at(Some(rate), &mut ring, &far, known.clone()).is_ok());
+    });
+    let costs: Vec<Option<u64>> = (0..100)
+        .map(|_| unproven(&mut ring, rate, &recorded(Purpose::Control, &ours), &known))
+        .collect();
+    assert!(costs[0].is_some_and(|exchanges| exchanges > 0), "{costs:?}");
+    assert!(costs.contains(&None), "{costs:?}");
+}
+
+#[test]
+fn a_repetition_uses_up_nothing_of_what_the_owner_may_do() {
+    let rate = GreetingRate { per_s: 1, at_once: 2 };
+    let mut ring = KeyRing::default();
+    let first = recorded(Purpose::Files, &secret(1));
+    assert!(unproven(&mut ring, rate, &first, &secret(1)).is_some());
+    for _ in 0..100 {
+        let (mut near, far) = pair().unwrap();
+        near.write_all(&first).unwrap();
+        let before = exchanges_of_thread();
+        let refused = welcome_at(Some(rate), &mut ring, &far, secret(1)).map(drop);
+        let is_repeated = matches!(refused, Err(LinkError::Channel(ChannelError::Repeated)));
+        assert!(is_repeated && exchanges_of_thread() == before, "{refused:?}");
+    }
+    let second = recorded(Purpose::Files, &secret(1));
+    assert!(unproven(&mut ring, rate, &second, &secret(1)).is_some());
 }
 
 const SHARED_PURPOSES: [Purpose; 3] = [Purpose::Link, Purpose::Probe, Purpose::Files];

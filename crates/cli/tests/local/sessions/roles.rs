@@ -547,6 +547,31 @@ fn a_member_that_greets_without_end_is_held_back_and_no_controller_waits() {
     field.end();
 }
 
+/// Nor with the secret of its mount, which it has chosen itself: each greeting costs key exchanges on the
+/// thread that greets all peers.
+#[test]
+fn a_member_that_greets_without_end_for_its_mount_is_held_back() {
+    const GREETINGS: u64 = 600;
+    let scratch = Scratch::new("roles-mount-greetings");
+    let garland = garland(&scratch);
+    let field = Field::up(&garland, &scratch, "local1");
+    let theirs = field.agent_key("local1");
+    let member = field.cluster_key("local1").keys();
+    let rate = Role::Member.budget().mount_greetings.expect("a member may greet so often only");
+    let mut session = HostileNode::open(field.port("local1"), &member, &theirs).expect("it is one");
+    let mount = session.open_mount().expect("it may have one");
+    let since_ns = clock::now_ns();
+    // A greeting that is answered, also if the connection is closed afterwards: it is one too many.
+    let is_greeted = |_: &u64| session.connect_files(mount.id, mount.secret.clone()).is_ok();
+    let greeted = (0..GREETINGS).filter(is_greeted).count() as u64;
+    let elapsed_s = (clock::now_ns() - since_ns).div_ceil(1_000_000_000);
+    let most = u64::from(rate.at_once) + u64::from(rate.per_s) * elapsed_s;
+    assert!(greeted > 0 && greeted <= most, "{greeted} greetings in {elapsed_s} s");
+    let controller = HostileNode::open(field.port("local1"), &field.controller(), &theirs);
+    assert!(controller.expect("it is the controller").open_files().is_ok());
+    field.end();
+}
+
 #[test]
 fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
     let scratch = Scratch::new("roles-farm");
