@@ -83,7 +83,19 @@ impl Connection {
         }
         let sealed = self.channel.sending.seal(frame, &mut self.unsent);
         sealed.map_err(|_| ConnectionError::Garbage)?;
-        self.flush()
+        self.write_unsent()
+    }
+
+    /// Tells the agent what has arrived, if it is due, and the socket has accepted all that was sent
+    /// before: an agent that sends without end and reads nothing gets one acknowledgement for all.
+    fn acknowledge(&mut self) -> Result<(), ConnectionError> {
+        if !self.unsent.is_empty() {
+            return Ok(());
+        }
+        match self.delivery.acknowledge() {
+            Some(frame) => self.send_frame(&frame),
+            None => Ok(()),
+        }
     }
 
     /// Sends bytes that [`Self::send`] kept, until all are sent or the socket accepts no more.
@@ -91,6 +103,11 @@ impl Connection {
     /// # Errors
     /// When the connection breaks.
     pub fn flush(&mut self) -> Result<(), ConnectionError> {
+        self.write_unsent()?;
+        self.acknowledge()
+    }
+
+    fn write_unsent(&mut self) -> Result<(), ConnectionError> {
         while !self.unsent.is_empty() {
             match self.stream.write(&self.unsent) {
                 Ok(sent) => drop(self.unsent.drain(..sent)),
@@ -155,17 +172,13 @@ impl Connection {
         if is_heard {
             self.heard_ns = self.read_ns;
         }
+        let mut frames = Vec::new();
+        if self.channel.receiving.open_all(&mut self.received, &mut frames).is_err() {
+            self.is_broken = true;
+            end = Some(ConnectionError::Changed);
+        }
         let mut messages = Vec::new();
-        loop {
-            let frame = match self.channel.receiving.open(&mut self.received) {
-                Ok(Some(frame)) => frame,
-                Ok(None) => break,
-                Err(_) => {
-                    self.is_broken = true;
-                    end = Some(ConnectionError::Changed);
-                    break;
-                }
-            };
+        for frame in frames {
             match self.delivery.receive(&frame).map_err(|_| ConnectionError::Garbage)? {
                 Delivered::Message(bytes) => {
                     match FromAgent::parse(bytes).ok_or(ConnectionError::Garbage)? {
@@ -182,10 +195,8 @@ impl Connection {
                 Err(error)
             }
             _ => {
-                if let Some(frame) = self.delivery.acknowledge() {
-                    // A break is reported by the next call.
-                    let _ = self.send_frame(&frame);
-                }
+                // A break is reported by the next call.
+                let _ = self.acknowledge();
                 Ok(messages)
             }
         }
@@ -267,6 +278,9 @@ impl AsFd for Connection {
 mod tests {
     use std::net::TcpListener;
 
+    use garland_protocol::wire::{Handshake, Secret, Side};
+    use garland_sys::socket::pair;
+
     use super::*;
 
     /// Asserts that connecting to an agent that exits fails with "connection refused".
@@ -278,6 +292,74 @@ mod tests {
             panic!("{:?}", connected.err());
         };
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    /// A connection to an agent that this test plays: its socket and its channel.
+    fn connected() -> (Connection, TcpStream, Channel) {
+        let secret = Secret([1; 32]);
+        let mut shakes = [Side::Initiator, Side::Responder]
+            .map(|side| Handshake::link(side, &secret, &[0; 32]).unwrap());
+        let asked = shakes[0].write(&[]).unwrap();
+        let _ = shakes[1].read(&asked).unwrap();
+        let answer = shakes[1].write(&[]).unwrap();
+        let _ = shakes[0].read(&answer).unwrap();
+        let [ours, theirs] = shakes.map(|shake| shake.into_channel().unwrap());
+        let (near, far) = pair().unwrap();
+        let keys = KeyPair::generate();
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        let session = SessionId([3; 16]);
+        let dial = Dial { address, ours: keys, theirs: [7; 32], session };
+        (Connection::new(dial, near, ours).unwrap(), far, theirs)
+    }
+
+    /// The frames of `count` messages of an agent, of which the first has the number `first`.
+    fn frames(channel: &mut Channel, first: u64, count: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let message = FromAgent::Clock(1, 2, 3).to_bytes();
+        for number in first..first + count {
+            let frame = [&number.to_le_bytes()[..], &0_u64.to_le_bytes(), &message].concat();
+            channel.sending.seal(&frame, &mut bytes).unwrap();
+        }
+        bytes
+    }
+
+    #[test]
+    fn an_agent_that_reads_nothing_gets_one_acknowledgement_for_all_that_it_sends() {
+        const ROUNDS: u64 = 100;
+        const MESSAGES: u64 = 200;
+        let (mut connection, mut far, mut channel) = connected();
+        let long = ToAgent::Exec(vec![vec![b'x'; 60_000]]);
+        while !connection.has_unsent() {
+            connection.send(&long).unwrap();
+        }
+        let unsent = connection.unsent.len();
+        for round in 0..ROUNDS {
+            let bytes = frames(&mut channel, 1 + round * MESSAGES, MESSAGES);
+            far.write_all(&bytes).unwrap();
+            let mut heard = 0;
+            while heard < MESSAGES {
+                heard += connection.receive().unwrap().len() as u64;
+            }
+        }
+        assert_eq!(connection.unsent.len(), unsent, "nothing more is kept for it");
+        // Once it reads, it is told.
+        far.set_nonblocking(true).unwrap();
+        let mut received = Vec::new();
+        let mut told = 0;
+        let mut buffer = vec![0; 1 << 20];
+        while told < ROUNDS * MESSAGES {
+            connection.flush().unwrap();
+            match far.read(&mut buffer) {
+                Ok(read) => received.extend(&buffer[..read]),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            }
+            let mut numbered = Vec::new();
+            channel.receiving.open_all(&mut received, &mut numbered).unwrap();
+            for frame in numbered {
+                told = u64::from_le_bytes(frame[8..16].try_into().unwrap());
+            }
+        }
+        assert_eq!(told, ROUNDS * MESSAGES);
     }
 
     /// Linux resets a connection whose process exits with unread input.

@@ -114,12 +114,38 @@ impl Line {
     /// # Errors
     /// Fails if the peer did not send these bytes.
     pub fn open(&mut self, received: &mut Vec<u8>) -> Result<Option<Vec<u8>>, ChannelError> {
-        let Some(head) = received.first_chunk() else { return Ok(None) };
-        let end = FRAME_HEAD + length_behind(*head, MAX_CONTENTS + TAG)?;
-        let Some(body) = received.get_mut(FRAME_HEAD..end) else { return Ok(None) };
-        let message = self.take().open(body)?.to_vec();
+        let Some(end) = frame_end(received)? else { return Ok(None) };
+        let message = self.take().open(&mut received[FRAME_HEAD..end])?.to_vec();
         received.drain(..end);
         Ok(Some(message))
+    }
+
+    /// Removes all complete frames from the front of `received`, and adds their messages to
+    /// `messages`. The rest is moved once, not for each frame: many short ones may have come.
+    ///
+    /// # Errors
+    /// Fails if the peer did not send these bytes; the messages before them are added.
+    pub fn open_all(
+        &mut self,
+        received: &mut Vec<u8>,
+        messages: &mut Vec<Vec<u8>>,
+    ) -> Result<(), ChannelError> {
+        let mut at = 0;
+        let opened = loop {
+            let rest = &mut received[at..];
+            let end = match frame_end(rest) {
+                Ok(Some(end)) => end,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            match self.take().open(&mut rest[FRAME_HEAD..end]) {
+                Ok(message) => messages.push(message.to_vec()),
+                Err(error) => break Err(error),
+            }
+            at += end;
+        };
+        received.drain(..at);
+        opened
     }
 
     /// Completes and seals the next frame. `frame` has space for the prefix, then the contents.
@@ -177,6 +203,13 @@ impl Opener {
 pub fn length_behind(head: [u8; FRAME_HEAD], most: usize) -> Result<usize, ChannelError> {
     let length = u32::from_le_bytes(head) as usize;
     check_length(length, most).map(|()| length)
+}
+
+/// Returns where the frame at the beginning of `received` ends; `None` if it is not complete yet.
+fn frame_end(received: &[u8]) -> Result<Option<usize>, ChannelError> {
+    let Some(head) = received.first_chunk() else { return Ok(None) };
+    let end = FRAME_HEAD + length_behind(*head, MAX_CONTENTS + TAG)?;
+    Ok(Some(end).filter(|end| *end <= received.len()))
 }
 
 fn check_length(length: usize, most: usize) -> Result<(), ChannelError> {

@@ -81,3 +81,31 @@ fn a_length_beyond_all_messages_is_refused_before_it_has_arrived() {
     let refused = Err(ChannelError::TooLong(length, length - 1));
     assert_eq!(far.open(&mut received), refused);
 }
+
+#[test]
+fn all_complete_frames_are_opened_and_the_rest_stays() {
+    let [mut near, mut far] = ends();
+    let mut wire = Vec::new();
+    for message in [&b"one"[..], b"", b"three", b"four"] {
+        near.seal(message, &mut wire).unwrap();
+    }
+    let last = wire.split_off(wire.len() - 3);
+    let mut messages = Vec::new();
+    assert_eq!(far.open_all(&mut wire, &mut messages), Ok(()));
+    assert_eq!(messages, [&b"one"[..], b"", b"three"]);
+    assert_eq!(wire.len(), FRAME_HEAD + 4 + TAG - 3);
+    wire.extend(last);
+    assert_eq!(far.open_all(&mut wire, &mut messages), Ok(()));
+    assert_eq!((messages.len(), &messages[3][..], wire.len()), (4, &b"four"[..], 0));
+}
+
+#[test]
+fn messages_before_a_changed_frame_are_opened() {
+    let [mut near, mut far] = ends();
+    let mut wire = Vec::new();
+    (0..3).for_each(|_| near.seal(b"message", &mut wire).unwrap());
+    wire[FRAME_HEAD + 7 + TAG + FRAME_HEAD] ^= 1;
+    let mut messages = Vec::new();
+    assert_eq!(far.open_all(&mut wire, &mut messages), Err(ChannelError::Changed));
+    assert_eq!(messages, [b"message"]);
+}
