@@ -20,8 +20,27 @@ const ARRIVAL: Duration = Duration::from_secs(2);
 /// The interval at which it looks.
 const LOOK: Duration = Duration::from_millis(4);
 
-/// How many looks at open files there are for one at the names.
+/// How many looks at open files there are for one at the name.
 const LOOKS: u32 = 16;
+
+/// The looks at which the directory is listed for hidden names. It may have very many names, and there may
+/// be many requests, so the pauses get longer.
+struct Listings {
+    due: u32,
+    pause: u32,
+}
+
+impl Listings {
+    /// Returns whether the directory is listed at this look.
+    fn are_due(&mut self, look: u32) -> bool {
+        let are_due = look >= self.due;
+        if are_due {
+            self.due = look + self.pause;
+            self.pause *= 2;
+        }
+        are_due
+    }
+}
 
 /// The longest pause after bytes were read in vain.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -85,29 +104,36 @@ pub fn read<'a>(
     };
     let mut pause = LOOK;
     let mut partial = Vec::new();
+    let mut listings = Listings { due: 0, pause: LOOKS };
     for look in 0.. {
         // Once a partial file is open, it stays what is looked at, also when it gets its name.
         if look % LOOKS == 0 {
             // Its directory may be missing, too.
             let place = find();
             let open = |place: &Place<'_>| place.open_existing(OFlags::RDONLY);
-            let whole = place.as_ref().map_err(|error| *error).and_then(open);
-            match whole.and_then(|file| has(&file.into())) {
-                Ok(()) => return Ok(Answer::Done),
+            match place.as_ref().map_err(|error| *error).and_then(open) {
+                Ok(file) => match has(&file.into()) {
+                    Ok(()) => return Ok(Answer::Done),
+                    Err(error) if !arriving => return Err(error),
+                    Err(_) => pause = after_vain(pause),
+                },
                 Err(error) if !arriving => return Err(error),
                 Err(_) => {}
             }
-            partial = place.map_or_else(|_| Vec::new(), |it| left::open_own(&it.folder, it.name));
-            for file in &partial {
-                // Pages read ahead of what arrived would look as if they had arrived. If the file system knows no
-                // advice, bytes are read in vain.
-                let _ = fadvise(file, 0, None, Advice::Random);
+            if listings.are_due(look) {
+                partial =
+                    place.map_or_else(|_| Vec::new(), |it| left::open_own(&it.folder, it.name));
+                for file in &partial {
+                    // Pages read ahead of what arrived would look as if they had arrived. If the file
+                    // system knows no advice, bytes are read in vain.
+                    let _ = fadvise(file, 0, None, Advice::Random);
+                }
             }
         }
         for file in partial.iter().filter(|file| has_arrived(file, block)) {
             match has(file) {
                 Ok(()) => return Ok(Answer::Done),
-                Err(_) => pause = (pause * 2).min(PAUSE),
+                Err(_) => pause = after_vain(pause),
             }
         }
         if clock::until(until_ns).is_zero() {
@@ -116,6 +142,11 @@ pub fn read<'a>(
         threads::sleep(pause);
     }
     Err(Errno::AGAIN)
+}
+
+/// Returns the pause after bytes were read in vain, all of a block: the next ones are longer.
+fn after_vain(pause: Duration) -> Duration {
+    (pause * 2).min(PAUSE)
 }
 
 /// Returns whether the wanted bytes of a file were written: where they were not is a hole. A file system that does not
