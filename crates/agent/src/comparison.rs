@@ -22,6 +22,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::part_reader::read_part;
+use crate::progress::at_intervals;
 use crate::session::Session;
 use garland_dataplane::block_index::holding::Holding;
 use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY, has_some};
@@ -32,9 +33,6 @@ use garland_dataplane::tree::Gathered;
 use garland_sys::clock::after;
 use garland_sys::threads;
 use garland_transport::limits;
-
-/// The minimum interval between two reports of progress to the head.
-const TELL: Duration = Duration::from_secs(1);
 
 /// How long a comparison waits for the partial file that another copy holds. An agent whose head was
 /// killed ends its copy [`limits::RESUME`] later.
@@ -389,17 +387,10 @@ impl Comparison {
     }
 }
 
-/// Returns a function that reports progress to the head, at most once per [`TELL`].
+/// Returns a function that reports progress to the head, now and then.
 fn progress(session: &Arc<Session>) -> impl Fn() {
     let session = Arc::clone(session);
-    let told = Mutex::new(clock::now_ns());
-    move || {
-        let mut told = told.lock();
-        if clock::until(*told).is_zero() {
-            *told = after(TELL);
-            session.send(&FromAgent::Compared(Compared::Reading));
-        }
-    }
+    at_intervals(move || session.send(&FromAgent::Compared(Compared::Reading)))
 }
 
 /// Opens a regular file that is not empty and belongs to the agent's user.

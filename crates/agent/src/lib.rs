@@ -42,6 +42,7 @@ mod names;
 mod orders;
 mod part_reader;
 mod probe;
+mod progress;
 mod retirement;
 mod run;
 mod session;

@@ -19,6 +19,7 @@ use rustix::fs::Dir;
 
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
+use crate::progress::at_intervals;
 use garland_dataplane::source::{Content, Source, SourceError};
 use garland_dataplane::store::MANIFEST;
 use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource, absence};
@@ -68,7 +69,11 @@ fn tree(
     what: &TreeStatRequest,
 ) -> Result<StatReply, OrderError> {
     let Controller { agent, session } = controller;
-    let stop = || session.is_over();
+    let still_looks = at_intervals(|| session.send(&FromAgent::Looking));
+    let stop = || {
+        still_looks();
+        session.is_over()
+    };
     let excludes = what.excludes.iter().map(|pattern| Pattern::parse(pattern));
     let options = ScanOptions {
         sweep: false,

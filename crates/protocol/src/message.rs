@@ -184,6 +184,8 @@ pub enum FromAgent {
     Written(CopyId, u64),
     /// The reply to `Stat`, or why there is none.
     Looked(Result<Vec<StatReply>, String>),
+    /// The agent still looks for what `Stat` asks for, and its disk answers.
+    Looking,
     /// Parts of the tree that this node did not send, or could not put in place. Sent before
     /// `Committed` or `Failed`, as often as needed; the counts of all messages add up.
     Absent(CopyId, Absence),

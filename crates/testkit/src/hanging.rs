@@ -23,6 +23,8 @@ const TTL: Duration = Duration::ZERO;
 /// The kind of call that hangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HangsIn {
+    /// Listing a directory.
+    List,
     /// Creating a file.
     Create,
     /// Writing to files, once this number of bytes was written in total.
@@ -617,7 +619,8 @@ impl Filesystem for Shared {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let disk = self.0.lock();
+        let mut disk = self.0.lock();
+        hang_if!(disk, HangsIn::List, reply);
         if disk.oddities.listing_fails != 0 {
             return reply.error(Errno::from_i32(disk.oddities.listing_fails));
         }

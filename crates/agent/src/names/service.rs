@@ -1,6 +1,5 @@
 //! The orders of a controller about names.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,10 +24,8 @@ use super::store::NameStore;
 use crate::agent::Agent;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
+use crate::progress::at_intervals;
 use crate::session::Session;
-
-/// The interval in nanoseconds between messages that this node still reads files for a controller.
-const READING_TOLD_NS: u64 = 1_000_000_000;
 
 /// Obeys the orders of one controller about names. What it reads for it ends when this is dropped.
 pub struct NamesService {
@@ -157,13 +154,7 @@ fn digest(
     path: &[u8],
     stop: &AtomicBool,
 ) -> Result<(), OrderError> {
-    let told_ns = Cell::new(clock::now_ns());
-    let progress = || {
-        if clock::until(told_ns.get() + READING_TOLD_NS).is_zero() {
-            told_ns.set(clock::now_ns());
-            send(session, NamesEvent::Reading);
-        }
-    };
+    let progress = at_intervals(|| send(session, NamesEvent::Reading));
     let records = &agent.config.records;
     let disk = agent.disk.as_deref();
     let reader = ManifestReader { root: &agent.root, records, disk, stop, progress: &progress };

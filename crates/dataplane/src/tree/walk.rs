@@ -24,6 +24,9 @@ use garland_sys::error::reason;
 /// The unit of `st_blocks` in bytes, independent of the file system.
 const STAT_BLOCK: i64 = 512;
 
+/// The number of names of a directory that are read before the scan looks whether it is to stop.
+const LISTED_AT_A_TIME: usize = 4096;
+
 /// Scans all `sources`. The entries of each directory are scanned in the order of their names. If
 /// the path of a source ends in a slash, only the content of that directory is copied; any other
 /// source is copied under its own name.
@@ -326,13 +329,7 @@ impl<'a> Walk<'a> {
         if let Some(chosen) = self.chosen {
             return chosen.names().try_for_each(|name| self.entry(folder, name, number));
         }
-        let listed = Dir::read_from(folder).and_then(|entries| {
-            entries
-                .map(|entry| Ok(entry?.file_name().to_bytes().to_vec()))
-                .filter(|name| !matches!(name.as_deref(), Ok(b"." | b"..")))
-                .collect::<rustix::io::Result<Vec<_>>>()
-        });
-        let mut names = match listed {
+        let mut names = match self.list(folder)? {
             Ok(names) => names,
             Err(error) => return self.fail("list", &error.into()),
         };
@@ -340,7 +337,31 @@ impl<'a> Walk<'a> {
         names.iter().try_for_each(|name| self.entry(folder, name, number))
     }
 
+    /// Returns the names in a directory, or why it cannot be listed.
+    fn list(&self, folder: &OwnedFd) -> Result<rustix::io::Result<Vec<Vec<u8>>>, ScanError> {
+        let entries = match Dir::read_from(folder) {
+            Ok(entries) => entries,
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut names = Vec::new();
+        for (at, entry) in entries.enumerate() {
+            if at % LISTED_AT_A_TIME == 0 && (self.options.stop)() {
+                return Err(ScanError::Interrupted);
+            }
+            match entry {
+                Ok(entry) => names.push(entry.file_name().to_bytes().to_vec()),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        names.retain(|name| !matches!(&name[..], b"." | b".."));
+        Ok(Ok(names))
+    }
+
     fn entry(&mut self, folder: &OwnedFd, name: &[u8], number: u32) -> Result<(), ScanError> {
+        // Each may take long on a slow disk, and there may be millions in one directory.
+        if (self.options.stop)() {
+            return Err(ScanError::Interrupted);
+        }
         let before = self.path.len();
         self.path.extend_from_slice(name);
         let looked = self.look(folder, name, number);

@@ -6,19 +6,78 @@ use super::query::Query;
 use crate::copy::{StatReply, StatRequest};
 use crate::{FromAgent, ToAgent};
 
-/// Timeout for the lookup of a file: a disk may have to spin up. Trees have no timeout, and neither
-/// has what is asked together with one.
+/// How long an agent may take to look up a file, or be silent while it scans a tree: a disk may have to
+/// spin up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Sends each of `requests` to the node with its index.
+/// Sends each of `requests` to the node with its index. A scan may take any time, if its agent says
+/// all the while that it goes on; one that is silent, as while its disk does not answer, holds up no other
+/// node.
 #[must_use]
 pub fn stat(requests: Vec<StatRequest>) -> Query<'static, Vec<StatReply>> {
     let scans = requests.iter().any(|request| request.tree.is_some());
     let orders = requests.into_iter().map(ToAgent::Stat).enumerate();
-    let late = format!("the lookup of the file timed out after {} s", PATIENCE.as_secs());
-    let patience = (!scans).then_some((PATIENCE, late));
-    Query::new(orders, patience, |_, message| match message {
+    let seconds = PATIENCE.as_secs();
+    let late = match scans {
+        true => format!("looking for the files: no progress for {seconds} s"),
+        false => format!("the lookup of the file timed out after {seconds} s"),
+    };
+    let query = Query::new(orders, Some((PATIENCE, late)), |_, message| match message {
         FromAgent::Looked(reply) => Some(reply),
         _ => None,
-    })
+    });
+    query.limiting_silence(|message| matches!(message, FromAgent::Looking))
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::tree::SourcePath;
+
+    use super::*;
+    use crate::copy::TreeStatRequest;
+    use crate::operation::{AgentEvent, Operation, Orders};
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn scan() -> StatRequest {
+        let tree = TreeStatRequest {
+            files_only: false,
+            excludes: Vec::new(),
+            attributes: false,
+            one_file_system: false,
+            tells_absence: false,
+        };
+        let paths = vec![SourcePath::Literal(b"d".to_vec())];
+        StatRequest { paths, stripes: false, tree: Some(tree) }
+    }
+
+    #[test]
+    fn a_scan_may_take_long_and_one_that_is_silent_holds_up_no_other_node() {
+        let mut query = stat(vec![scan(), scan(), scan()]);
+        let mut orders = Orders::default();
+        query.begin(0, &mut orders);
+        let mut handle = |query: &mut Query<'_, _>, second, node, message| {
+            query.handle(second * SECOND_NS, node, AgentEvent::Message(message), &mut orders);
+            query.tick(second * SECOND_NS, &mut orders);
+        };
+        // The first has its answer soon, the second scans for minutes, and the third only lives.
+        handle(&mut query, 1, 0, FromAgent::Looked(Ok(Vec::new())));
+        for second in 1..=30 {
+            handle(&mut query, second, 1, FromAgent::Looking);
+            handle(&mut query, second, 2, FromAgent::Heartbeat(Vec::new()));
+        }
+        assert!(!query.has_answered(2), "there is still time");
+        for second in 31..300 {
+            handle(&mut query, second, 1, FromAgent::Looking);
+            handle(&mut query, second, 2, FromAgent::Heartbeat(Vec::new()));
+        }
+        assert!(query.was_late(2) && !query.has_answered(1) && !query.is_over());
+        handle(&mut query, 300, 1, FromAgent::Looked(Ok(Vec::new())));
+        assert!(query.is_over());
+        let answers = query.into_answers();
+        let failed = answers[&2].clone().map(|answer| answer.unwrap_err());
+        let why = failed.unwrap_or_default();
+        assert!(why == "looking for the files: no progress for 30 s", "{why}");
+        assert!(matches!((&answers[&0], &answers[&1]), (Some(Ok(_)), Some(Ok(_)))));
+    }
 }

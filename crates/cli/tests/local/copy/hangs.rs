@@ -161,3 +161,23 @@ fn an_interrupt_does_not_wait_for_a_disk_that_never_returns() {
         waited
     });
 }
+
+#[test]
+fn a_scan_whose_disk_never_answers_is_named_and_holds_nobody_up() {
+    let scratch = Scratch::new("hung-scan");
+    let disks = folders(&scratch, 2, &[("local2", HangsIn::List)]);
+    std::fs::write(scratch.root("local1").join("d/f"), "content").expect("it can be written");
+    let garland = garland(&scratch);
+    let copy = garland.start_cp(&["--json", "-r", "local[1-2]:/d", "back"]);
+    let whole = |said: &str| serde_json::from_str::<Value>(said).is_ok();
+    let said = copy.await_out("its result", whole);
+    let result = serde_json::from_str(&said).expect("it is an object");
+    let (word, reason) = verdict(&result, "local2");
+    let wanted = "looking for the files: no progress for 30 s";
+    assert!(word == "failed" && reason == wanted, "{word}: {reason}");
+    let copied = std::fs::read(scratch.path("back/local1/d/f")).expect("it was copied");
+    assert_eq!(copied, b"content");
+    drop(disks);
+    let _ = copy.end().with_code(1);
+    scratch.assert_nobody_left();
+}

@@ -175,3 +175,36 @@ fn an_entry_is_that_of_the_open_directory_whatever_has_its_path_now() {
     assert_eq!(names, [b"tree/own"]);
     assert_eq!(scan.places[0].path, with_slash(&dir.join("spool")));
 }
+
+/// Whoever waits for a scan is told that it goes on as often as it asks, and a disk may take long for each
+/// entry.
+#[test]
+fn a_scan_asks_at_each_entry_whether_it_is_to_stop() {
+    let dir = Scratch::new("asked-often");
+    std::fs::create_dir(dir.join("flat")).unwrap();
+    (0..50).for_each(|number| std::fs::write(dir.join(format!("flat/{number}")), "x").unwrap());
+    let asked = std::cell::Cell::new(0);
+    let stops_after = std::cell::Cell::new(u32::MAX);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > stops_after.get()
+    };
+    let options = ScanOptions {
+        excludes: Vec::new(),
+        attributes: false,
+        sweep: false,
+        one_file_system: false,
+        root: &Root::Free,
+        stop: &stop,
+    };
+    let found = scan(&[dir.join("flat")], &options).unwrap();
+    assert_eq!(found.tally.files, 50);
+    assert!(asked.get() >= 50, "{}", asked.get());
+    // It never takes a part of a directory for all of it.
+    for after in 0..asked.get() {
+        asked.set(0);
+        stops_after.set(after);
+        let stopped = scan(&[dir.join("flat")], &options);
+        assert!(matches!(stopped, Err(ScanError::Interrupted)), "after {after}");
+    }
+}
