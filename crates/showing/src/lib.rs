@@ -5,7 +5,7 @@
 //!
 //! - The lines for programs (`--progress`) are in `progress_lines.rs`; docs/results.md has their
 //!   schema.
-//! - What a result says of itself: `results/src/copy.rs`.
+//! - What a result says of itself: `results/src/copy/`.
 
 #![forbid(unsafe_code)]
 
