@@ -1,9 +1,8 @@
 //! The arguments of `garland farm` and `garland farm run`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{EnumValueParser, OsStringValueParser, PossibleValue, TypedValueParser};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +58,7 @@ pub struct FarmRun {
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Engine that runs the jobs [default: agents if there are NODES, else local].
-    #[arg(long, value_parser = EngineParser::default())]
+    #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
     /// How the engine agents chooses the node of a job: the next node with a free core (pull), all nodes
     /// in turn (turns), or the node with the least cost by the load of a few nodes (mosix).
@@ -168,38 +167,6 @@ pub enum EngineName {
     Slurm,
 }
 
-/// The engine that ran jobs with GNU parallel in earlier builds.
-const REMOVED_ENGINE: &str = "parallel";
-
-/// What users of [`REMOVED_ENGINE`] do instead.
-const REMOVED_HINT: &str = "the engine was removed: --engine agents runs jobs on nodes over ssh, and GNU \
-    parallel does so by itself: parallel --sshlogin n1,n2 --arg-file JOBS";
-
-/// Parses the name of an engine.
-#[derive(Clone, Default)]
-struct EngineParser(EnumValueParser<EngineName>);
-
-impl TypedValueParser for EngineParser {
-    type Value = EngineName;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        option: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<EngineName, clap::Error> {
-        if value == REMOVED_ENGINE {
-            let refuse = |_| Err::<EngineName, _>(REMOVED_HINT);
-            return OsStringValueParser::new().try_map(refuse).parse_ref(command, option, value);
-        }
-        self.0.parse_ref(command, option, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.0.possible_values()
-    }
-}
-
 /// How the engine `agents` chooses the node of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -243,17 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn the_removed_engine_is_refused_with_what_to_use_instead() {
-        let refused = parsed("parallel").unwrap_err();
-        assert!(refused.contains("'--engine <ENGINE>': the engine was removed"), "{refused}");
-        assert!(refused.contains("--engine agents"), "{refused}");
-        assert!(refused.contains("parallel --sshlogin n1,n2 --arg-file JOBS"), "{refused}");
-    }
-
-    #[test]
     fn only_engines_that_exist_are_offered() {
         assert_eq!(parsed("slurm"), Ok(Some(EngineName::Slurm)));
-        let refused = parsed("pbs").unwrap_err();
-        assert!(refused.contains("[possible values: local, agents, slurm]"), "{refused}");
+        for other in ["pbs", "parallel"] {
+            let refused = parsed(other).unwrap_err();
+            assert!(refused.contains("[possible values: local, agents, slurm]"), "{refused}");
+        }
     }
 }
