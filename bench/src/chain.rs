@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use xtask::packages::{Need, install};
 
 use super::contest::Usage;
 use super::field::{DIR, Field};
@@ -21,7 +22,6 @@ use super::processes::Nodes;
 use super::result::{Link, Report, Row, Sample, Tool};
 use super::runnable::Runnable;
 use super::{link, peers, profile, sandbox, source, table};
-use xtask::packages::{Need, install};
 
 /// A run longer than this isn't repeated: its spread is small compared with its length.
 const LONG: Duration = Duration::from_secs(60);

@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use garland_lab::{Lab, StateDir};
 use serde_json::Value;
+use xtask::clock::Watch;
 
 use super::field::wait_listening;
 use super::peers::garland_program;
-use xtask::clock::Watch;
 
 /// A benchmark's directory, and its lab once that is built.
 pub(crate) struct Cluster {

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use xtask::packages::{Need, install};
 
 use super::chain;
 use super::contest::Usage;
 use super::kept::Head;
 use super::peers::garland_program;
 use super::runnable::Runnable;
-use xtask::packages::{Need, install};
 
 /// Packages that the scenarios need.
 const NEEDS: &[Need] = &[

@@ -5,9 +5,9 @@ use std::{fmt, fs};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use xtask::clock::today;
 
 use super::machine::Machine;
-use xtask::clock::today;
 
 /// The fields at the beginning of every report.
 #[derive(Serialize)]

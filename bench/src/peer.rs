@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use xtask::packages::Need;
 
 use super::field::Field;
 use super::processes::Processes;
-use xtask::packages::Need;
 
 /// One copy: from `source` to the file `copy` in the directories of nodes 1 to `receivers`.
 pub(crate) struct Job {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use xtask::packages::Need;
 
 use super::contest::{Benchmark, Choice, Contest, Goal, Heading, Place, Setting, Tool};
 use super::gauges::{
@@ -10,7 +11,6 @@ use super::gauges::{
     POSIX_RATE, PUTS, Pair, QPERF, SHARED, SOCKPERF, SOCKPERF_POLLING, SYSV_LATENCY, SYSV_RATE,
     cpus,
 };
-use xtask::packages::Need;
 
 /// Options of this benchmark and of `bench wires`.
 pub(super) const OPTIONS: &[Choice] =

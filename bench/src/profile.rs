@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use xtask::packages::Need;
 
 use super::field::{DIR, Field};
 use super::peer::Job;
-use xtask::packages::Need;
 
 /// The package that profiles need.
 pub(crate) const NEED: Need = ("linux-perf", "perf");

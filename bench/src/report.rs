@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use garland_testkit::{Browser, Scratch, random_file};
+use xtask::clock::Watch;
 
 use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
 use super::peers::garland_program;
-use xtask::clock::Watch;
 
 /// The size of the copied file in bytes.
 const BYTES: u64 = 256 << 20;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use xtask::clock::Watch;
 
 use crate::cluster::{Cluster, Running};
 use crate::contest::{Figure, Setting};
 use crate::options::size;
 use crate::{memory, sandbox, source};
-use xtask::clock::Watch;
 
 /// The lab's name.
 pub(crate) const LAB: &str = "bench-star";

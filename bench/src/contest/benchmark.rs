@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use xtask::packages::{Need, install};
 
 use super::report::{Heading, Report};
 use super::words::{Choice, Usage, Words};
 use super::{Contest, hold, tools};
 use crate::runnable::Runnable;
 use crate::{chain, sandbox};
-use xtask::packages::{Need, install};
 
 /// A benchmark: its names, its arguments and its contests.
 pub(crate) struct Benchmark<P: 'static> {

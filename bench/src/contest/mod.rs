@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
+use xtask::clock::Watch;
 
+use super::machine::{own_version, version};
+use super::result::Tool as Used;
 #[cfg(test)]
 pub(crate) use benchmark::assert_sound;
 pub(crate) use benchmark::{Benchmark, Place, Setting};
@@ -22,10 +25,6 @@ pub(crate) use goal::Goal;
 pub(crate) use report::Heading;
 pub(crate) use tool::{Contest, Tool};
 pub(crate) use words::{Choice, Usage};
-
-use super::machine::{own_version, version};
-use super::result::Tool as Used;
-use xtask::clock::Watch;
 
 /// The figures of a contest.
 #[derive(Serialize)]

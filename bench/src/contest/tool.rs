@@ -1,9 +1,9 @@
 //! A tool, and a contest of several: constants that a benchmark declares.
 
 use anyhow::Result;
+use xtask::packages::Need;
 
 use super::{Figure, Goal};
-use xtask::packages::Need;
 
 /// A tool that measures something at a place, such as between two nodes or in a directory.
 pub(crate) struct Tool<P: 'static> {

@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use xtask::clock::Watch;
 
 use self::place::{LAB, Place};
 use super::cluster::Cluster;
 use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
-use xtask::clock::Watch;
 
 /// Upper limit of the encodes' time divided by the lower bound for jobs that cannot be split: an efficiency
 /// of 95 %.

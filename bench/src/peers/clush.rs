@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use xtask::clock::Watch;
 
 use super::super::field::Field;
 use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
 use super::sshd::{self, HERE};
-use xtask::clock::Watch;
 
 /// Size of the largest file in bytes; larger ones take minutes, since the head sends each copy over ssh.
 const LARGEST: u64 = 100_000_000;

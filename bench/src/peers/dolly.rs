@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use xtask::clock::Watch;
 
 use super::super::field::{DIR, Field, wait_listening};
 use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
-use xtask::clock::Watch;
 
 /// The port for data; the one for control is the one before it.
 const PORT: u16 = 9998;

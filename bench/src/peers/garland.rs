@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use xtask::clock::Watch;
 
 use super::super::field::{DIR, Field, LAB};
 use super::super::peer::{Extra, Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
-use xtask::clock::Watch;
 
 /// Garland with one set of options.
 pub(crate) struct Garland {

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use xtask::clock::Watch;
 
 use super::super::field::{DIR, Field, STATE};
 use super::super::peer::{Extra, Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
 use super::garland::{program, result, told};
 use super::sshd::{self, HERE};
-use xtask::clock::Watch;
 
 /// `garland cp` to an sshd on every node.
 pub(crate) struct GarlandSsh {

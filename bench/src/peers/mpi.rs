@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use xtask::clock::Watch;
 
 use super::super::field::{DIR, Field};
 use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
 use super::super::sandbox;
-use xtask::clock::Watch;
 
 /// The program `bench/peers/bcast.c`.
 #[derive(Default)]

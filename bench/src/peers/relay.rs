@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use xtask::clock::Watch;
 
 use super::super::field::{Field, wait_listening};
 use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
 use super::super::sandbox;
-use xtask::clock::Watch;
 
 const PORT: u16 = 7001;
 

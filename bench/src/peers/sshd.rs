@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use xtask::packages::Need;
 
 use super::super::field::{DIR, Field, wait_listening};
 use super::super::processes::Processes;
 use super::super::sandbox::command;
-use xtask::packages::Need;
 
 const PORT: u16 = 22;
 /// The path at which every node sees its own directory.

@@ -1,11 +1,11 @@
 //! udpcast: multicast with acknowledgements.
 
 use anyhow::Result;
+use xtask::clock::Watch;
 
 use super::super::field::{Field, wait_listening};
 use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::Processes;
-use xtask::clock::Watch;
 
 /// The port for data; the next one is for control.
 const PORT: u16 = 9000;

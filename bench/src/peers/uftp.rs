@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
+use xtask::clock::Watch;
 
 use super::super::field::{DIR, Field, wait_listening};
 use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
-use xtask::clock::Watch;
 
 const PORT: u16 = 1044;
 

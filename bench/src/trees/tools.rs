@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use xtask::clock::Watch;
 
 use super::stage::{LAB, Stage};
 use crate::contest::{self, Figure};
-use xtask::clock::Watch;
 
 /// A tool of this benchmark.
 pub(super) type Tool = contest::Tool<Stage>;

@@ -15,6 +15,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_core::printable;
+use garland_dataplane::Awake;
+use garland_dataplane::Usage;
+use garland_dataplane::budget::Budget;
+use garland_dataplane::pace::Pace;
 use garland_protocol::wire::{KeyPair, PublicKey, SessionId};
 use garland_protocol::{Grant, Role};
 use garland_sys::clock;
@@ -22,6 +26,8 @@ use garland_sys::confine::Root;
 use garland_sys::inherited;
 use garland_sys::sync::Mutex;
 use garland_sys::syslog::Syslog;
+use garland_transport::Greeters;
+use garland_transport::link_pool::LinkPool;
 
 pub use self::config::{AgentConfig, AgentError};
 use crate::audit::Audit;
@@ -34,12 +40,6 @@ use crate::names::{Fetchers, Holdings, NameStore};
 use crate::session::Session;
 use crate::threads_of_keys::KeyShares;
 use crate::view::Activity;
-use garland_dataplane::Awake;
-use garland_dataplane::Usage;
-use garland_dataplane::budget::Budget;
-use garland_dataplane::pace::Pace;
-use garland_transport::Greeters;
-use garland_transport::link_pool::LinkPool;
 
 /// The time without a session after which an agent exits, unless another time is configured.
 const LONELY: Duration = Duration::from_secs(60);

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use garland_protocol::copy::CopyId;
 use garland_protocol::wire::Secret;
+use garland_transport::link::{self, Dial};
 
 use crate::agent::Agent;
 use crate::error::OrderError;
 use crate::expected::{Expectation, Expected};
-use garland_transport::link::{self, Dial};
 
 /// The maximum number of links that one order may request.
 const MOST: usize = 64;

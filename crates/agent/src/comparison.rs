@@ -10,13 +10,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use garland_dataplane::block_index::holding::Holding;
+use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY, has_some};
+use garland_dataplane::block_index::{Existing, Reuse};
+use garland_dataplane::budget::Reservation;
+use garland_dataplane::store::{Checked, Left, StatusCheck, Surplus, remove_stale, target};
+use garland_dataplane::tree::Gathered;
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{
     BITMAP_MAX, Begin, Compare, CompareBy, CompareOrder, Compared, Destination, End, StatusRule,
     TreeOutline, root_digest,
 };
+use garland_sys::clock::after;
 use garland_sys::sync::Mutex;
+use garland_sys::threads;
 use garland_sys::{clock, process};
+use garland_transport::limits;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 
 use crate::agent::Agent;
@@ -24,15 +33,6 @@ use crate::controller::Controller;
 use crate::part_reader::read_part;
 use crate::progress::at_intervals;
 use crate::session::Session;
-use garland_dataplane::block_index::holding::Holding;
-use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY, has_some};
-use garland_dataplane::block_index::{Existing, Reuse};
-use garland_dataplane::budget::Reservation;
-use garland_dataplane::store::{Checked, Left, StatusCheck, Surplus, remove_stale, target};
-use garland_dataplane::tree::Gathered;
-use garland_sys::clock::after;
-use garland_sys::threads;
-use garland_transport::limits;
 
 /// How long a comparison waits for the partial file that another copy holds. An agent whose head was
 /// killed ends its copy [`limits::RESUME`] later.

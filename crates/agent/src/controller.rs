@@ -4,12 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use garland_protocol::FromAgent;
+use garland_sys::error::reason;
 use garland_sys::threads;
 use garland_sys::threads::JoinHandle;
 
 use crate::agent::Agent;
 use crate::session::Session;
-use garland_sys::error::reason;
 
 /// The agent, and the session of a controller that it serves.
 #[derive(Clone)]

@@ -8,9 +8,21 @@ use std::time::Duration;
 
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
+use garland_dataplane::Faults;
+use garland_dataplane::block_index::{Bringing, Reuse, bring};
+use garland_dataplane::budget::Reservation;
+use garland_dataplane::context::{
+    CopyConfig, CopyContext, LaneCommand, Notice, Progress, needed_memory,
+};
+use garland_dataplane::copy_threads;
+use garland_dataplane::read_back;
+use garland_dataplane::recorder::{At, Budget, Collector};
+use garland_dataplane::source::{Content, is_same_again};
+use garland_dataplane::store::Store;
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{Begin, CopyId, ReadBack, RelayEvent, Route};
 use garland_sys::clock;
+use garland_sys::error::reason;
 use garland_sys::sync::Mutex;
 use garland_sys::threads::JoinHandle;
 use garland_sys::threads::{self, Joined};
@@ -23,18 +35,6 @@ use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::expected::ExpectedLinks;
 use crate::log::log;
-use garland_dataplane::Faults;
-use garland_dataplane::block_index::{Bringing, Reuse, bring};
-use garland_dataplane::budget::Reservation;
-use garland_dataplane::context::{
-    CopyConfig, CopyContext, LaneCommand, Notice, Progress, needed_memory,
-};
-use garland_dataplane::copy_threads;
-use garland_dataplane::read_back;
-use garland_dataplane::recorder::{At, Budget, Collector};
-use garland_dataplane::source::{Content, is_same_again};
-use garland_dataplane::store::Store;
-use garland_sys::error::reason;
 
 /// A copy on this agent.
 pub struct CopyTask {

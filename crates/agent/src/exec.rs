@@ -13,6 +13,7 @@ use garland_core::printable;
 use garland_protocol::FromAgent;
 use garland_sys::channel::channel;
 use garland_sys::child::{self, Group};
+use garland_sys::error::reason;
 use garland_sys::mark::Mark;
 use garland_sys::threads::{self, Joined};
 use garland_sys::{event, signal};
@@ -20,7 +21,6 @@ use garland_sys::{event, signal};
 use crate::controller::Controller;
 use crate::farm::{Guard, Pipes};
 use crate::session::Session;
-use garland_sys::error::reason;
 
 /// A running command, and the thread that waits for it.
 pub struct Running {

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use garland_dataplane::context::CopyContext;
 use garland_protocol::copy::{CopyId, LinkSide, Route, link_id};
 use garland_protocol::wire::{GreetingRate, Purpose, Secret};
+use garland_sys::event::Wake;
 use garland_sys::sync::Mutex;
+use garland_transport::{GreetingLimit, Identity};
 
 use crate::error::OrderError;
 use crate::files::FileListener;
 use crate::probe::Invitation;
-use garland_dataplane::context::CopyContext;
-use garland_sys::event::Wake;
-use garland_transport::{GreetingLimit, Identity};
 
 /// How often the node at the other end of a link may greet for it: a link has one connection, tried again
 /// a few times, over parked connections and new ones.

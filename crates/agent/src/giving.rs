@@ -13,13 +13,13 @@ use std::time::Duration;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use garland_protocol::wire::Secret;
 use garland_sys::clock;
+use garland_sys::clock::after;
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
+use garland_transport::TICKET_LEN;
 
 use crate::session::Session;
-use garland_sys::clock::after;
-use garland_transport::TICKET_LEN;
 
 /// The number of nodes that are served at a time; further ones are refused.
 const AT_ONCE: usize = 8;

@@ -4,10 +4,16 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use garland_dataplane::context::LaneCommand;
 use garland_protocol::wire::{Channel, ChannelError, PublicKey, Purpose, SessionOrder};
 use garland_protocol::{Grant, Message, Role, ToAgent};
+use garland_sys::error::reason;
 use garland_sys::socket::{TcpListener, TcpStream};
 use garland_sys::{tcp, threads};
+use garland_transport::{
+    Claim, Credentials, Found, GreetingLimit, Guest, Host, Identity, LinkError, TICKET_LEN,
+    Welcomed, limits,
+};
 
 use crate::agent::{Agent, OpenSessions};
 use crate::audit::Caller;
@@ -17,12 +23,6 @@ use crate::log::log;
 use crate::probe;
 use crate::retirement;
 use crate::session::{Session, SessionShare};
-use garland_dataplane::context::LaneCommand;
-use garland_sys::error::reason;
-use garland_transport::{
-    Claim, Credentials, Found, GreetingLimit, Guest, Host, Identity, LinkError, TICKET_LEN,
-    Welcomed, limits,
-};
 
 /// The maximum number of sessions of all members of the cluster and nodes of farms together. Each has
 /// three threads.

@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::Layout;
 use garland_core::printable;
+use garland_dataplane::block_index::holding::{Holding, digest_all};
+use garland_dataplane::block_index::stamp::stamp;
+use garland_dataplane::source::{Content, Source};
 use garland_protocol::copy::{Compared, DIGESTS_MAX, SharedPart};
 
 use crate::agent::Agent;
 use crate::error::{OrderError, cannot};
-use garland_dataplane::block_index::holding::{Holding, digest_all};
-use garland_dataplane::block_index::stamp::stamp;
-use garland_dataplane::source::{Content, Source};
 
 /// Reads this node's part of the source and returns it. Passes the digests of the part's blocks to
 /// `tell`; after an error, passes the error and returns `None`.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use garland_protocol::wire::ReadyLine;
+use garland_sys::error::reason;
 use garland_sys::socket::TcpListener;
 use garland_sys::{capabilities, dumpable, limits, threads};
 
@@ -11,7 +12,6 @@ use crate::agent::{Agent, AgentConfig, AgentError};
 use crate::listener;
 use crate::listening::OpenPort;
 use crate::log::log;
-use garland_sys::error::reason;
 
 /// Runs an agent until it has been idle for the configured time. Prints the ready line once the
 /// agent accepts connections.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use garland_dataplane::tree::TreeSource;
 use garland_protocol::copy::HEARTBEAT_NS;
 use garland_protocol::wire::{Channel, Delivered, Delivery, Line, SessionOrder};
 use garland_protocol::{Admitted, FromAgent, Grant, Message, ToAgent};
@@ -21,6 +22,7 @@ use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use garland_sys::tcp;
 use garland_sys::tcp_info::TcpInfo;
 use garland_sys::threads;
+use garland_transport::limits;
 
 use self::removals::Removals;
 use self::unacknowledged::{UNSETTLED_MAX, Unacknowledged};
@@ -28,8 +30,6 @@ use crate::audit::Caller;
 use crate::conditions;
 use crate::log::log;
 use crate::threads_of_keys::KeyShare;
-use garland_dataplane::tree::TreeSource;
-use garland_transport::limits;
 
 /// The interval at which a blocked write to the head checks whether the session is over. A head
 /// that reads nothing may itself be blocked on its output (`garland exec .. | less`). If the head's

@@ -9,6 +9,9 @@ use std::path::Path;
 use garland_core::plan::ASIDE;
 use garland_core::printable;
 use garland_core::tree::{Pattern, SourcePath};
+use garland_dataplane::source::{Content, Source, SourceError};
+use garland_dataplane::store::MANIFEST;
+use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource, absence};
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{
     Absence, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
@@ -20,9 +23,6 @@ use rustix::fs::Dir;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::progress::at_intervals;
-use garland_dataplane::source::{Content, Source, SourceError};
-use garland_dataplane::store::MANIFEST;
-use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource, absence};
 
 /// The maximum size of the replies in an answer in bytes; the rest of the message is short.
 const ANSWER_MAX: usize = MAX_MESSAGE - 4096;

@@ -6,11 +6,11 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 use garland_core::printable;
 use garland_sys::new_file::NewFile;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
 
 use super::{manual, reference};
 use crate::args::{Args, Man};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
 
 /// Prints a manual page, writes all of them to a directory, or prints the book's reference page.
 pub fn manual(man: &Man) -> Result<Exit, Failure> {

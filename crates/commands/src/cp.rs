@@ -15,10 +15,11 @@ mod sources;
 pub mod spooled;
 mod task;
 
-pub use self::options::Cp;
-use self::task::Task;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
+
+pub use self::options::Cp;
+use self::task::Task;
 
 /// Runs one copy and prints its result. Nodes that fail are part of the result, not errors.
 pub fn run(context: &Context, args: &Cp) -> Result<Exit, Failure> {

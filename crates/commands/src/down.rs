@@ -1,10 +1,7 @@
 //! `garland down`: ends standing agents.
 
-use garland_core::cluster::Node;
-use garland_lab::Lab;
-
-use crate::args;
 use garland_control::NamesPatience;
+use garland_core::cluster::Node;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
@@ -15,11 +12,14 @@ use garland_fleet::launch::lab;
 use garland_fleet::members::{self, MemberKeys};
 use garland_fleet::processes::Processes;
 use garland_fleet::standing::{RecordDir, Standing, UnreadableRecord};
+use garland_lab::Lab;
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::standing::{NodeState, StandingResult};
 use garland_state::places::Places;
 use garland_sys::error::reason;
 use garland_terminal::failure::{Exit, Failure};
+
+use crate::args;
 
 /// Ends standing agents. A node without a standing agent is skipped.
 pub fn run(context: &Context, down: &args::Down) -> Result<Exit, Failure> {

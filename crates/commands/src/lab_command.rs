@@ -4,16 +4,12 @@ use std::ffi::OsString;
 use std::process::Child;
 
 use garland_core::units::{Nanos, Rate};
-use garland_lab::check::Report;
-use garland_lab::{Lab, Spec, plan};
-
-use super::lab_result::{DownResult, StatusResult, UpResult};
-use super::lab_run::{self, EVERY, code_of};
-use crate::args::{LabCommand, What};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
+use garland_lab::check::Report;
+use garland_lab::{Lab, Spec, plan};
 use garland_results::head::{Head, Phases, print_json, show};
 use garland_state::places::Places;
 use garland_sys::identity::{self, Signal};
@@ -22,6 +18,10 @@ use garland_sys::threads;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_topology::scenarios;
+
+use super::lab_result::{DownResult, StatusResult, UpResult};
+use super::lab_run::{self, EVERY, code_of};
+use crate::args::{LabCommand, What};
 
 /// Runs a `garland lab` command.
 pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {

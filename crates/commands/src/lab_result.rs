@@ -6,10 +6,9 @@ use garland_core::printable;
 use garland_core::units::bytes;
 use garland_lab::check::Report;
 use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
+use garland_results::head::Head;
 use garland_topology::MediumKind;
 use serde::Serialize;
-
-use garland_results::head::Head;
 
 /// The result object `garland.lab-up/2`.
 #[derive(Serialize)]

@@ -6,22 +6,22 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use garland_core::units::Nanos;
-use garland_lab::check::Report;
-use garland_lab::{Lab, Spec};
-use garland_sys::clock;
-use garland_sys::identity::{self, Signal};
-use garland_sys::process;
-use garland_sys::signal::{self, Interrupts};
-
-use super::lab_result::RunResult;
 use garland_fleet::args::LAB_VARIABLE;
 use garland_fleet::context::Context;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
+use garland_lab::check::Report;
+use garland_lab::{Lab, Spec};
 use garland_results::head::{Head, Phases, print_json};
 use garland_state::places::Places;
+use garland_sys::clock;
+use garland_sys::identity::{self, Signal};
+use garland_sys::process;
+use garland_sys::signal::{self, Interrupts};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
+
+use super::lab_result::RunResult;
 
 /// Interval between checks for the command's end and for interrupts.
 pub const EVERY: Duration = Duration::from_millis(10);

@@ -1,17 +1,17 @@
 //! `garland runs`: lists, shows and removes stored runs.
 
 use garland_core::units::bytes;
-use garland_sys::terminal;
-use serde::Serialize;
-
-use crate::args::{Runs, RunsCommand};
 use garland_fleet::context::Context;
 use garland_results::head::{self, Head, Phases};
 use garland_results::listed::{self, ListedRun};
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::terminal;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
+use serde::Serialize;
+
+use crate::args::{Runs, RunsCommand};
 
 /// The most characters of a command line in the list.
 const WORDS: usize = 60;

@@ -28,22 +28,6 @@ use garland_core::cluster::Node;
 use garland_core::farm::Text;
 use garland_core::tree::Pattern;
 use garland_core::units::{Nanos, bytes};
-use garland_sys::clock;
-use garland_sys::error::reason;
-use garland_sys::folder_events::ClosedFiles;
-use garland_sys::signal::Interrupts;
-use garland_sys::threads;
-use garland_sys::writers::Writers;
-use rustix::fs::FileType;
-
-use self::directory::{Entry, Moved, SpoolDir, shown};
-use self::finished::{FinishedEntries, FinishedFile};
-use self::members::{Members, Started};
-use self::queue::{Queue, Waiting};
-use self::record::SpoolRecord;
-use self::status::Status;
-use crate::args::Up;
-use crate::cp::spooled;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::members::{MemberKeys, hand_out, names_are_used};
@@ -55,8 +39,24 @@ use garland_results::head::Phases;
 use garland_results::spool::{LackingNode, WaitingEntry};
 use garland_showing::progress::CopyBars;
 use garland_state::run::Run;
+use garland_sys::clock;
+use garland_sys::error::reason;
+use garland_sys::folder_events::ClosedFiles;
+use garland_sys::signal::Interrupts;
+use garland_sys::threads;
+use garland_sys::writers::Writers;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
+use rustix::fs::FileType;
+
+use self::directory::{Entry, Moved, SpoolDir, shown};
+use self::finished::{FinishedEntries, FinishedFile};
+use self::members::{Members, Started};
+use self::queue::{Queue, Waiting};
+use self::record::SpoolRecord;
+use self::status::Status;
+use crate::args::Up;
+use crate::cp::spooled;
 
 /// The longest interval between two looks into the directory: inotify(7) does not see what other
 /// machines do on a shared file system, and a file that is being written changes without an event.

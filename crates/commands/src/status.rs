@@ -1,10 +1,6 @@
 //! `garland status`: shows standing agents.
 
 use garland_control::count_links;
-use garland_lab::Lab;
-
-use crate::args;
-use crate::spool::record::served;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_fleet::context::Context;
@@ -15,10 +11,14 @@ use garland_fleet::launch::lab;
 use garland_fleet::processes::Processes;
 use garland_fleet::reach::Unreached;
 use garland_fleet::standing::{RecordDir, Stage, Standing};
+use garland_lab::Lab;
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::standing::{NodeState, StandingResult};
 use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure};
+
+use crate::args;
+use crate::spool::record::served;
 
 /// Shows standing agents.
 pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> {

@@ -1,21 +1,21 @@
 //! `garland up`: starts standing agents.
 
 use garland_control::{NamesPatience, stand_chain};
-use garland_lab::Lab;
-use garland_protocol::operation::Links;
-
-use crate::args::Up;
-use crate::spool;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::members::{self, MemberKeys};
 use garland_fleet::standing::{RecordDir, Standing};
+use garland_lab::Lab;
+use garland_protocol::operation::Links;
 use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::standing::{NodeState, StandingResult};
 use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
+
+use crate::args::Up;
+use crate::spool;
 
 /// Starts standing agents on the nodes that have none, and opens the data links of a chain through
 /// all nodes, in their order, for the next copy.

@@ -17,7 +17,6 @@ use garland_protocol::operation::{AgentEvent, ChannelFate, ChannelState, Channel
 use garland_sys::event::{self, Wake};
 use garland_sys::watch::Watch;
 use garland_sys::{clock, threads};
-
 use garland_transport::connection::Connection;
 use garland_transport::{ConnectionError, Redial, Renewed, Unrenewed, limits};
 

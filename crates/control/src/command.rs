@@ -2,12 +2,12 @@
 
 use std::cell::RefCell;
 
+use garland_protocol::operation::Query;
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::signal::Interrupts;
 
 use crate::copy::Agent;
 use crate::session::Session;
-use garland_protocol::operation::Query;
 
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 
 use garland_core::plan::Layout;
+use garland_dataplane::block_index::Records;
+use garland_dataplane::block_index::holding::digest_all;
+use garland_dataplane::source::{Content, Source};
+use garland_dataplane::tree::TreeSource;
 use garland_protocol::copy::{Compare, content_digest};
 use garland_protocol::operation::{Comparison, ComparisonEnd, SharedDigests, SharedSource};
 use garland_sys::channel::{Receiver, channel};
@@ -16,10 +20,6 @@ use garland_sys::threads;
 
 use crate::copy::Agent;
 use crate::session::Session;
-use garland_dataplane::block_index::Records;
-use garland_dataplane::block_index::holding::digest_all;
-use garland_dataplane::source::{Content, Source};
-use garland_dataplane::tree::TreeSource;
 
 /// The number of threads that read and digest the source.
 const THREADS: usize = 4;

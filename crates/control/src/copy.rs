@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
+use garland_dataplane::context::Notice;
+use garland_dataplane::recorder::At;
 use garland_protocol::copy::{Head, HeadEvent, HeadOrder, NodeAddress};
 use garland_protocol::operation::{AgentEvent, Turns};
 use garland_protocol::{FromAgent, ToAgent};
@@ -26,8 +28,6 @@ pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress};
 pub use self::session::CopySession;
 use crate::agent_set::AgentSet;
 use crate::outcome::Outcome;
-use garland_dataplane::context::Notice;
-use garland_dataplane::recorder::At;
 
 /// The longest interval between two calls of `observe`.
 const SHOW: Duration = Duration::from_nanos(SHOW_NS);

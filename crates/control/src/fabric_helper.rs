@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::Read;
 
+use garland_fabric::find::find;
 use garland_protocol::ToAgent;
 use garland_sys::ownership;
 
 use crate::copy::Agent;
 use crate::program::Image;
-use garland_fabric::find::find;
 
 /// The maximum number of bytes of the program in one message of the control channel.
 const PARCEL: usize = 48 << 10;

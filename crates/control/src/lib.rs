@@ -30,6 +30,8 @@ mod session;
 mod stat;
 mod survey;
 
+pub use garland_protocol::copy::{Moments, NodeOutcome};
+
 pub use balance::{Exchange, RoundOutcome};
 pub use chain::{count_links, stand_chain};
 pub use command::{CommandEnd, CommandNews, run_command};
@@ -37,7 +39,6 @@ pub use compare::{CompareRequest, CompareSource, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, Stager, StagerSession, run_farm};
-pub use garland_protocol::copy::{Moments, NodeOutcome};
 pub use meeting::meet;
 pub use names::{AskedAgent, NamesQuestion, NamesReply, ask_names};
 pub use names_patience::{NamesPatience, PatienceMark};

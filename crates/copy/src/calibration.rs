@@ -6,14 +6,13 @@ use std::hint::black_box;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use garland_core::plan::NodeId;
 use garland_predict::{CpuCosts, Processors};
 use garland_protocol::copy::{CopyId, Frame, Keys, Kind, content_digest};
 use garland_protocol::wire::Secret;
+use garland_state::places::Places;
 use garland_sys::{clock, private_file, socket};
 use serde::{Deserialize, Serialize};
-
-use garland_core::plan::NodeId;
-use garland_state::places::Places;
 
 /// The bytes of each measurement.
 const BYTES: usize = 4 << 20;

@@ -4,12 +4,12 @@ use garland_analysis::pairs::Matrix;
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Order, Rates, chain_order};
 use garland_core::units::Rate;
-
-use super::place::Place;
 use garland_fleet::inventory::rack;
 use garland_results::wires_baseline::{self, Baseline};
 use garland_state::places::Places;
 use garland_terminal::failure::Failure;
+
+use super::place::Place;
 
 /// Nodes in the order of a chain.
 pub struct Chain {

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use garland_core::farm::Text;
 use garland_core::printable;
-use serde::{Deserialize, Serialize};
-
-use super::ends::{is_descriptor, is_stream};
 use garland_fleet::args::LAB_VARIABLE;
 use garland_state::places::Places;
 use garland_state::run::{Run, read_file};
 use garland_terminal::failure::{Failure, OrFailure};
+use serde::{Deserialize, Serialize};
+
+use super::ends::{is_descriptor, is_stream};
 
 /// The file in a run's directory.
 const FILE: &str = "command.json";

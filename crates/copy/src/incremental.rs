@@ -8,17 +8,17 @@ use garland_core::plan::Plan;
 use garland_dataplane::{Content, Records, TreeSource};
 use garland_protocol::copy::{Compare, CompareBy, Destination, TreeDestination};
 use garland_protocol::operation::{ComparisonEnd, NodeChanges, SharedSource};
+use garland_results::copy_outcome::UnreadPart;
+use garland_results::head::Phases;
+use garland_state::places::Places;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::changes::Changes;
 use crate::place::Place;
 use crate::source::CopySource;
 use crate::spec::{Comparison, CopySpec};
-use garland_results::copy_outcome::UnreadPart;
-use garland_results::head::Phases;
-use garland_state::places::Places;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The operation in errors of a comparison.
 const COMPARING: &str = "comparing with the files on the nodes";

@@ -4,10 +4,9 @@ use std::mem::discriminant;
 
 use garland_core::plan::{HEAD, Layout, NodeId, Plan};
 use garland_core::units::{Nanos, bytes};
+use garland_fleet::inventory::{self, LAB_PREFIX};
 use garland_protocol::copy::{ClockFault, Injection, Wanted, parse_injection};
 use garland_sys::clock;
-
-use garland_fleet::inventory::{self, LAB_PREFIX};
 use garland_terminal::failure::Failure;
 
 /// The faults to inject in a command.

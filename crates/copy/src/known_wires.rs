@@ -5,19 +5,19 @@ use garland_analysis::pairs::Matrix;
 use garland_core::cluster::Node;
 use garland_core::plan::{LANES_MAX, Order, Rates, chain_order};
 use garland_core::units::Rate;
+use garland_fleet::inventory::LAB_PREFIX;
 use garland_lab::Lab;
 use garland_predict::{
     Broadcast, Costs, Measured, NoWay, OrderChoice, Payload, Processors, RouteShapes, Wires,
 };
 use garland_protocol::copy::Encoding;
+use garland_results::wires_baseline::{self, Baseline};
+use garland_state::places::Places;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use garland_topology::bounds::rails;
 
 use crate::calibration;
-use garland_fleet::inventory::LAB_PREFIX;
-use garland_results::wires_baseline::{self, Baseline};
-use garland_state::places::Places;
-use garland_terminal::failure::Failure;
 
 /// How the options of a copy handle its bytes.
 #[derive(Clone, Copy)]

@@ -3,8 +3,10 @@
 use garland_control::Agent;
 use garland_core::plan::{HEAD, Lane, NodeId, Plan};
 use garland_core::units::Rate;
+use garland_fleet::inventory::LAB_PREFIX;
 use garland_lab::Lab;
 use garland_predict::{CopyTry, Costs, Measured, Payload, Wires, processor_limits};
+use garland_results::limit::{Limit, ProcessorRate};
 use garland_sys::mptcp::Transport;
 use garland_sys::nic;
 use garland_topology::paths::{Stream, Ways};
@@ -13,8 +15,6 @@ use garland_topology::{Topology, bounds};
 use super::place::Place;
 use super::spec::CopySpec;
 use crate::calibration;
-use garland_fleet::inventory::LAB_PREFIX;
-use garland_results::limit::{Limit, ProcessorRate};
 
 /// The ratio of TCP payload to the bytes that a full Ethernet frame occupies on the wire: 1448 of
 /// 1538 at the usual MTU.

@@ -7,9 +7,9 @@ use std::path::Path;
 use garland_core::printable;
 use garland_dataplane::tree::Chosen;
 use garland_sys::inherited;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::ends::is_descriptor;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// Returns the paths in `file`, one a line or with NUL between them; `-` is standard input.
 pub fn chosen(file: &Path) -> Result<Chosen, Failure> {

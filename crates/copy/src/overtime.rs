@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
-
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

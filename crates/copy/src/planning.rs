@@ -4,6 +4,7 @@ use garland_core::cluster::Node;
 use garland_core::plan::{Plan, Stripes};
 use garland_predict::Payload;
 use garland_protocol::copy::Encoding;
+use garland_terminal::failure::Failure;
 
 use super::chain::Chain;
 use super::handling::{handlings, plain, usual};
@@ -12,7 +13,6 @@ use super::shape::{FastestPlan, shaped};
 use super::source::CopySource;
 use super::spec::{CopySpec, FASTEST_ORDER};
 use crate::known_wires::{KnownWires, usual_lanes};
-use garland_terminal::failure::Failure;
 
 /// The maximum number of nodes that read parts of a shared source. Each part is a lane, which needs
 /// a thread and memory on every node.

@@ -16,15 +16,15 @@ use garland_dataplane::{
     name_of,
 };
 use garland_protocol::copy::{Destination, TreeDestination};
+use garland_results::tree::TreeResult;
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_sys::{clock, inherited, random};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::ends;
 use crate::lists::chosen;
 use crate::spec::{CopySpec, SourceSpec};
-use garland_results::tree::TreeResult;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The open source of a copy to nodes.
 pub enum CopySource {

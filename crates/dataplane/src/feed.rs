@@ -7,12 +7,12 @@ use garland_core::trace::Stage;
 use garland_protocol::copy::{
     Encoding, FRAME_LEN, Frame, Keys, Kind, Sealer, TAG_LEN, content_digest,
 };
+use garland_sys::error::reason;
 
 use crate::compress::{self, Packer};
 use crate::context::{CopyConfig, CopyContext};
 use crate::recorder::{At, Recorder};
 use crate::source::FeedError;
-use garland_sys::error::reason;
 
 /// A block as it is sent: its header, its bytes, and the authentication tag if the block is
 /// encrypted.

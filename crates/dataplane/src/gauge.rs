@@ -1,10 +1,9 @@
 //! Measures how many blocks are in each stage of the pipeline over time: the depth that is
 //! achieved, as opposed to the one that is allowed.
 
-use garland_sys::sync::{Mutex, MutexGuard};
-
 use garland_protocol::copy::{Stage, StageDepth};
 use garland_sys::clock;
+use garland_sys::sync::{Mutex, MutexGuard};
 
 /// Counts the blocks in each stage of one copy on one node.
 #[derive(Debug, Default)]

@@ -16,6 +16,7 @@ use garland_core::plan::{Layout, Stripe};
 use garland_core::printable;
 use garland_protocol::copy::{FileStamp, WINDOW_MAX};
 use garland_sys::confine::Root;
+use garland_sys::error::reason;
 use garland_sys::holes::data_after;
 use garland_sys::sync::Mutex;
 use rustix::fs::SeekFrom;
@@ -30,7 +31,6 @@ use crate::block_index::{Opened, Records, stamp};
 use crate::pace::{self, Pace};
 use crate::page_cache::ReadAhead;
 use crate::usage::Usage;
-use garland_sys::error::reason;
 
 /// Why a file cannot be used as a source.
 #[derive(Debug, Error)]

@@ -1,8 +1,7 @@
 //! Measures how long a disk was in use.
 
-use garland_sys::sync::Mutex;
-
 use garland_sys::clock;
+use garland_sys::sync::Mutex;
 
 /// The time during which at least one thread used the disk.
 #[derive(Debug, Default)]

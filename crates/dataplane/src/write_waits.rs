@@ -1,10 +1,9 @@
 //! How long the writers of a copy sleep in their writes, waiting for the disk or for the reader of a
 //! pipe. Time spent waiting for a CPU does not count.
 
-use garland_sys::sync::Mutex;
-
 use garland_sys::clock;
 use garland_sys::schedule::Account;
+use garland_sys::sync::Mutex;
 
 /// The time that a copy's writers slept in their writes.
 #[derive(Debug, Default)]

@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use garland_analysis::grade::RUNS;
-use garland_sys::signal::Interrupts;
-use serde::Serialize;
-
-use crate::args::ScenarioCommand;
-use crate::{Scenario, ScenarioResult, Stage};
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json, tell};
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
+use serde::Serialize;
+
+use crate::args::ScenarioCommand;
+use crate::{Scenario, ScenarioResult, Stage};
 
 /// Writes a report of runs to a file. Returns a summary as text.
 pub type WriteReport = fn(&[String], &Path) -> Result<String, Failure>;

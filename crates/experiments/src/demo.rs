@@ -4,16 +4,16 @@ mod scale;
 
 use garland_core::units::Nanos;
 use garland_lab::Spec;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
 
 use self::scale::Scale;
 use crate::ScenarioLab;
 use crate::args::Demo;
-use garland_state::places::Places;
-use garland_state::run::Run;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
 
 /// The name of the file on the nodes.
 const NAME: &str = "file";

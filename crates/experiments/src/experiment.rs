@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use garland_analysis::grade::EmulationError;
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +14,6 @@ use super::sections::Kind;
 use super::sections::Unmeasured;
 use super::stage::Stage;
 use super::{balance, broadcast, copy, farm, moves, pairs, ping, placements, scaling, stripes};
-use garland_analysis::grade::EmulationError;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 
 /// The part of a file that names the kind of experiment.
 #[derive(Deserialize)]

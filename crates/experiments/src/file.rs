@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
+use garland_terminal::failure::{Failure, OrFailure};
 use garland_topology::file::parse;
 use garland_topology::{Medium, Topology, scenarios};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::Experiment;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// A question about topologies, its answer, and the experiment behind it.
 #[derive(Clone, Debug, Serialize)]

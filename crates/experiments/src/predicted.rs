@@ -7,11 +7,11 @@ use garland_core::plan::{Layout, Plan};
 use garland_predict::{
     CopyTry, Costs, Network, NoWay, Processors, Transfer, Use, Wires, copy, transfers,
 };
+use garland_terminal::failure::{Failure, OrFailure};
 use garland_topology::{NodeId, Topology};
 use serde::Serialize;
 
 use crate::pairs::Wire;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The length of the file whose copy measures the start-up time, in bytes.
 pub const NEXT_TO_NOTHING: u64 = 1;

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use garland_results::head::Head;
 use serde::{Serialize, Serializer};
 
 use super::judged::{Judged, PARTS, Tally, judge};
 use super::predicted::{Agreement, Prediction};
 use super::{Experiment, Scenario, Table};
-use garland_results::head::Head;
 
 /// The result object `garland.scenario/3`.
 #[derive(Clone, Debug, Serialize)]

@@ -1,14 +1,14 @@
 //! The inputs of an experiment that are not in its file.
 
 use garland_core::units::bytes;
+use garland_results::head::Phases;
+use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 
 use crate::scenario_lab::ScenarioLab;
 use crate::table::Size;
-use garland_results::head::Phases;
-use garland_state::run::Run;
-use garland_terminal::failure::Failure;
 
 /// The inputs of an experiment that are not in its file: run, topologies, scale.
 pub struct Stage<'a> {

@@ -17,9 +17,13 @@ use garland_core::printable;
 use garland_lab::Lab;
 use garland_protocol::copy::ClockFault;
 use garland_protocol::wire::KeyPair;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::limits;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::Failure;
+use garland_terminal::starting;
 
 use self::notes::Notes;
 use crate::args::Launch;
@@ -34,10 +38,6 @@ use crate::launch::{
 use crate::processes::Processes;
 use crate::reach::{self, Unreached};
 use crate::standing::{RecordDir, Settings, Standing};
-use garland_state::places::Places;
-use garland_state::run::Run;
-use garland_terminal::failure::Failure;
-use garland_terminal::starting;
 
 /// The parameters for starting agents.
 pub struct FleetBuilder<'a> {

@@ -7,9 +7,9 @@ use std::path::Path;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_core::printable;
+use garland_terminal::failure::Failure;
 
 use crate::inventory::Inventory;
-use garland_terminal::failure::Failure;
 
 /// The syntax of a destination.
 pub const FORM: &str = "a destination is NODES:PATH, such as 'n[01-20]:/path'";

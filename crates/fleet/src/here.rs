@@ -9,7 +9,6 @@ use std::path::Path;
 use garland_core::cluster::{Cluster, Ssh};
 use garland_core::printable;
 use garland_sys::{ownership, process};
-
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// Options of ssh(1) that take no value and run no program on this machine.

@@ -8,10 +8,10 @@ use garland_core::cluster::{Cluster, Node};
 use garland_core::printable;
 use garland_lab::Lab;
 use garland_sys::error::reason;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::context::Context;
 use crate::here;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// Resolves node lists with the cluster file, if there is one.
 #[derive(Debug)]

@@ -9,15 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use garland_core::printable;
-use garland_sys::folder_events::FolderEvents;
-use garland_sys::signal::Interrupts;
-use garland_sys::{clock, event, private_file, random};
-use serde::{Deserialize, Serialize};
-
 use garland_state::lock::{self, LockFile};
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::folder_events::FolderEvents;
+use garland_sys::signal::Interrupts;
+use garland_sys::{clock, event, private_file, random};
 use garland_terminal::failure::{Failure, OrFailure};
+use serde::{Deserialize, Serialize};
 
 /// The directory of join requests, in the run's directory.
 pub const JOIN_DIR: &str = "door";

@@ -16,9 +16,11 @@ use garland_core::printable;
 use garland_lab::Lab;
 use garland_protocol::names::ClusterAgent;
 use garland_protocol::wire::{KeyPair, PublicKey, RetireReply, RetireRequest};
+use garland_state::places::Places;
 use garland_sys::error::reason;
 use garland_sys::identity::Identity;
 use garland_sys::{clock, private_file, random};
+use garland_terminal::failure::{Failure, OrFailure};
 use garland_transport::{ConnectionError, connect_agent, retire};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -26,8 +28,6 @@ use thiserror::Error;
 use crate::inventory;
 use crate::launch::{LaunchError, Launched, cannot};
 use crate::reach::Unreached;
-use garland_state::places::Places;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// Timeout for connecting to a standing agent.
 const CONNECT: Duration = Duration::from_secs(3);

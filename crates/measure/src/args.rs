@@ -5,10 +5,10 @@ mod balance;
 use std::ffi::OsString;
 
 use clap::{Args as ClapArgs, ValueEnum, value_parser};
-
-pub use self::balance::Balance;
 use garland_core::units::Nanos;
 use garland_fleet::args::Launch;
+
+pub use self::balance::Balance;
 
 /// `garland wires`.
 #[derive(Debug, ClapArgs)]

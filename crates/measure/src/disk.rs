@@ -11,21 +11,21 @@ use garland_control::Session;
 use garland_core::cluster::Node;
 use garland_core::cluster::target::{self, Target, TargetError};
 use garland_core::units::{Nanos, bytes};
+use garland_fleet::context::Context;
+use garland_fleet::destination::destination;
+use garland_fleet::inventory::Inventory;
 use garland_protocol::measure::{
     DISK_SIZES, DiskDirection, DiskMode, DiskOnly, DiskOrder, DiskPattern,
 };
 use garland_protocol::operation::DiskCourse;
+use garland_results::head::{Phases, tell};
 use garland_sys::clock;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::screen::Screen;
 
 use crate::args::{Disk, DiskWord};
 use crate::disk::result::DiskResult;
 use crate::gather::{Gathered, Talk, end_agents, gather};
-use garland_fleet::context::Context;
-use garland_fleet::destination::destination;
-use garland_fleet::inventory::Inventory;
-use garland_results::head::{Phases, tell};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::screen::Screen;
 
 /// Runs `garland disk`: tests the disks of all nodes and prints the result.
 pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {

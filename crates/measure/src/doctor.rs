@@ -4,15 +4,15 @@ mod findings;
 mod result;
 
 use garland_control::{examine, stand_chain};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_results::head::{Phases, tell};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use self::result::{DoctorResult, NodeCheck};
 use crate::args::Doctor;
 use crate::disk::place;
 use crate::gather::{Gathered, Talk, end_agents, gather};
-use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
-use garland_results::head::{Phases, tell};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs `garland doctor`: starts an agent on each node, examines it, connects each node to the next one,
 /// and prints what was found.

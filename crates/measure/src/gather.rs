@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use garland_control::Agent;
 use garland_core::cluster::{Node, nodelist};
-use garland_lab::Lab;
-use garland_protocol::measure::DiskPlace;
-use garland_sys::signal::Interrupts;
-
 use garland_fleet::args::Launch;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
 use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_lab::Lab;
+use garland_protocol::measure::DiskPlace;
 use garland_results::head::Phases;
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The agents of a measurement, with the run and the lab it takes place in.

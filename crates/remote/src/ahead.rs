@@ -1,11 +1,12 @@
 //! Reads parts of objects ahead, in threads. Several requests are in flight at a time, so that
 //! their round-trip times overlap. The memory for their bytes is bounded.
 
-use garland_sys::sync::{Condvar, Mutex, MutexGuard};
-use garland_sys::threads;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+use garland_sys::sync::{Condvar, Mutex, MutexGuard};
+use garland_sys::threads;
 
 use crate::origin::{Origin, Stream, runtime};
 use crate::transport::REQUESTS_AT_ONCE;

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use garland_core::printable;
-
 use rustls_native_certs::{CertificateResult, load_certs_from_paths, load_native_certs};
 use ureq::tls::{Certificate, RootCerts};
 

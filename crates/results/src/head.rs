@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::fmt::Display;
 
 use garland_core::printable;
+use garland_state::run::Run;
 use garland_sys::{clock, process};
+use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::output;
 use serde::{Deserialize, Serialize};
 
 use crate::limit::Limit;
-use garland_state::run::Run;
-use garland_terminal::failure::{Failure, OrFailure};
-use garland_terminal::output;
 
 /// The fields with which all result objects begin.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -3,14 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use thiserror::Error;
-
 use garland_core::printable;
 use garland_state::run::{Run, read_file};
 use garland_sys::error::reason;
 use garland_terminal::failure::Failure;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
 
 /// The reason why a result cannot be read back.
 #[derive(Debug, Error)]

@@ -7,16 +7,16 @@ use std::time::SystemTime;
 
 use garland_core::printable;
 use garland_core::units::{Nanos, bytes};
+use garland_state::places::Places;
+use garland_state::run::{Run, TRACES, folders_in, kind_of, read_file, wall_time};
+use garland_terminal::failure::Failure;
+use garland_terminal::verdicts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::head::NodeVerdict;
 use crate::left_out::LeftOutResult;
 use crate::tree::TreeResult;
-use garland_state::places::Places;
-use garland_state::run::{Run, TRACES, folders_in, kind_of, read_file, wall_time};
-use garland_terminal::failure::Failure;
-use garland_terminal::verdicts;
 
 /// A stored run, as lists show it.
 #[derive(Clone, Debug, Serialize)]

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use garland_core::cluster::Node;
-use serde::Serialize;
-
-use crate::head::{Head, NodeEnd, NodeVerdict, print_json};
-use crate::spool::SpoolState;
 use garland_core::printable;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
+use serde::Serialize;
+
+use crate::head::{Head, NodeEnd, NodeVerdict, print_json};
+use crate::spool::SpoolState;
 
 /// The result object `garland.up/2`, `garland.status/2` or `garland.down/2`.
 #[derive(Serialize)]

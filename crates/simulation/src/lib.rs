@@ -27,8 +27,9 @@ mod seeds;
 mod vault;
 mod world;
 
-pub use engine::simulate;
 pub use garland_sys::world::Random;
+
+pub use engine::simulate;
 pub use run::{NodeRun, Run};
 pub use schedule::{Mishap, Schedule, What};
 pub use seeds::Seeds;

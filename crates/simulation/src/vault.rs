@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use garland_core::plan::{Layout, NodeId};
 use garland_protocol::copy::{CopyId, FRAME_LEN, Frame, Keys, Kind, content_digest};
 use garland_protocol::wire::Secret;
-
 use garland_sys::world::Random;
 
 /// A sealed block with its header, as on the wire.

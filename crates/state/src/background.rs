@@ -9,7 +9,6 @@ use std::process::{Child, Command, Stdio};
 
 use garland_core::printable;
 use garland_sys::random;
-
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// The running program, also if its file was replaced.

@@ -13,7 +13,6 @@ use garland_dataplane::Records;
 use garland_protocol::wire::{KeyPair, Secret};
 use garland_sys::error::reason;
 use garland_sys::{private_file, process};
-
 use garland_terminal::failure::{Failure, OrFailure};
 use serde::de::DeserializeOwned;
 

@@ -13,6 +13,7 @@ use garland_core::printable;
 use garland_core::trace::{Trace, file_stem};
 use garland_sys::threads::{self, JoinHandle};
 use garland_sys::{clock, ownership, private_file, random};
+use garland_terminal::failure::{Failure, OrFailure};
 use serde::Serialize;
 
 pub use self::files::read_file;
@@ -21,7 +22,6 @@ pub use self::names::{TOPOLOGY, TRACES};
 pub use self::retention::{TRACED, kind_of, wall_time};
 use crate::lock::{LockFile, is_held};
 use crate::places::Places;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name by which users refer to the last run.
 pub const LAST: &str = "last";

@@ -10,11 +10,11 @@ use garland_core::printable;
 use garland_core::trace::{Cut, Record, Trace, TraceError, file_stem};
 use garland_sys::error::reason;
 use garland_sys::regular_file;
+use garland_terminal::failure::{Failure, OrFailure};
 use thiserror::Error;
 
 use crate::places::Places;
 use crate::run::{LAST, Run, TRACES};
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The maximum size of a trace file that is read, in bytes; a node's trace usually has about 1 MiB.
 const LARGEST: u64 = 256 << 20;

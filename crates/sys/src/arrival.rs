@@ -40,9 +40,10 @@ pub fn by_now(stream: &TcpStream, read: u64) -> Arrival {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
     use super::*;
     use crate::socket::pair;
-    use std::io::{Read, Write};
 
     #[test]
     fn what_waits_to_be_read_has_arrived() {

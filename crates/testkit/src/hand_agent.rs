@@ -1,10 +1,11 @@
 //! An agent that a test starts itself, in place of a launcher.
 
-use parking_lot::Mutex;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::garland::Garland;
 use crate::processes::Process;

@@ -2,7 +2,6 @@
 //! which is odd, as those of cameras and other systems are. A process that hangs in such a call
 //! cannot be killed until the file system is released.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use fuser::{
     ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request, Session,
     SessionACL, TimeOrNow, WriteFlags,
 };
+use parking_lot::Mutex;
 use rustix::mount::{UnmountFlags, unmount};
 
 /// The time for which the kernel may cache attributes: 0, so the kernel always requests them.

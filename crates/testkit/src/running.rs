@@ -1,10 +1,11 @@
 //! A command that runs in the background while a test continues.
 
-use parking_lot::Mutex;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
 
 use crate::processes::Process;
 use crate::run_output::RunOutput;

@@ -29,10 +29,9 @@ pub(super) fn halve(topology: &mut Topology, nic: NicId) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::bounds::max_min;
     use crate::shapes::{Basis, hub, star, switch};
-
-    use super::*;
 
     fn basis() -> Basis {
         Basis::numbered("try", 4).at("100mbit".parse().unwrap())

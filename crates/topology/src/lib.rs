@@ -37,6 +37,13 @@ mod subnet;
 pub mod verify;
 mod vintage;
 
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use garland_core::nic_facts::Ethernet;
+use garland_core::units::{Nanos, Rate};
+use serde::{Deserialize, Serialize};
+
 pub use check::{LONGEST_DEVICE, MOST_NODES, TopologyFault};
 pub use forwarding::Forwarding;
 pub use inventory::Inventory;
@@ -44,14 +51,6 @@ pub use nic_name::NicName;
 pub use resource::Resource;
 pub use subnet::{Subnet, same_network};
 pub use vintage::{OldTcp, Vintage};
-
-use std::fmt;
-use std::net::Ipv4Addr;
-
-use serde::{Deserialize, Serialize};
-
-use garland_core::nic_facts::Ethernet;
-use garland_core::units::{Nanos, Rate};
 
 /// The index of a node in [`Topology::nodes`].
 pub type NodeId = usize;

@@ -1,15 +1,16 @@
 //! Cabling faults, for labs in which the cabling check is tested or practised. A fault changes
 //! cables, rates or MTUs; addresses and routes stay as planned.
 
-use garland_core::command_error::CommandError;
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Medium, MediumId, MediumKind, Nic, NicId, NicName, Price, Reach, Topology, Uplink};
+use garland_core::command_error::CommandError;
 use garland_core::nic_facts::Ethernet;
 use garland_core::units::Rate;
 use serde::{Deserialize, Serialize};
+
+use super::{Medium, MediumId, MediumKind, Nic, NicId, NicName, Price, Reach, Topology, Uplink};
 
 /// The minimum MTU of an IPv4 host.
 const LEAST_MTU: u16 = 576;

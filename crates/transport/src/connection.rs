@@ -8,8 +8,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dial::{ConnectionError, Dial, Renewed, Timeouts};
-use crate::redial::Redial;
 use garland_protocol::wire::{
     Channel, Delivered, Delivery, KeyPair, PublicKey, SessionId, SessionOrder,
 };
@@ -17,6 +15,9 @@ use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, random, tcp};
+
+use crate::dial::{ConnectionError, Dial, Renewed, Timeouts};
+use crate::redial::Redial;
 
 /// The control channel of a session with one agent. Dropping this value ends the session.
 pub struct Connection {

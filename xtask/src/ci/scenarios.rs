@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-
-use crate::package;
 use xtask::clock::Watch;
 use xtask::packages;
+
+use crate::package;
 
 /// Upper limit of the time of three repetitions of all scenarios on two processors, in seconds.
 const MOST_S: u64 = 90 * 60;

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-
-use super::steps;
 use xtask::clock::Watch;
 use xtask::packages;
+
+use super::steps;
 
 /// Cases of each property in a round; the default of a single test run is 256.
 const CASES: u32 = 4096;

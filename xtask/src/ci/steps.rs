@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use xtask::clock::Watch;
+use xtask::packages;
 
 use super::leftovers::Watchman;
 use super::sources::Sources;
 use super::{client, python, suites, tools};
 use crate::{fabric, tidy};
-use xtask::clock::Watch;
-use xtask::packages;
 
 /// Expected upper limit of the time of `make test` from a fresh clone on two idle processors, in seconds.
 const BUDGET_S: u64 = 30 * 60;

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 pub(crate) use checkout::Checkout;
-
 pub(crate) use reproduction::check as reproducible;
 
 use release::Program;

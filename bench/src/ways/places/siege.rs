@@ -13,11 +13,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+use xtask::clock::Watch;
 
 use super::{Copies, cluster};
 use crate::contest::{Figure, Setting, Tool};
 use crate::{memory, source};
-use xtask::clock::Watch;
 
 const LAB: &str = "bench-siege";
 const NODES: u32 = 6;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use garland_core::cluster::listen::{ListenAt, Ports};
+use garland_dataplane::block_index::Records;
 use garland_protocol::farm::FarmAccess;
 use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_sys::error::reason;
@@ -14,7 +15,6 @@ use thiserror::Error;
 
 use crate::giving::OpenProgram;
 use crate::listening::ListenError;
-use garland_dataplane::block_index::Records;
 
 /// The configuration of an agent, which is fixed when the agent starts.
 #[derive(Clone, Debug)]

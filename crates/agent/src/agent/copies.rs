@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::printable;
+use garland_dataplane::Calls;
+use garland_dataplane::budget::Reservation;
 use garland_protocol::copy::{Begin, CopyId, Destination, DiskCall, End, Report};
 use garland_protocol::{Admitted, FromAgent, ToAgent};
 use garland_sys::channel::{Receiver, SyncSender};
@@ -18,8 +20,6 @@ use crate::copy_task::CopyTask;
 use crate::error::OrderError;
 use crate::log::log;
 use crate::orders::{Begun, Event};
-use garland_dataplane::Calls;
-use garland_dataplane::budget::Reservation;
 
 /// The copies in progress. Heartbeats report on them.
 #[derive(Default)]

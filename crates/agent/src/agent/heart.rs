@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use garland_dataplane::recorder::Pulse;
 use garland_protocol::FromAgent;
 use garland_sys::channel::{RecvTimeoutError, Sender, channel};
 use garland_sys::threads::{self, Joined};
 
 use super::copies::InProgress;
 use crate::session::Session;
-use garland_dataplane::recorder::Pulse;
 
 /// The thread that sends heartbeats. Dropping this value stops the thread.
 pub struct Heart {

@@ -8,6 +8,7 @@ use garland_protocol::copy::CopyId;
 use garland_protocol::wire::Secret;
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
+use garland_sys::error::reason;
 
 use super::Agent;
 use super::copies::{Copies, InProgress};
@@ -30,7 +31,6 @@ use crate::session::Session;
 use crate::stat;
 use crate::survey::Surveyor;
 use crate::waiter::Waiter;
-use garland_sys::error::reason;
 
 impl Agent {
     /// Serves one controller until it is gone, then cleans up.

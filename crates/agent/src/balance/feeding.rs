@@ -4,6 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::plan::HEAD;
+use garland_dataplane::budget::Reservation;
+use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
+use garland_dataplane::copy_threads;
+use garland_dataplane::recorder::{Budget, Collector};
+use garland_dataplane::source::{AHEAD, Content, Source};
+use garland_dataplane::store::NoStore;
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{Begin, CopyId, Route, Sink, TAG_LEN};
 use garland_protocol::measure::{BalanceEvent, FeedEvent, TxStats};
@@ -12,12 +18,6 @@ use garland_sys::threads::JoinHandle;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::probe::stream::tx_stats;
-use garland_dataplane::budget::Reservation;
-use garland_dataplane::context::{CopyConfig, CopyContext, Notice};
-use garland_dataplane::copy_threads;
-use garland_dataplane::recorder::{Budget, Collector};
-use garland_dataplane::source::{AHEAD, Content, Source};
-use garland_dataplane::store::NoStore;
 
 /// How long to wait for the threads of a copy to end. Threads that take longer or hang on the disk
 /// are left running.

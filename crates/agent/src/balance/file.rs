@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::printable;
 use garland_core::units::bytes;
+use garland_dataplane::source::Source;
+use garland_dataplane::store::TestFile;
 use garland_protocol::measure::{DiskCached, DiskPlace};
 use garland_sys::cache;
 use garland_sys::random;
@@ -13,8 +15,6 @@ use garland_sys::random;
 use crate::agent::Agent;
 use crate::disk::place;
 use crate::error::{OrderError, cannot};
-use garland_dataplane::source::Source;
-use garland_dataplane::store::TestFile;
 
 /// The number of bytes that are written or read at a time.
 const PIECE: usize = 1 << 20;

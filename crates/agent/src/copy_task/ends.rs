@@ -6,18 +6,18 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use garland_protocol::copy::{Begin, Destination, End, Origin, Sink};
-
-use crate::agent::Agent;
-use crate::controller::Controller;
-use crate::error::OrderError;
-use crate::log::log;
 use garland_dataplane::block_index::{Bringing, Reuse, sink_of, sink_of_tree};
 use garland_dataplane::context::buffer_count;
 use garland_dataplane::source::{Content, Source, join};
 use garland_dataplane::store::{
     self, KeptStore, Metadata, NoStore, Present, Store, StoreError, StorePlace,
 };
+use garland_protocol::copy::{Begin, Destination, End, Origin, Sink};
+
+use crate::agent::Agent;
+use crate::controller::Controller;
+use crate::error::OrderError;
+use crate::log::log;
 
 /// This agent's endpoint of a copy.
 pub struct Ends {

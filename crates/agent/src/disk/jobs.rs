@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_analysis::is_flat;
 use garland_core::printable;
+use garland_dataplane::store::TestFile;
 use garland_protocol::measure::{
     DiskDirection, DiskEvent, DiskFigures, DiskJob, DiskMode, DiskOrder, DiskPattern, DiskPlace,
     DiskTimes,
@@ -18,7 +19,6 @@ use super::drive::{Drive, Moved};
 use super::place;
 use super::walk::Walk;
 use crate::error::{OrderError, cannot};
-use garland_dataplane::store::TestFile;
 
 /// Bytes of a sequential operation.
 const LONG: u32 = 1 << 20;

@@ -7,15 +7,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::units::bytes;
+use garland_dataplane::store::TestFile;
 use garland_protocol::measure::{DiskCached, DiskPlace};
 use garland_sys::cache::{self, CacheProbe};
+use garland_sys::error::reason;
 use garland_sys::uring::Ring;
 use garland_sys::{proc_file, process};
 
 use crate::conditions;
 use crate::error::OrderError;
-use garland_dataplane::store::TestFile;
-use garland_sys::error::reason;
 
 /// The reported settings: files in the device's `queue` directory.
 const SETTINGS: [&str; 10] = [

@@ -10,6 +10,8 @@ use garland_core::farm::Text;
 use garland_core::printable;
 use garland_protocol::FromAgent;
 use garland_protocol::farm::{FarmEvent, FarmOrder};
+use garland_sys::error::reason;
+use garland_sys::removal;
 
 use super::facts::facts;
 use super::remover::Remover;
@@ -20,8 +22,6 @@ use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
 use crate::farm::executor::JobExecutor;
 use crate::log::log;
-use garland_sys::error::reason;
-use garland_sys::removal;
 
 /// The jobs of one controller. Dropping this kills the jobs and removes their files.
 pub struct JobService {

@@ -49,9 +49,8 @@ fn shown(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use garland_sys::sync::Mutex;
-
     use garland_protocol::farm::{FarmEvent, FarmTask};
+    use garland_sys::sync::Mutex;
 
     use super::*;
     use crate::farm::Place;

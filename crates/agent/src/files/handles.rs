@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use garland_sys::sync::Mutex;
 use garland_sys::threads::{Slot, Slots};
-
 use rustix::io::Errno;
 
 use super::listing::Listing;

@@ -8,16 +8,16 @@ use std::time::Duration;
 use garland_protocol::Role;
 use garland_protocol::files::FILES_LINKS;
 use garland_protocol::wire::{Channel, Line, Secret};
+use garland_sys::error::reason;
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 use garland_sys::tcp::{self, PREFERRED};
+use garland_transport::{GreetingLimit, Identity};
 
 use super::link::{Link, Threads};
 use super::service::FileService;
 use crate::log::log;
 use crate::session::Session;
-use garland_sys::error::reason;
-use garland_transport::{GreetingLimit, Identity};
 
 /// How long a mount may leave an answer unread before it is considered dead.
 const UNREAD: Duration = Duration::from_secs(10);

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use garland_dataplane::pace::{self, Pace};
 use garland_protocol::files::{
     Answer, Ask, Attr, FileKind, FileRef, Hole, NewKind, OpenFlags, Space,
 };
@@ -29,7 +30,6 @@ use super::places::{ANYWHERE, Place, Places, SetId, by_descriptor};
 use super::verified::WantedPiece;
 use super::{attr, change, verified};
 use crate::names::Holdings;
-use garland_dataplane::pace::{self, Pace};
 
 /// Two changes of a file within this time may leave it with the same change time: the resolution of
 /// file times is a few milliseconds.

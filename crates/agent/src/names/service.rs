@@ -17,7 +17,6 @@ use garland_protocol::names::{
 };
 use garland_protocol::wire::ShownKey;
 use garland_protocol::{FromAgent, Role};
-
 use garland_sys::clock;
 
 use super::store::NameStore;

@@ -2,15 +2,14 @@
 
 use std::net::SocketAddr;
 
-use garland_sys::socket::TcpStream;
-
 use garland_protocol::measure::{Meeting, StreamTask, Task};
 use garland_protocol::wire::Purpose;
 use garland_sys::mptcp::Transport;
+use garland_sys::socket::TcpStream;
 use garland_sys::tcp;
+use garland_transport::{Credentials, LinkError, introduce};
 
 use super::SILENCE;
-use garland_transport::{Credentials, LinkError, introduce};
 
 /// Opens the connection `number` of `meeting` to the other agent.
 pub fn dial(

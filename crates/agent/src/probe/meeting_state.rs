@@ -11,13 +11,13 @@ use garland_protocol::FromAgent;
 use garland_protocol::copy::CopyId;
 use garland_protocol::measure::Finding;
 use garland_sys::clock;
+use garland_sys::clock::after;
 use garland_sys::program::Program;
 use garland_sys::socket::TcpStream;
 use garland_sys::sync::Mutex;
 
 use super::SILENCE;
 use crate::session::Session;
-use garland_sys::clock::after;
 
 /// A meeting in progress: its connections, and whether it is over.
 pub struct MeetingState {

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use garland_core::cluster::listen::ListenAt;
 use garland_protocol::FromAgent;
 use garland_protocol::measure::{SurveyAnswer, SurveyOrder};
+use garland_sys::error::reason;
 use garland_sys::sync::Mutex;
+use garland_sys::threads::Joined;
 
 use crate::controller::Controller;
 use crate::listening::named;
-use garland_sys::error::reason;
-use garland_sys::threads::Joined;
 use responder::Responder;
 
 /// The surveys of one controller. Dropping this ends them.

@@ -10,11 +10,11 @@ use std::time::Duration;
 use garland_core::nic_facts::Heard;
 use garland_protocol::measure::{SurveyAnswer, Token};
 use garland_sys::datagram::DatagramSocket;
+use garland_sys::error::reason;
 use garland_sys::packet::{EXPERIMENTAL, FrameSocket};
 use garland_sys::{clock, event, nic};
 
 use super::probe;
-use garland_sys::error::reason;
 
 /// The times at which probes are sent, from the receipt of the order. There are several, since
 /// nodes receive the order at different times, and frames may be lost.

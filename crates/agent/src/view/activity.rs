@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use garland_dataplane::context::CopyContext;
 use garland_protocol::Message;
 use garland_protocol::measure::Account;
+use garland_sys::error::reason;
 use garland_sys::local_socket::NamedListener;
 use garland_sys::sync::Mutex;
 use garland_sys::threads;
@@ -15,8 +17,6 @@ use garland_sys::threads;
 use super::siblings;
 use crate::farm::JobsSnapshot;
 use crate::log::log;
-use garland_dataplane::context::CopyContext;
-use garland_sys::error::reason;
 
 /// How long another agent may leave the answer unread. Also the pause when no file descriptor is
 /// free.

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use garland_protocol::FromAgent;
 use garland_protocol::measure::NodeView;
+use garland_sys::error::reason;
 use garland_sys::{clock, threads};
 
 use crate::log::log;
 use crate::session::Session;
 pub use crate::view::activity::Activity;
-use garland_sys::error::reason;
 
 /// Collects the node's activity in a separate thread, and sends it to the head.
 pub fn start(activity: &Arc<Activity>, session: &Arc<Session>) {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
+
 use super::clocks::Clocks;
 use super::exchange::{Exchange, Message};
-use garland_core::trace::{NO_BLOCK, Record, Span, Stage, Trace};
 
 /// A block's transfer over a hop: from, to, lane, block.
 type Passing = (usize, usize, u16, u32);

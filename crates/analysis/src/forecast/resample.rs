@@ -1,11 +1,12 @@
 //! Prediction intervals by a bootstrap of relative residuals (Efron and Tibshirani, An Introduction
 //! to the Bootstrap, 1993, 9.4). The same points always give the same interval.
 
+use garland_core::splitmix::SplitMix;
+
 use super::Work;
 use super::calibrate::Calibrated;
 use super::candidates::Candidates;
 use super::points::Points;
-use garland_core::splitmix::SplitMix;
 
 /// The number of samples of each law.
 const TIMES: usize = 200;

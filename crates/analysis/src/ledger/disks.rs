@@ -1,10 +1,11 @@
 //! The utilization of the disks to which time is attributed, from the kernel's counters. They show
 //! whether such a disk was in fact idle, or busy with work other than the copy.
 
+use garland_core::trace::{Disk, Record, Stage, Trace};
+
 use super::cause::Cause;
 use super::rows::Row;
 use super::run::Run;
-use garland_core::trace::{Disk, Record, Stage, Trace};
 
 /// The use of a node's disk from the first sample of its counters to the last.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,7 @@
 //! Computes the ledger of a run.
 
+use garland_core::trace::{NONE, Stage};
+
 use super::cause::Cause;
 use super::disks::{DiskUse, disks};
 use super::faults::{Families, Fault, Fix};
@@ -12,7 +14,6 @@ use super::weigh::Scales;
 use super::wires::losses;
 use super::world::World;
 use crate::clock::Clocks;
-use garland_core::trace::{NONE, Stage};
 
 /// A node whose activity in a run is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

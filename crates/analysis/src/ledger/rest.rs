@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use garland_core::trace::Stage;
+
 use super::cause::Cause;
 use super::run::Run;
 use super::segment::{Busy, Place, Segment};
 use super::weigh::Scales;
 use super::wires::held_up;
 use super::world::{Thread, World, is_giving};
-use garland_core::trace::Stage;
 
 /// A period in which a node stood still, or in which others waited for a dead one.
 type Stop = (Cause, Place, (i64, i64));

@@ -1,7 +1,8 @@
 //! The input of a ledger.
 
-use crate::clock::{Clocks, Evidence, reading};
 use garland_core::trace::Trace;
+
+use crate::clock::{Clocks, Evidence, reading};
 
 /// A run as read from its directory.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,12 @@
 //! if nothing was in flight, to the upstream lane. Work that is skipped this way was hidden behind
 //! other work, and cost no time.
 
+use garland_core::trace::{NONE, Stage};
+
 use super::cause::Cause;
 use super::segment::{Place, Segment};
 use super::weave::Piece;
 use super::world::{Before, World, is_giving};
-use garland_core::trace::{NONE, Stage};
 
 /// The maximum length in nanoseconds of the gaps that recording itself causes in a thread's record.
 const GAP_NS: i64 = 200_000;

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use garland_core::trace::{NONE, Stage};
+
 use super::cause::Cause;
 use super::run::Run;
 use super::segment::{Place, Segment};
 use super::world::World;
-use garland_core::trace::{NONE, Stage};
 
 /// A thread delays a wire if the fraction of time in which it had no CPU exceeds the usual fraction
 /// by at least this. Shorter delays are hidden by bytes in flight.

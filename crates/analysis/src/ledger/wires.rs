@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use garland_core::trace::Stage;
+
 use super::cause::Cause;
 use super::rows::resent;
 use super::segment::{Busy, Place, Segment};
 use super::world::World;
-use garland_core::trace::Stage;
 
 /// The windows in which rates are measured, in nanoseconds: much longer than it takes to fill the
 /// buffers of a connection.

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use garland_core::trace::{Direction, Exchange, NONE, Record, Stage, Trace};
+
 use super::cause::Cause;
 use super::hop::Hop;
 use super::run::Run;
 use super::samples::Samples;
 use super::weave::{Piece, Strand, weave};
 use crate::clock::{Clocks, reading};
-use garland_core::trace::{Direction, Exchange, NONE, Record, Stage, Trace};
 
 /// The block number that marks spans in which a sender waits for permission to continue.
 const LEAVE: u32 = Exchange::Operation as u32;

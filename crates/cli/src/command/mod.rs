@@ -1,5 +1,6 @@
 //! Dispatches the parsed command line to the commands.
 
+use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
 use garland_commands::cp::Cp;
 use garland_commands::cp::resume::{reporting, words};
 use garland_commands::{
@@ -10,14 +11,13 @@ use garland_control::program;
 use garland_core::printable;
 use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
+use garland_fleet::context::Context;
 use garland_measure::{balance, disk, doctor, ping, wires};
 use garland_names::{get, hand_over, list as names, publish, unpublish};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::args::{Args, Command};
 use crate::{completion, shell, top};
-use garland_commands::args::{LabCommand, NetCommand, TraceCommand};
-use garland_fleet::context::Context;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs the command that was parsed; refuses `--json` for a command without a result object.
 pub fn run(args: &Args) -> Result<Exit, Failure> {

@@ -14,24 +14,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::Session;
-use garland_protocol::operation::View;
-use garland_sys::clock;
-use garland_sys::signal::Interrupts;
-
-use self::board::Board;
-use self::panes::Panes;
 use garland_commands::args::Top;
+use garland_control::Session;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_protocol::operation::View;
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::clock;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::stage::Stage;
 use garland_terminal::verdicts::folded;
+
+use self::board::Board;
+use self::panes::Panes;
 
 /// The minimum interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;

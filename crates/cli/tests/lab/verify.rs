@@ -1,10 +1,10 @@
 //! `garland net verify` in labs that are cabled as planned, and in others.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::os::unix::fs::chown;
 use std::process::Command;
 
 use garland_testkit::{Garland, RunOutput, Running, Scratch};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 /// One lab at a time: rates are measured, and they share the processors.

@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::scene::{idle_since, processors};
-use crate::{SEED, TRIES, program};
 use garland_core::units::Nanos;
 use garland_testkit::{Chance, Garland, Scratch, TestLab, env_number, random_file, random_network};
+
+use crate::scene::{idle_since, processors};
+use crate::{SEED, TRIES, program};
 
 /// The largest difference between prediction and copy, relative to the copy.
 const NEAR: f64 = 0.1;

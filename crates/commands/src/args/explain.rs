@@ -1,7 +1,6 @@
 //! Arguments of `garland explain`.
 
 use clap::Args as ClapArgs;
-
 use garland_state::run::LAST;
 
 /// The arguments of `garland explain`.

@@ -1,9 +1,8 @@
 //! Arguments of forecast and plan.
 
+use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
 use garland_core::units::Rate;
 use garland_fleet::args::LAB_VARIABLE;
-
-use clap::{Args as ClapArgs, Subcommand, ValueEnum, value_parser};
 
 /// The arguments of `garland forecast`.
 #[derive(Debug, Default, ClapArgs)]

@@ -1,10 +1,10 @@
 //! Arguments of `garland lab`.
 
-use garland_fleet::args::{DEFAULT_LAB, LAB_VARIABLE};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, value_parser};
+use garland_fleet::args::{DEFAULT_LAB, LAB_VARIABLE};
 
 /// The arguments that define a lab: what it emulates, its name, and where its files are.
 #[derive(Clone, Debug, ClapArgs)]

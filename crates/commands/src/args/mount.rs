@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-
 use garland_fleet::args::LAB_VARIABLE;
 
 /// The arguments of `garland mount`.

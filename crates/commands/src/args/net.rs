@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, value_parser};
+use garland_fleet::args::Launch;
 use garland_topology::config::Format;
 
 use super::words::{Refused, words_and_refused};
-use garland_fleet::args::Launch;
 
 /// The values of `--format`.
 const FORMATS: &[(&str, Format, &str)] = &[

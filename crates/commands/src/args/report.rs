@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-
 use garland_state::run::LAST;
 
 /// The arguments of `garland report`.

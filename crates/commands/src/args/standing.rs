@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand};
 use garland_core::cluster::{Cluster, parse_max_life};
 use garland_core::units::Nanos;
-
 use garland_fleet::args::{LAB_VARIABLE, Launch};
 
 /// The arguments of `garland up`.

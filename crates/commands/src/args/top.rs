@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, value_parser};
-
 use garland_core::units::Nanos;
 use garland_fleet::args::Launch;
 

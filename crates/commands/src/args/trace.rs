@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 use garland_report::Kind;
+use garland_state::run::LAST;
 
 use super::words::{Refused, words_and_refused};
-use garland_state::run::LAST;
 
 /// The values of `--format`.
 const FORMATS: &[(&str, Kind, &str)] = &[

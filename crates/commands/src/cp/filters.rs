@@ -4,10 +4,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use garland_copy::lists::{lines, read};
 use garland_core::printable;
 use garland_core::tree::Pattern;
-
-use garland_copy::lists::{lines, read};
 use garland_terminal::failure::Failure;
 
 /// A rule about paths to skip.

@@ -1,9 +1,5 @@
 //! `garland cp --join`: adds nodes to a running copy.
 
-use garland_sys::signal::Interrupts;
-use serde::Serialize;
-
-use super::Cp;
 use garland_fleet::context::Context;
 use garland_fleet::join_listener::{self, Answer, JOIN_DIR};
 use garland_results::copy::{CopyResult, NodeResult};
@@ -11,9 +7,13 @@ use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_results::kept::KeptResult;
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
+use serde::Serialize;
+
+use super::Cp;
 
 /// The result of a node that joined the copy or tried to join it.
 #[derive(Debug, Serialize)]

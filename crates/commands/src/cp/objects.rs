@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use garland_copy::spec::{Comparison, CopySpec};
 use garland_dataplane::{ObjectFile, ScanOptions, TreeSource};
 use garland_remote::{Address, elsewhere};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
-
-use garland_copy::spec::{Comparison, CopySpec};
 use garland_terminal::failure::Failure;
 
 /// Lists the objects below `address`, the only source of a copy with `-r`. If the address ends in a slash, they

@@ -8,11 +8,11 @@ use garland_copy::gathering::FromNodes;
 use garland_core::cluster::target::{self, Target};
 use garland_core::printable;
 use garland_remote::elsewhere;
+use garland_terminal::failure::Failure;
 
 use super::Cp;
 use super::options::kind::Kind;
 use super::options::rules;
-use garland_terminal::failure::Failure;
 
 /// Returns the sources of `cp` if they are on nodes; none if they are not.
 ///

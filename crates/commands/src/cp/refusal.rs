@@ -58,9 +58,9 @@ pub fn refuse_without_effect(cp: &Cp, kind: Kind) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+    use garland_fleet::context::Context;
 
     use super::*;
-    use garland_fleet::context::Context;
 
     #[derive(Parser)]
     #[command(name = "garland")]

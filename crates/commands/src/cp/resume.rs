@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 
-use super::Cp;
 use garland_copy::command_line::CommandLine;
 use garland_terminal::failure::Failure;
+
+use super::Cp;
 
 /// The options that may stand beside `--resume`; they say how this command reports.
 const BESIDE: [&str; 4] = ["resume", "quiet", "json", "progress"];

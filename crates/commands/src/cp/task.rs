@@ -1,10 +1,10 @@
 //! The three tasks of `garland cp`: a copy to nodes, a copy from nodes, and joining a copy.
 
 use garland_copy::gathering::FromNodes;
+use garland_terminal::failure::Failure;
 
 use super::Cp;
 use super::on_nodes;
-use garland_terminal::failure::Failure;
 
 /// The task of a command line.
 pub enum Task {

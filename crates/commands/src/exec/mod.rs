@@ -7,22 +7,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use garland_control::{CommandEnd, run_command};
-use garland_protocol::wire::MAX_MESSAGE;
-use garland_sys::signal::Interrupts;
-use serde::Serialize;
-
-use crate::args::Exec;
-use display::Display;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_protocol::wire::MAX_MESSAGE;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
+use serde::Serialize;
+
+use crate::args::Exec;
+use display::Display;
 
 /// The result object `garland.exec/2`.
 #[derive(Serialize)]

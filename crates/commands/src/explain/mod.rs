@@ -1,14 +1,14 @@
 //! `garland explain`: shows where the time of a copy went.
 
 use garland_analysis::ledger;
-
-use crate::args::Explain;
 use garland_fleet::context::Context;
 use garland_results::explain::{ExplainResult, Kept};
 use garland_results::head::{Phases, show};
 use garland_state::places::Places;
 use garland_state::traces::Traced;
 use garland_terminal::failure::{Exit, Failure};
+
+use crate::args::Explain;
 
 /// Returns the explanation of a copy's time, and whether every trace could be read.
 pub fn explained(traced: &Traced, mut phases: Phases) -> Result<(ExplainResult, bool), Failure> {

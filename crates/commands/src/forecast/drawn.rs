@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use garland_core::units::Rate;
 use garland_sys::error::reason;
+use garland_terminal::failure::{Failure, OrFailure};
 use garland_topology::file::parse;
 use garland_topology::{Topology, scenarios};
 use toml::{Table, Value};
-
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The maximum number of nodes of a generated topology, not counting the first.
 pub const MOST: u32 = 1000;

@@ -8,12 +8,12 @@ use garland_analysis::forecast::{Demand, Floor};
 use garland_core::plan::{Layout, Plan};
 use garland_core::units::bytes;
 use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, Processors, Wires, copy};
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 
 use super::drawn::{Drawn, MOST};
 use super::measured::{Measured, seconds};
 use crate::args::{Forecast, PlanName};
-use garland_terminal::failure::Failure;
 
 /// The number of nodes for which the shares of resources are computed; the shares do not depend on it.
 const MANY: u32 = 8;

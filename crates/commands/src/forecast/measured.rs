@@ -4,14 +4,13 @@ use garland_analysis::forecast::Point;
 use garland_core::units::Nanos;
 use garland_fleet::inventory::LAB_PREFIX;
 use garland_predict::Job;
-use serde::Deserialize;
-
 use garland_results::copy::{CopyResult, SCHEMA as COPY};
 use garland_results::head::NodeEnd;
 use garland_results::kept::KeptResult;
 use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_terminal::failure::Failure;
+use serde::Deserialize;
 
 /// Measured points, and facts about the measured work.
 #[derive(Default)]

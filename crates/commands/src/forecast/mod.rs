@@ -10,8 +10,13 @@ mod table;
 use garland_analysis::forecast::{
     Demand, Forecast as Prediction, Point, Prices, Question, Work, forecast,
 };
+use garland_copy::calibration;
 use garland_core::units::bytes;
+use garland_fleet::context::Context;
 use garland_predict::Processors;
+use garland_results::head::{Phases, show};
+use garland_state::places::Places;
+use garland_terminal::failure::{Exit, Failure};
 use serde::Serialize;
 
 pub use self::drawn::Drawn;
@@ -20,11 +25,6 @@ use self::limits::{CopyFloor, Moved, demands};
 use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
-use garland_copy::calibration;
-use garland_fleet::context::Context;
-use garland_results::head::{Phases, show};
-use garland_state::places::Places;
-use garland_terminal::failure::{Exit, Failure};
 
 /// Forecasts from the runs or points that `asked` names.
 pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {

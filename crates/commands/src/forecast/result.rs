@@ -1,10 +1,10 @@
 //! The result object of `garland forecast`.
 
 use garland_analysis::forecast::{Demand, Floor, Forecast, Point};
+use garland_results::head::{Head, Phases};
 use serde::Serialize;
 
 use super::measured::Measured;
-use garland_results::head::{Head, Phases};
 
 /// The result object `garland.forecast/2`.
 #[derive(Serialize)]

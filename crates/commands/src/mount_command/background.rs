@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use garland_sys::process;
-
 use garland_state::background;
 use garland_state::places::Places;
+use garland_sys::process;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use garland_core::trace::Trace;
 use garland_mount::{Account, Ended, Served};
-use serde::Serialize;
-
 use garland_results::head::{Head, Phases};
 use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_state::traces::PEERS;
 use garland_terminal::failure::Failure;
+use serde::Serialize;
 
 /// The run of a mount: stores the trace and the result of the mount.
 pub struct Kept {

@@ -6,29 +6,29 @@ mod record;
 mod status;
 mod table;
 
-use garland_core::printable;
-use garland_fleet::args::DEFAULT_LAB;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::nodelist::fold;
-use garland_mount::{Ended, MountJob, Reach};
-use garland_sys::process;
-use garland_sys::signal::Interrupts;
-
-use self::kept::Kept;
-use self::record::Record;
-use crate::args::Mount;
+use garland_core::printable;
+use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::context::Context;
 use garland_fleet::default_nodes;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_fleet::launch::lab;
 use garland_fleet::standing::{RecordDir, Standing};
+use garland_mount::{Ended, MountJob, Reach};
 use garland_results::head::Phases;
 use garland_state::places::Places;
+use garland_sys::process;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
+
+use self::kept::Kept;
+use self::record::Record;
+use crate::args::Mount;
 
 /// How long a mount's process may take to end after its mount is gone.
 const GRACE: Duration = Duration::from_secs(1);

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use garland_core::printable;
+use garland_state::places::Places;
 use garland_sys::identity::Identity;
 use garland_sys::{clock, private_file};
-use serde::{Deserialize, Serialize};
-
-use garland_state::places::Places;
 use garland_terminal::failure::{Failure, OrFailure};
+use serde::{Deserialize, Serialize};
 
 const SCHEMA: &str = "garland.mounted/1";
 

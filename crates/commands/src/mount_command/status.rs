@@ -1,19 +1,19 @@
 //! `garland mount --status`: shows mounts and their traffic.
 
-use garland_core::printable;
-use garland_sys::channel::channel;
-use garland_sys::threads;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use garland_core::printable;
+use garland_fleet::context::Context;
 use garland_mount::{Account, STATUS_NAME};
+use garland_results::head::{Head, Phases, show};
+use garland_state::places::Places;
+use garland_sys::channel::channel;
+use garland_sys::threads;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use serde::Serialize;
 
 use super::record::Record;
-use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, show};
-use garland_state::places::Places;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// How long to wait for the status of a mount before it is reported as silent.
 const PATIENCE: Duration = Duration::from_secs(2);

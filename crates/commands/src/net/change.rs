@@ -8,9 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use garland_core::printable;
 use garland_sys::new_file::NewFile;
-use garland_topology::config::{ConfigFile, Format, Place};
-
 use garland_terminal::failure::{Failure, OrFailure};
+use garland_topology::config::{ConfigFile, Format, Place};
 
 /// A change of a file from its present content to the planned content.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use garland_core::printable;
 use garland_sys::process;
+use garland_terminal::failure::{Exit, Failure};
+use garland_terminal::output;
 use garland_topology::config::{ConfigFile, Format, NicNames, NodeConfig};
 use garland_topology::{NodeId, Topology, scenarios};
 
 use super::change::put;
 use super::diff;
 use crate::args::NetConfig;
-use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// Runs `garland net config` for one node or for all.
 pub fn run(options: &NetConfig) -> Result<Exit, Failure> {

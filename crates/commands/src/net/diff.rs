@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use garland_core::printable;
+use garland_terminal::failure::{Exit, Failure};
+use garland_terminal::output;
 use garland_topology::config::{ConfigFile, Format};
 use similar::TextDiff;
 
 use super::change::Change;
-use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// Prints a unified diff for each file that differs from the plan. Any difference is a fault.
 pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Failure> {

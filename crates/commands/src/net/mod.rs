@@ -9,9 +9,10 @@ mod size;
 mod tables;
 mod verify;
 
-use crate::args::NetCommand;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
+
+use crate::args::NetCommand;
 
 /// Runs a `garland net` command.
 pub fn run(context: &Context, command: &NetCommand) -> Result<Exit, Failure> {

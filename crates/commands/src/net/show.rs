@@ -3,18 +3,18 @@
 use std::fmt::Write;
 
 use garland_core::printable;
-use garland_topology::{Inventory, Price, Topology, scenarios};
-use serde::Serialize;
-
-use super::bounds::{Bound, bounds};
-use super::tables;
-use crate::args::NetShow;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json};
 use garland_sys::new_file;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
 use garland_topology::drawing;
+use garland_topology::{Inventory, Price, Topology, scenarios};
+use serde::Serialize;
+
+use super::bounds::{Bound, bounds};
+use super::tables;
+use crate::args::NetShow;
 
 /// The result object `garland.net-show/2`.
 #[derive(Serialize)]

@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
+use garland_fleet::context::Context;
+use garland_results::head::{Head, Phases, print_json};
+use garland_terminal::failure::{Exit, Failure};
+use garland_terminal::output;
 use garland_topology::Price;
 use garland_topology::sizing::{Join, Prices, Server, Size, SizeError};
 use serde::Serialize;
 
 use crate::args::NetSize;
-use garland_fleet::context::Context;
-use garland_results::head::{Head, Phases, print_json};
-use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::output;
 
 /// The result object `garland.net-size/2`.
 #[derive(Serialize)]

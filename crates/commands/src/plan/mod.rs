@@ -2,24 +2,24 @@
 
 mod table;
 
+use garland_copy::known_wires::{Handling, KnownWires, unreachable};
 use garland_core::cluster::{Node, nodelist};
 use garland_core::plan::{Layout, RouteShape};
 use garland_core::units::bytes;
+use garland_fleet::args::DEFAULT_LAB;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_fleet::launch::lab;
 use garland_predict::{Payload, Suggestion};
 use garland_protocol::copy::Encoding;
+use garland_results::head::{Head, Phases, show};
+use garland_state::places::Places;
+use garland_terminal::failure::{Exit, Failure};
 use garland_topology::Topology;
 use serde::Serialize;
 
 use super::forecast::Drawn;
 use crate::args::{PlanCommand, PlanSuggest};
-use garland_copy::known_wires::{Handling, KnownWires, unreachable};
-use garland_fleet::args::DEFAULT_LAB;
-use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::lab;
-use garland_results::head::{Head, Phases, show};
-use garland_state::places::Places;
-use garland_terminal::failure::{Exit, Failure};
 
 /// The result object `garland.plan-suggest/2`.
 #[derive(Serialize)]

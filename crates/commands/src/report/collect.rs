@@ -1,16 +1,16 @@
 //! Reads a run's directory for a page. What is missing or unreadable is noted on the page and is no error.
 
 use garland_report::page::{Sheet, Timeline};
-use garland_topology::Topology;
-use serde_json::Value;
-
-use super::super::{explain, trace};
-use super::{sources, wiring};
 use garland_results::head::Phases;
 use garland_state::places::Places;
 use garland_state::run::{LAST, Run, TRACES};
 use garland_state::traces::Traced;
 use garland_terminal::failure::Failure;
+use garland_topology::Topology;
+use serde_json::Value;
+
+use super::super::{explain, trace};
+use super::{sources, wiring};
 
 /// Returns the data of the page about the run that `asked` names.
 pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 
 use garland_core::printable;
 use garland_core::units::bytes;
-use garland_report::page::page;
-use serde::Serialize;
-
-use super::trace::Target;
-use crate::args::Report;
 use garland_fleet::context::Context;
+use garland_report::page::page;
 use garland_results::head::{Head, Phases, show};
 use garland_state::places::Places;
 use garland_terminal::browser;
 use garland_terminal::failure::{Exit, Failure};
+use serde::Serialize;
+
+use super::trace::Target;
+use crate::args::Report;
 
 /// The result object `garland.report/2`.
 #[derive(Serialize)]

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use garland_core::printable;
 use garland_report::page::Sheet;
+use garland_state::places::Places;
+use garland_terminal::failure::{Failure, OrFailure};
 use serde_json::Value;
 
 use super::super::forecast;
-use garland_state::places::Places;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// Reads a result of `garland forecast --json`.
 pub fn read(file: &Path) -> Result<Value, Failure> {

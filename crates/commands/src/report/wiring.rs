@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use garland_core::trace::{Origin, Role};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
 use garland_report::page::{Joint, Nics, Picture};
+use garland_state::run::{Run, TOPOLOGY};
 use garland_topology::bounds::rails;
+use garland_topology::drawing;
 use garland_topology::{Medium, Topology, scenarios};
 use serde_json::Value;
 
 use crate::lab_result::kind;
-use garland_fleet::context::Context;
-use garland_fleet::inventory::{Inventory, LAB_PREFIX};
-use garland_state::run::{Run, TOPOLOGY};
-use garland_topology::drawing;
 
 /// The most nodes that are drawn; a picture of more is too dense to read.
 const DRAWN: usize = 100;

@@ -14,19 +14,19 @@ use std::path::{Path, PathBuf};
 use garland_analysis::clock::Evidence;
 use garland_core::printable;
 use garland_core::trace::{Origin, Record, Role, Trace};
+use garland_fleet::context::Context;
 use garland_report::{Export, Kind, Step, Totals};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
+use garland_state::places::Places;
+use garland_state::traces::{self, Traced};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
 
 use super::clocks::{Clocks, Stay};
 use super::path;
 use super::result::{ExportResult, NodeResult, stages};
 use super::target::{Target, is_closed_pipe};
 use crate::args::TraceExport;
-use garland_fleet::context::Context;
-use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
-use garland_state::places::Places;
-use garland_state::traces::{self, Traced};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
 
 /// The most bytes of traces that are read into memory at once.
 const SMALL: u64 = 128 << 20;

@@ -7,12 +7,13 @@ mod result;
 mod target;
 mod timeline;
 
+use garland_fleet::context::Context;
+use garland_terminal::failure::{Exit, Failure};
+
 pub use target::Target;
 pub use timeline::timeline;
 
 use crate::args::TraceCommand;
-use garland_fleet::context::Context;
-use garland_terminal::failure::{Exit, Failure};
 
 /// Runs a `garland trace` command.
 pub fn run(context: &Context, command: &TraceCommand) -> Result<Exit, Failure> {

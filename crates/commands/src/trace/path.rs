@@ -4,7 +4,6 @@
 use garland_analysis::clock::Clocks;
 use garland_analysis::ledger::{self, Segment};
 use garland_report::Step;
-
 use garland_results::explain::Kept;
 use garland_state::traces::Traced;
 

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use garland_core::printable;
 use garland_core::units::{Nanos, bytes};
 use garland_report::{Total, Totals};
-use serde::Serialize;
-
 use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
+use serde::Serialize;
 
 /// The result object `garland.trace-export/2`.
 #[derive(Serialize)]

@@ -3,10 +3,10 @@
 use garland_core::printable;
 use garland_core::trace::Origin;
 use garland_report::page::{Nics, Timeline};
-
-use super::export::survey;
 use garland_state::traces::{self, Traced};
 use garland_terminal::failure::Failure;
+
+use super::export::survey;
 
 /// Returns the timeline of a copy whose command took `elapsed_ns`, and whether all traces together are small
 /// enough for the ledger. `nics` returns the NICs of a node. Problems are added to `notes`.

@@ -6,6 +6,13 @@ use std::time::Duration;
 
 use garland_core::plan::{HEAD, NodeId};
 use garland_core::trace::Exchange;
+use garland_dataplane::Faults;
+use garland_dataplane::context::{CopyConfig, CopyContext, Notice, buffer_count};
+use garland_dataplane::copy_threads;
+use garland_dataplane::read_back;
+use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
+use garland_dataplane::source::{Content, is_same_again};
+use garland_dataplane::store::{self, NoStore, Present, Store, StorePlace};
 use garland_protocol::copy::{CopyId, DigestKey, LinkMaster, Operations, Route, Sink};
 use garland_protocol::wire::Secret;
 use garland_sys::channel::{Receiver, Sender, channel};
@@ -16,13 +23,6 @@ use garland_sys::threads::JoinHandle;
 use garland_sys::{random, threads};
 
 use super::{CopyJob, Ends};
-use garland_dataplane::Faults;
-use garland_dataplane::context::{CopyConfig, CopyContext, Notice, buffer_count};
-use garland_dataplane::copy_threads;
-use garland_dataplane::read_back;
-use garland_dataplane::recorder::{Budget, ClockProbes, Collector, Exchanges, Harvest};
-use garland_dataplane::source::{Content, is_same_again};
-use garland_dataplane::store::{self, NoStore, Present, Store, StorePlace};
 
 /// The result of committing the file on this machine.
 type Stored = Result<(), String>;

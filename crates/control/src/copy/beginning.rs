@@ -3,6 +3,8 @@
 
 use garland_core::plan::NodeId;
 use garland_core::trace::{Exchange, Stage};
+use garland_dataplane::context::needed_memory;
+use garland_dataplane::recorder::{At, Budget};
 use garland_protocol::ToAgent;
 use garland_protocol::copy::{Begin, End, HeadEvent, Route, root_digest};
 use garland_protocol::operation::Turns;
@@ -12,8 +14,6 @@ use garland_sys::signal::Interrupts;
 
 use super::attempt::Attempt;
 use super::{Driver, Ends, Newcomer};
-use garland_dataplane::context::needed_memory;
-use garland_dataplane::recorder::{At, Budget};
 
 impl Driver<'_> {
     /// Starts the head's own lanes and its trace.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
 use garland_dataplane::Tracing;
+use garland_dataplane::compress::Packing;
+use garland_dataplane::source::Content;
 use garland_protocol::copy::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
 use garland_sys::channel::Receiver;
 use garland_sys::mptcp::Transport;
-
-use garland_dataplane::compress::Packing;
-use garland_dataplane::source::Content;
 use garland_transport::connection::Connection;
 
 /// The agent of a node, ready for orders.

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use garland_core::plan::{Layout, NodeId};
 use garland_core::trace::{Exchange, NO_BLOCK, Record, Trace};
+use garland_dataplane::recorder::Tracing;
+use garland_dataplane::recorder::{ClockProbes, Harvest};
 use garland_protocol::copy::Cut;
 use garland_protocol::{FromAgent, ToAgent};
 use garland_sys::clock;
 use garland_sys::clock::after;
 
 use super::Driver;
-use garland_dataplane::recorder::Tracing;
-use garland_dataplane::recorder::{ClockProbes, Harvest};
 
 /// Timeout for the nodes' traces after a copy.
 const TRACES: Duration = Duration::from_secs(2);

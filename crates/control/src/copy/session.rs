@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use garland_protocol::copy::Verdict;
 use garland_protocol::farm::dispatch::TransferFailure;
+use garland_sys::error::reason;
+use garland_sys::signal::Interrupts;
 
 use super::{Agent, CopyJob, run_copy};
 use crate::agents::{Agents, gone};
-use garland_sys::error::reason;
-use garland_sys::signal::Interrupts;
 
 /// A control channel over which one copy runs after another.
 pub struct CopySession(Agent);

@@ -2,10 +2,10 @@
 
 use garland_core::plan::Layout;
 use garland_core::trace::{Origin, Record, Role, Stage, Trace};
+use garland_dataplane::recorder::At;
 use garland_protocol::copy::Cut;
 
 use super::notes::number_operations;
-use garland_dataplane::recorder::At;
 
 #[test]
 fn a_block_has_the_number_of_the_operation_in_which_it_begins() {

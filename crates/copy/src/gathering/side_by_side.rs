@@ -1,22 +1,21 @@
 //! Runs several copies at once. The copies are independent: the failure of one does not affect the
 //! others.
 
-use garland_sys::sync::Mutex;
-
 use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;
 use garland_core::trace::Trace;
 use garland_dataplane::{Packing, Tracing};
+use garland_fleet::at_once::{ASKED, at_once};
 use garland_protocol::copy::Absence;
+use garland_results::copy_outcome::Copied;
 use garland_sys::clock;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
+use garland_sys::sync::Mutex;
 
 use crate::gathering::tasks::GatherTask;
 use crate::observer::Observer;
 use crate::spec::CopySpec;
-use garland_fleet::at_once::{ASKED, at_once};
-use garland_results::copy_outcome::Copied;
 
 /// The parameters that all copies of a command share.
 pub struct Common<'a> {

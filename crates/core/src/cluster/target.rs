@@ -177,8 +177,9 @@ fn split_point(bytes: &[u8]) -> Split {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn nodes(nodes: &str, path: &str) -> Target {
         Target::Nodes { nodes: nodes.into(), path: path.into() }

@@ -70,8 +70,9 @@ fn factor(unit: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn parses_what_it_documents() {

@@ -135,8 +135,9 @@ fn bits_in(unit: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn parses_what_it_documents() {

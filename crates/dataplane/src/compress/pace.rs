@@ -6,9 +6,8 @@
 //! longer. The time to send is measured by acknowledgements ([`Wires`]). The time and ratio of an encoding are known from the blocks it has compressed, or else
 //! from a sample of one block in sixteen.
 
-use garland_sys::sync::Mutex;
-
 use garland_protocol::copy::Encoding;
+use garland_sys::sync::Mutex;
 use garland_sys::tcp_info::TcpInfo;
 
 use super::wires::{Wires, mixed};

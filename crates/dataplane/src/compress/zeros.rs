@@ -1,8 +1,7 @@
 //! Detects blocks of zeros, whose bytes need not be sent.
 
-use garland_sys::sync::Mutex;
-
 use garland_protocol::copy::content_digest;
+use garland_sys::sync::Mutex;
 
 /// Returns whether all of `bytes` are zero. Stops at the first group of 64 bytes that has another
 /// byte.

@@ -9,6 +9,7 @@ use garland_protocol::copy::{
 };
 use garland_sys::clock;
 use garland_sys::socket::TcpStream;
+use garland_transport::break_reason;
 
 use super::Lane;
 use crate::context::{Awaited, LaneCommand, Notice};
@@ -17,7 +18,6 @@ use crate::pool::Buffer;
 use crate::recorder::LaneTracer;
 use crate::source::FeedError;
 use crate::writer::Arrived;
-use garland_transport::break_reason;
 
 impl Lane {
     pub(super) fn feed(&mut self, index: u64, incarnation: u64, again: bool, to: &[u32]) {

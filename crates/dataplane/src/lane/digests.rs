@@ -5,11 +5,11 @@ use garland_core::plan::LaneBlocks;
 use garland_protocol::copy::{
     DigestError, Frame, Kind, LinkSide, SignedDigests, SignedEnd, StreamEnd, WINDOW_BYTES_MAX,
 };
+use garland_transport::break_reason;
 
 use super::Lane;
 use super::sent_digests::Missing;
 use crate::context::Notice;
-use garland_transport::break_reason;
 
 impl Lane {
     /// Records that the downstream on the link with this epoch requests the lane's blocks from

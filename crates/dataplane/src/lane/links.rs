@@ -7,15 +7,15 @@ use std::sync::Arc;
 use garland_core::plan::NodeId;
 use garland_core::trace::Stage;
 use garland_protocol::copy::{Frame, Kind, LinkSide, RelayEvent, link_id};
+use garland_sys::error::reason;
 use garland_sys::{tcp, threads};
+use garland_transport::break_reason;
+use garland_transport::link;
+use garland_transport::link_pool::LinkPool;
 
 use super::Lane;
 use crate::context::{CopyConfig, LaneCommand, Link, Notice};
 use crate::recorder::peer_index;
-use garland_sys::error::reason;
-use garland_transport::break_reason;
-use garland_transport::link;
-use garland_transport::link_pool::LinkPool;
 
 impl Lane {
     pub(super) fn open(&mut self, link: Link) {

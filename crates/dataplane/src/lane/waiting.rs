@@ -10,10 +10,10 @@ use garland_protocol::copy::{
     FRAME_LEN, Frame, Kind, LinkSide, RESUME_WITHIN_NS, RelayEvent, Sink,
 };
 use garland_sys::{clock, event};
+use garland_transport::LinkError;
 
 use super::{Fed, Lane};
 use crate::context::{Awaited, Link, Notice};
-use garland_transport::LinkError;
 
 /// The links of a lane that begins to wait, and what it may do.
 struct Waiting<'a> {

@@ -11,13 +11,13 @@ use std::time::Duration;
 use garland_core::plan::Layout;
 use garland_core::printable;
 use garland_protocol::copy::StreamEnd;
+use garland_sys::error::reason;
 use garland_sys::event;
 use garland_sys::sync::{Condvar, Mutex, MutexGuard};
 use rustix::fs::{Mode, OFlags};
 
 use super::{Content, FeedError};
 use crate::shell::Shell;
-use garland_sys::error::reason;
 
 /// The maximum number of bytes that are kept for nodes that do not have them yet. At this limit
 /// reading pauses, so that the slowest node determines the rate.

@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use garland_core::trace::Stage;
+use garland_sys::error::reason;
 
 use super::outflow::Outflow;
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::shell::{Shell, Watcher};
-use garland_sys::error::reason;
 
 /// Writes blocks to the standard input of a command. The exit code of the command shows whether it
 /// succeeded.

@@ -14,6 +14,7 @@ use garland_core::plan::Layout;
 use garland_core::printable;
 use garland_core::tree::{GOOD, Record, VOID};
 use garland_protocol::copy::{Absence, Fingerprint, TreeOutline, WINDOW_MAX};
+use garland_sys::error::reason;
 use garland_sys::holes::data_after;
 use garland_sys::process;
 use garland_sys::sync::Mutex;
@@ -32,7 +33,6 @@ use super::scan::{Scan, ScanError, ScanOptions, Tally};
 use super::walk::{scan, scan_chosen, scan_entry};
 use crate::pace::{self, Pace};
 use crate::source::{Content, FeedError};
-use garland_sys::error::reason;
 
 /// The maximum number of bytes of blocks that are kept because a later block was requested before
 /// them.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use garland_core::printable;
 use garland_core::tree::{DEPTH_MAX, Meta, Pattern, RECORD_MAX, Record};
+use garland_sys::confine::{find_itself, open_found};
+use garland_sys::error::reason;
 use rustix::fs::{Access, AtFlags, Dir, FileType, Stat, accessat, fstat, readlinkat};
 use rustix::process::geteuid;
 
@@ -18,8 +20,6 @@ use super::left_out::LeftOut;
 use super::place::{Mounts, Place, names_to};
 use super::scan::{Scan, ScanError, ScanOptions};
 use crate::attributes;
-use garland_sys::confine::{find_itself, open_found};
-use garland_sys::error::reason;
 
 /// The unit of `st_blocks` in bytes, independent of the file system.
 const STAT_BLOCK: i64 = 512;

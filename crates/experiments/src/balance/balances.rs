@@ -1,6 +1,7 @@
 //! Balance tests in one lab.
 
 use garland_predict::Network;
+use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, Topology};
 
 use super::job::Balance;
@@ -8,7 +9,6 @@ use super::row::{Report, Row};
 use crate::pairs::Group;
 use crate::predicted::{Overtaking, SimulatedNetwork};
 use crate::scenario_lab::ScenarioLab;
-use garland_terminal::failure::Failure;
 
 /// Returns the bytes that all nodes need: each may hold one source and one copy of the longest
 /// file.

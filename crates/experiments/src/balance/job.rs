@@ -2,12 +2,12 @@
 
 use garland_analysis::grade::Published;
 use garland_core::units::{Rate, bytes};
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::{Group, Wire};
 use crate::sections::{Kind, Sections, refuse};
-use garland_terminal::failure::Failure;
 
 /// The sections of a balance scenario's file.
 pub type Balance = Sections<Job, PublishedRow>;

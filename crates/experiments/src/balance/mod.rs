@@ -9,14 +9,14 @@ mod table;
 mod tests;
 mod upgrade;
 
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 
 use super::predicted::Overtaking;
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use balances::room;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 pub use job::Balance;
 use row::Row;
 use table::Common;

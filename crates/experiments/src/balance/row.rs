@@ -1,13 +1,13 @@
 //! A measured point, compared with the bound of wires and disks.
 
 use garland_analysis::grade::Sample;
+use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, bounds};
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::Wire;
 use crate::predicted::SimulatedNetwork;
 use crate::scenario_lab::Busy;
-use garland_terminal::failure::Failure;
 
 /// The fields of `garland.balance/2` that are read.
 #[derive(Deserialize)]

@@ -1,6 +1,8 @@
 //! Tests forecasts in labs with faster disks or wires.
 
 use garland_core::units::Rate;
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::Serialize;
 
@@ -8,8 +10,6 @@ use super::balances::room;
 use super::job::Balance;
 use super::row::Row;
 use crate::stage::Stage;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 
 /// What is twice as fast in a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -2,11 +2,11 @@
 
 use garland_analysis::grade::Condition;
 use garland_core::units::{Rate, bytes};
+use garland_terminal::failure::Failure;
 use garland_topology::{Topology, Vintage};
 use serde::{Deserialize, Serialize};
 
 use crate::sections::refuse;
-use garland_terminal::failure::Failure;
 
 /// Entry of `[[job.condition]]`: a condition of the time at all nodes. The keys other than its name and its
 /// source are those of `[[topology.node]]`. `disk` changes only dolly's chain, which ends with a `sync`, and

@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 
 use garland_lab::Lab;
 use garland_sys::{clock, signal};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::parts::{await_end, start_from_tail};
 use crate::scenario_lab::ScenarioLab;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The program of the chain.
 const PROGRAM: &str = include_str!("../../../../bench/peers/dolly.pl");

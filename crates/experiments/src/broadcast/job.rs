@@ -2,12 +2,12 @@
 
 use garland_analysis::grade::Published;
 use garland_core::units::bytes;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::condition::{Setting, TimeCondition};
 use crate::sections::{Kind, Sections, only, refuse};
-use garland_terminal::failure::Failure;
 
 /// The sections of a broadcast scenario's file.
 pub type Broadcast = Sections<Job, PublishedRow>;

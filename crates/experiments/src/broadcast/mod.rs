@@ -12,6 +12,8 @@ mod tests;
 
 use std::path::Path;
 
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 
 use super::predicted::{self, NEXT_TO_NOTHING};
@@ -19,8 +21,6 @@ use super::sections::only;
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
 use condition::Setting;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 pub use job::{Broadcast, Tool};
 pub use table::Table;
 use table::{Common, Row};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use garland_lab::Lab;
 use garland_sys::{clock, threads};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::scenario_lab::ScenarioLab;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The timeout of a chain, in nanoseconds: if a byte is lost, its programs would wait forever.
 const PATIENCE_NS: u64 = 300_000_000_000;

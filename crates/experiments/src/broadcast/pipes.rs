@@ -5,10 +5,10 @@ use std::process::{Child, Command, Stdio};
 
 use garland_lab::Lab;
 use garland_sys::{clock, signal};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::parts::{await_end, start_from_tail};
 use crate::scenario_lab::ScenarioLab;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The script of the chain. The benchmarks use it as well.
 const SCRIPT: &str = include_str!("../../../../bench/peers/pipes.sh");

@@ -2,11 +2,11 @@
 
 use garland_analysis::grade::Published;
 use garland_core::units::bytes;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections, reached, refuse};
-use garland_terminal::failure::Failure;
 
 /// The sections of a copy scenario's file.
 pub type CopyExperiment = Sections<Job, PublishedRow>;

@@ -8,13 +8,13 @@ mod tests;
 
 use std::path::Path;
 
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::{Topology, bounds};
 
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 pub use job::CopyExperiment;
 use job::CopyTool;
 use table::Row;

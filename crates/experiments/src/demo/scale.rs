@@ -3,12 +3,12 @@
 
 use garland_core::units::{Rate, bytes};
 use garland_lab::Spec;
+use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::ScenarioLab;
 use crate::args::Demo;
-use garland_state::run::Run;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The rates of wires to choose from.
 const RATES: [&str; 8] =

@@ -2,13 +2,13 @@
 
 use garland_analysis::grade::Condition;
 use garland_core::units::{Rate, bytes};
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 
 use super::row::{FaultRow, Row, Scaling, SuspectRow};
 use super::trial::FarmTrial;
 use crate::scenario_lab::{Busy, ScenarioLab};
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 
 /// The number of copies that are made with each suspect.
 const TRIES: usize = 3;

@@ -1,14 +1,14 @@
 //! A load on growing numbers of nodes of one topology, in which no wire is shared. Small numbers are measured;
 //! the times on larger ones are forecast from them, and then tried.
 
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use serde::Serialize;
 
 use super::job::Growth;
 use super::row::{Row, Scaling};
 use super::trial::FarmTrial;
 use crate::scaling::{CountRow, Curve, ScalingForecast, forecast};
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 
 /// The times on growing numbers of nodes.
 #[derive(Clone, Debug, Serialize)]

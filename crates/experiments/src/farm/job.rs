@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use garland_analysis::grade::Published;
 use garland_core::units::bytes;
+use garland_farm::result::Unit;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::riddle::Suspect;
 use crate::scaling::check_counts;
 use crate::sections::{Kind, Sections, place, reached, refuse};
-use garland_farm::result::Unit;
-use garland_terminal::failure::Failure;
 
 /// The sections of a farm scenario's file.
 pub type Farm = Sections<Job, PublishedRow>;

@@ -15,10 +15,11 @@ mod trial;
 mod wave;
 mod words;
 
-use super::stage::Stage;
-use super::table::Size;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
+
+use super::stage::Stage;
+use super::table::Size;
 pub use job::Farm;
 use job::ONE;
 use row::{Row, Scaling};

@@ -2,12 +2,12 @@
 //! over fast wires.
 
 use garland_predict::{Farm, Files, Job, Machine, Network, farm};
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 
 use super::row::Row;
 use super::trial::FarmTrial;
 use crate::predicted::no_way;
-use garland_terminal::failure::Failure;
 
 impl FarmTrial<'_> {
     /// Returns the simulated seconds of all jobs of a load over a topology. `one` has the times

@@ -2,10 +2,10 @@
 
 use garland_analysis::grade::Condition;
 use garland_core::units::{Rate, bytes};
+use garland_terminal::failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::sections::refuse;
-use garland_terminal::failure::Failure;
 
 /// Entry of `[[job.riddle.suspect]]`: a fault that is tested as a possible cause.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -5,6 +5,7 @@ use std::fmt::{self, Formatter};
 use garland_analysis::farm::{bar, spread};
 use garland_analysis::grade::{Condition, Published};
 use garland_core::units::bytes;
+use garland_farm::result::took;
 use serde::Serialize;
 
 use super::growth::Grown;
@@ -14,7 +15,6 @@ use super::words;
 use crate::predicted::{Prediction, inputs};
 use crate::scaling::Columns;
 use crate::table::{self, or_dash};
-use garland_farm::result::took;
 
 /// Bytes of a MiB, the unit of the copies of 2004.
 pub(super) const MIB: f64 = 1048576.0;

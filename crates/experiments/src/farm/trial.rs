@@ -7,6 +7,9 @@ use garland_analysis::farm::{Power, standing};
 use garland_core::farm::Outcome;
 use garland_core::printable;
 use garland_core::units::{Rate, bytes};
+use garland_farm::result::FarmResult;
+use garland_results::head::Phases;
+use garland_terminal::failure::{Failure, OrFailure};
 use garland_topology::{NodeId, Topology, bounds};
 
 use super::job::{Farm, LoadKind, ONE};
@@ -15,9 +18,6 @@ use super::wave;
 use crate::predicted;
 use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use crate::stage::Stage;
-use garland_farm::result::FarmResult;
-use garland_results::head::Phases;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The rate of wires that do not slow down any encoder, in bits per second.
 const UNHINDERED: u64 = 1_000_000_000;

@@ -1,10 +1,10 @@
 //! Sentences about the figures of a farm.
 
 use garland_analysis::grade::Published;
+use garland_farm::result::{Unit, took};
 
 use super::job::{Farm, ONE};
 use super::row::Row;
-use garland_farm::result::{Unit, took};
 
 impl Farm {
     /// Returns the power of a machine in 2004, as a number and its unit.

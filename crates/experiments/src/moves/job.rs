@@ -1,11 +1,11 @@
 //! The sections of a scenario of moving jobs.
 
 use garland_core::units::Nanos;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections, only, reached, refuse};
-use garland_terminal::failure::Failure;
 
 /// The sections of the file of a scenario of moving jobs. Nothing is published of them.
 pub type Moves = Sections<Job, Unpublished>;

@@ -9,12 +9,13 @@ mod tests;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::stage::Stage;
-use crate::scenario_lab::{Busy, lab_nodes};
 use garland_core::printable;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
+
+use super::stage::Stage;
+use crate::scenario_lab::{Busy, lab_nodes};
 pub use job::Moves;
 use slow::Slow;
 pub use table::Table;

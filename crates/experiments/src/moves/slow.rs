@@ -4,10 +4,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use garland_sys::{process, signal};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::job::Job;
 use crate::scenario_lab::ScenarioLab;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// Busy processes on a node of a lab. They end with the lab at the latest.
 pub struct Slow(Child);

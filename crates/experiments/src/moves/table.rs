@@ -3,6 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use garland_analysis::grade::Sample;
+use garland_farm::result::took;
 use serde::Serialize;
 
 use super::job::Moves;
@@ -10,7 +11,6 @@ use crate::claim::Claim;
 use crate::predicted::Prediction;
 use crate::scenario_lab::Busy;
 use crate::table;
-use garland_farm::result::took;
 
 /// The table: a row for each treatment.
 pub type Table = table::Table<Moves, Row>;

@@ -1,10 +1,10 @@
 //! Groups of pairs of nodes, by the kind of wire between the nodes of a pair.
 
+use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, Topology};
 use serde::{Deserialize, Serialize};
 
 use crate::sections::{are_rated, place, refuse};
-use garland_terminal::failure::Failure;
 
 /// A group of pairs whose nodes are connected by one kind of wire.
 #[derive(Clone, Debug, Deserialize, Serialize)]

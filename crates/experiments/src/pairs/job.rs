@@ -2,12 +2,12 @@
 
 use garland_analysis::grade::EmulationError;
 use garland_core::units::bytes;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
 use crate::sections::{Kind, Unmeasured, refuse};
-use garland_terminal::failure::Failure;
 
 /// The sections of a pairs scenario's file.
 #[derive(Clone, Debug, Deserialize, Serialize)]

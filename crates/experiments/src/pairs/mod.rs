@@ -8,13 +8,13 @@ mod table;
 mod tests;
 
 use garland_predict::Network;
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, Topology, bounds};
 
 use super::predicted::{NEXT_TO_NOTHING, Overtaking, SimulatedNetwork};
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 pub use group::{Group, Wire};
 pub use job::Pairs;
 pub use table::Table;

@@ -1,11 +1,11 @@
 //! The sections of a ping scenario.
 
 use garland_analysis::grade::Published;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections, place, refuse};
-use garland_terminal::failure::Failure;
 
 /// The sections of a ping scenario's file.
 pub type Ping = Sections<Job, PublishedLine>;

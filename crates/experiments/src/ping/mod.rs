@@ -6,12 +6,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use serde::Deserialize;
 
 use super::stage::Stage;
 use crate::scenario_lab::ScenarioLab;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 pub use job::Ping;
 use job::{Job, Point, Transport};
 pub use table::Table;

@@ -1,11 +1,11 @@
 //! The sections of a placements scenario.
 
 use garland_analysis::grade::Published;
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use crate::sections::{Kind, Sections, only, place, refuse};
-use garland_terminal::failure::Failure;
 
 /// The values of `--placement` of `garland farm run`.
 const KNOWN: [&str; 3] = ["pull", "turns", "mosix"];

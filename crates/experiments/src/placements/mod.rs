@@ -6,12 +6,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use super::stage::Stage;
-use crate::scenario_lab::{ScenarioLab, lab_nodes};
 use garland_core::printable;
 use garland_farm::result::FarmResult;
 use garland_results::head::Phases;
 use garland_terminal::failure::{Failure, OrFailure};
+
+use super::stage::Stage;
+use crate::scenario_lab::{ScenarioLab, lab_nodes};
 pub use job::Placements;
 use table::Row;
 pub use table::Table;

@@ -4,6 +4,7 @@ use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::Spread;
 use garland_analysis::grade::Sample;
+use garland_farm::result::took;
 use serde::Serialize;
 
 use super::job::{COST, Placements, TURNS};
@@ -11,7 +12,6 @@ use crate::claim::Claim;
 use crate::predicted::Prediction;
 use crate::scenario_lab::Busy;
 use crate::table::{self, or_dash};
-use garland_farm::result::took;
 
 /// The table: a row for each placement and each way to start the jobs.
 pub type Table = table::Table<Placements, Row>;

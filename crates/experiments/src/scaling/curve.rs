@@ -3,6 +3,8 @@
 use std::fmt::{self, Formatter};
 
 use garland_analysis::knee;
+use garland_farm::result::took;
+use garland_terminal::failure::Failure;
 use serde::Serialize;
 
 use super::forecast::{At, ScalingForecast};
@@ -10,8 +12,6 @@ use crate::claim::Claim;
 use crate::predicted::Prediction;
 use crate::scenario_lab::{Busy, ScenarioLab};
 use crate::table::or_dash;
-use garland_farm::result::took;
-use garland_terminal::failure::Failure;
 
 /// All jobs on a number of nodes.
 #[derive(Clone, Debug, Serialize)]

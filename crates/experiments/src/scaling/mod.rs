@@ -12,6 +12,9 @@ use std::fmt::Write as _;
 
 use garland_core::printable;
 use garland_core::units::bytes;
+use garland_farm::result::FarmResult;
+use garland_results::head::Phases;
+use garland_terminal::failure::{Failure, OrFailure};
 use garland_topology::Topology;
 
 use super::stage::Stage;
@@ -20,9 +23,6 @@ pub use curve::{Columns, CountRow, Curve, forecast};
 pub use forecast::ScalingForecast;
 #[cfg(test)]
 pub use forecast::{Answer, At};
-use garland_farm::result::FarmResult;
-use garland_results::head::Phases;
-use garland_terminal::failure::{Failure, OrFailure};
 pub use job::{Scaling, check_counts};
 use table::Common;
 pub use table::Table;

@@ -1,10 +1,10 @@
 //! Whether the machine that emulates a lab had time to do so.
 
 use garland_sys::processors::Processors;
+use garland_terminal::failure::Failure;
 use serde::Serialize;
 
 use super::ScenarioLab;
-use garland_terminal::failure::Failure;
 
 /// The share of processor time in use above which the machine may itself be the limit, so that what was
 /// measured is void. `garland balance` and `garland wires` warn at the same share.

@@ -5,13 +5,13 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use garland_sys::identity::{self, Signal};
-use garland_sys::{clock, process, signal, threads};
-
-use super::ScenarioLab;
 use garland_fleet::args::{LAB_VARIABLE, TRACES_VARIABLE};
 use garland_fleet::launch::own_binary;
+use garland_sys::identity::{self, Signal};
+use garland_sys::{clock, process, signal, threads};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
+
+use super::ScenarioLab;
 
 /// The interval at which interrupts are polled.
 const EVERY: Duration = Duration::from_millis(5);

@@ -1,12 +1,12 @@
 //! Runs commands in a lab, and reads their results.
 
+use garland_farm::result::FarmResult;
+use garland_results::head::{Head, Phase};
 use garland_sys::clock;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use serde::de::DeserializeOwned;
 
 use super::ScenarioLab;
-use garland_farm::result::FarmResult;
-use garland_results::head::{Head, Phase};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The times of a copy, from its result and from a clock around the command.
 #[derive(Debug)]

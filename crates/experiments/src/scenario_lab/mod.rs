@@ -17,15 +17,15 @@ use garland_core::cluster::nodelist::fold;
 use garland_core::printable;
 use garland_lab::{Lab, Spec, StateDir, Warden};
 use garland_predict::Processors;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_sys::{process, random};
+use garland_terminal::failure::{Failure, OrFailure};
 use garland_topology::{NodeId, Topology};
 
 pub use busy::Busy;
 pub use copied::Copied;
-use garland_state::places::Places;
-use garland_state::run::Run;
-use garland_terminal::failure::{Failure, OrFailure};
 pub use waited::Waited;
 
 /// A lab, with directories for its files and state.

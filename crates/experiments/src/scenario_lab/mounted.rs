@@ -9,9 +9,9 @@ use std::time::Duration;
 use garland_core::printable;
 use garland_sys::identity::{self, Signal};
 use garland_sys::{clock, process, signal};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::ScenarioLab;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The timeout of mounting, in nanoseconds.
 const PATIENCE_NS: u64 = 20_000_000_000;

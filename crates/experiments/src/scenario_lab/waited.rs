@@ -2,10 +2,10 @@
 
 use garland_analysis::grade::WIDEST;
 use garland_sys::clock;
+use garland_terminal::failure::Failure;
 use serde::Serialize;
 
 use super::ScenarioLab;
-use garland_terminal::failure::Failure;
 
 /// The time of a measurement in which at least one program of this machine was ready and had no processor.
 /// 0 on a kernel that does not count it (`/proc/pressure/cpu`).

@@ -3,6 +3,7 @@
 use garland_analysis::grade::Published;
 use garland_core::plan;
 use garland_core::units::{Nanos, bytes};
+use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,6 @@ use super::maker::{Maker, Pause};
 use super::sizes::Sizes;
 use super::varied::Variation;
 use crate::sections::{Kind, Sections, only, reached, refuse};
-use garland_terminal::failure::Failure;
 
 /// The sections of a stripes scenario's file.
 pub type Stripes = Sections<Job, PublishedCopy>;

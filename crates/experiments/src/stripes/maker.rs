@@ -3,10 +3,10 @@
 use garland_analysis::ledger::Cause;
 use garland_core::units::Nanos;
 use garland_protocol::copy::{Injection, Wanted, parse_injection};
+use garland_terminal::failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use super::sizes::Sizes;
-use garland_terminal::failure::Failure;
 
 /// The part of a copy that pauses at every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -13,13 +13,13 @@ mod trial;
 mod varied;
 
 use garland_core::units::bytes;
+use garland_results::head::Phases;
+use garland_terminal::failure::Failure;
 use garland_topology::bounds;
 
 use super::predicted::{self, NEXT_TO_NOTHING};
 use super::sections::{only, place};
 use super::stage::Stage;
-use garland_results::head::Phases;
-use garland_terminal::failure::Failure;
 pub use job::Stripes;
 use sizes::Sizes;
 pub use table::Table;

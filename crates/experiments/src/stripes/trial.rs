@@ -3,6 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use garland_core::printable;
+use garland_state::traces::{self, Traced};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+
 use super::answer::{Answer, Explained, PausedCopy, Report};
 use super::job::Stripes;
 use super::maker::Pause;
@@ -10,9 +14,6 @@ use super::sizes::Sizes;
 use super::table::Row;
 use super::varied::Varied;
 use crate::scenario_lab::{Copied, ScenarioLab};
-use garland_core::printable;
-use garland_state::traces::{self, Traced};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The name of the copied file on the server.
 const NAME: &str = "copy";

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use garland_core::units::{Nanos, bytes};
+use garland_terminal::failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use super::maker::Pause;
 use super::sizes::Sizes;
 use crate::scenario_lab::Busy;
-use garland_terminal::failure::Failure;
 
 /// Entry of `[[job.varied]]`: what differs from the published copy, as its user could have varied it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

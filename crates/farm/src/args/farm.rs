@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use garland_fleet::args::Launch;
+use garland_terminal::streams::Arrangement;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{FarmAccount, FarmCompare};
-use garland_fleet::args::Launch;
-use garland_terminal::streams::Arrangement;
 
 /// `garland farm`.
 #[derive(Debug, ClapArgs)]

@@ -4,13 +4,14 @@ mod label;
 mod result;
 mod table;
 
-use crate::args::FarmCompare;
-use crate::result::FarmResult;
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json};
 use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
+
+use crate::args::FarmCompare;
+use crate::result::FarmResult;
 use result::CompareResult;
 
 /// Reads the runs, compares them, and prints the comparison.

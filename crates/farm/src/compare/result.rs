@@ -1,11 +1,11 @@
 //! The result of a comparison, `garland.farm-compare/2`.
 
 use garland_analysis::farm::{Candidate, Rank, Spread, Standing, rank};
+use garland_results::head::Head;
 use serde::Serialize;
 
 use super::label::labels;
 use crate::result::FarmResult;
-use garland_results::head::Head;
 
 /// The result object `garland.farm-compare/2`.
 #[derive(Debug, Serialize)]

@@ -6,6 +6,7 @@ use garland_analysis::farm::{
     Files, Power, Task, Worker, losses, rounds, slowdown, spread, standing,
 };
 use garland_core::farm::{Engine, Move, Record};
+use garland_results::head::Head;
 
 use super::node::NodeAccount;
 use super::power::{Powers, Unit};
@@ -13,7 +14,6 @@ use super::summary::{Failed, Jobs, NAMED, OneMachine, Summary};
 use super::value::{FarmResult, NodeResult};
 use super::words::sentence;
 use crate::args::{DataName, word};
-use garland_results::head::Head;
 
 /// The conditions under which jobs were run.
 #[derive(Clone, Debug)]

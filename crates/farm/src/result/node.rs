@@ -1,7 +1,8 @@
 //! A node of a farm run, as input of the result.
 
-use super::traffic::NicTraffic;
 use garland_results::head::{NodeEnd, NodeVerdict};
+
+use super::traffic::NicTraffic;
 
 /// A node of a run.
 #[derive(Clone, Debug)]

@@ -5,11 +5,11 @@ use std::fmt::{self, Formatter};
 use garland_analysis::farm::{Loss, Losses, Spread, bar};
 use garland_core::farm::{Move, Record};
 use garland_core::units::bytes;
+use garland_terminal::verdicts::folded;
 
 use super::summary::{Failed, Summary};
 use super::value::{FarmResult, NodeResult};
 use super::words::{percent, power, took};
-use garland_terminal::verdicts::folded;
 
 /// If a run has more jobs than this, the table shows only the slowest ones.
 const SHOWN: usize = 48;

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::fs;
 
+use garland_fleet::inventory::LAB_PREFIX;
 use garland_lab::Lab;
 use serde::{Deserialize, Serialize};
-
-use garland_fleet::inventory::LAB_PREFIX;
 
 /// The file with the counters of this process's network namespace. `/sys/class/net` would show the
 /// namespace in which it was mounted.

@@ -1,15 +1,15 @@
 //! The result of a farm run.
 
 use garland_core::farm::Record;
-use serde::{Deserialize, Serialize};
-
-use super::summary::{OneMachine, Summary};
-use super::traffic::NicTraffic;
 use garland_results::head::{Head, NodeEnd};
 use garland_results::kept::KeptResult;
 use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_terminal::failure::{Exit, Failure};
+use serde::{Deserialize, Serialize};
+
+use super::summary::{OneMachine, Summary};
+use super::traffic::NicTraffic;
 
 /// The schema of the result of a farm run.
 pub const SCHEMA: &str = "garland.farm/2";

@@ -10,12 +10,12 @@ use garland_core::printable;
 use garland_lab::Lab;
 use garland_protocol::farm::Opening;
 use garland_sys::random;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::driver::Work;
 use super::task::JobFiles;
 use super::window::{Server, files_in};
 use crate::args::DataName;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name of the directory for state files, in the run's directory while the run lasts.
 const STATES: &str = "states";

@@ -1,8 +1,12 @@
 //! The account of a run: reads counters before and after it, and makes its result.
 
 use garland_core::farm::{Engine, Record};
+use garland_fleet::inventory::is_local;
+use garland_fleet::launch::lab;
 use garland_lab::Lab;
+use garland_results::head::{Head, Phases};
 use garland_sys::process;
+use garland_terminal::failure::Failure;
 use garland_topology::Inventory as Parts;
 
 use super::driver::{Ending, Work};
@@ -10,10 +14,6 @@ use crate::args::{EngineName, word};
 use crate::result::{
     FarmResult, Farmed, NodeAccount, OneMachine, RunConditions, SCHEMA, Traffic, Unit,
 };
-use garland_fleet::inventory::is_local;
-use garland_fleet::launch::lab;
-use garland_results::head::{Head, Phases};
-use garland_terminal::failure::Failure;
 
 /// The counters before the first job, and the user's options for the result.
 pub struct Account {

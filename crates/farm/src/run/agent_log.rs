@@ -5,9 +5,8 @@ use std::path::Path;
 
 use garland_core::farm::Text;
 use garland_core::farm::last_words::last_words;
-use garland_sys::regular_file;
-
 use garland_fleet::launch::log_name;
+use garland_sys::regular_file;
 
 /// The number of bytes that are read at the end of the log.
 const TAIL: u64 = 4 << 10;

@@ -7,10 +7,14 @@ use std::sync::Arc;
 use garland_control::{Agent, FarmEnd, run_farm};
 use garland_core::cluster::Node;
 use garland_core::farm::{Engine, Job, Outcome, Text};
+use garland_fleet::builder::{Fleet, FleetBuilder};
+use garland_fleet::launch::{FAREWELL, HURRY};
 use garland_protocol::farm::dispatch::{FarmNews, FarmNode, FarmWork, Rules, Tries};
 use garland_protocol::farm::placement::Placement;
 use garland_protocol::farm::placement::{Mosix, Pull, Turns};
+use garland_results::head::{NodeEnd, NodeVerdict};
 use garland_sys::process;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::access::Access;
 use super::agent_log::last_words_at;
@@ -20,10 +24,6 @@ use super::list::bytes_of_inputs;
 use super::settings::Settings;
 use crate::args::{DataName, PlacementName};
 use crate::result::NodeAccount;
-use garland_fleet::builder::{Fleet, FleetBuilder};
-use garland_fleet::launch::{FAREWELL, HURRY};
-use garland_results::head::{NodeEnd, NodeVerdict};
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name of the node of the engine `local`. The node's agent runs in the working directory.
 const HERE: &str = "local1";

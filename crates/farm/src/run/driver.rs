@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use garland_core::farm::Job;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::Failure;
 
 use super::ledger::Ledger;
 use super::settings::Settings;
 use crate::args::FarmRun;
 use crate::result::NodeAccount;
-use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
-use garland_state::places::Places;
-use garland_state::run::Run;
-use garland_terminal::failure::Failure;
 
 /// The parameters of a run, for its engine.
 pub struct Work<'a> {

@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use garland_core::farm::{Journal, Record};
 use garland_core::printable;
+use garland_state::run::Run;
 use garland_sys::channel::{Sender, channel};
 use garland_sys::lock::{self, Lock};
 use garland_sys::sync::Mutex;
 use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, private_file, threads};
-
-use super::json_lines;
-use garland_state::run::Run;
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::streams::Streams;
+
+use super::json_lines;
 
 /// The journal's name in the run's directory.
 const JOURNAL: &str = "journal.jsonl";

@@ -11,9 +11,9 @@ use garland_core::farm::{Checkpoint, Job, Text};
 use garland_core::printable;
 use garland_core::units::Nanos;
 use garland_sys::inherited;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::args::FarmRun;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// Reads the jobs, and returns them with the user's node list, if there is one.
 pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {

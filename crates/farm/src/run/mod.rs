@@ -16,10 +16,11 @@ mod whole;
 mod window;
 mod worker;
 
-use crate::args::{Farm, FarmCommand};
-use crate::compare;
 use garland_fleet::context::Context;
 use garland_terminal::failure::{Exit, Failure};
+
+use crate::args::{Farm, FarmCommand};
+use crate::compare;
 
 /// Runs a subcommand of `garland farm`.
 pub fn run(context: &Context, farm: &Farm) -> Result<Exit, Failure> {

@@ -4,13 +4,13 @@
 use garland_core::farm::{Engine, Job, Record, Text};
 use garland_protocol::farm::dispatch::{Round, Rounds, Tries, Try};
 use garland_sys::clock;
+use garland_terminal::failure::Failure;
 
 use super::driver::{Ending, Work};
 use super::ledger::Ledger;
 use super::list::bytes_of_inputs;
 use super::worker::WorkEnd;
 use crate::result::NodeAccount;
-use garland_terminal::failure::Failure;
 
 /// The run of an engine in rounds, and its journal.
 pub struct EngineRun<'a, 'l> {

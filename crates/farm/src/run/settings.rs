@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use garland_core::farm::Job;
 use garland_core::printable;
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::regular_file;
+use garland_terminal::failure::{Failure, OrFailure};
 use serde::{Deserialize, Serialize};
 
 use super::json_lines;
 use crate::args::{DataName, EngineName, FarmRun, PlacementName, word};
-use garland_state::places::Places;
-use garland_state::run::Run;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name of the file with the settings, in the run's directory.
 pub const SETTINGS: &str = "farm.json";

@@ -15,8 +15,10 @@ use garland_core::farm::last_words::last_words;
 use garland_core::farm::{Engine, Job};
 use garland_core::printable;
 use garland_protocol::farm::dispatch::Round;
+use garland_state::run;
 use garland_sys::new_file::NewFile;
 use garland_sys::{clock, ownership, private_file, regular_file};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::driver::{Driver, Ending, Work};
 use super::json_lines;
@@ -25,8 +27,6 @@ use super::rounds::EngineRun;
 use super::task::JobFiles;
 use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
-use garland_state::run;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The interval at which the files of ended jobs are polled.
 const POLL: Duration = Duration::from_millis(100);

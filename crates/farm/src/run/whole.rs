@@ -4,8 +4,16 @@ use std::sync::Arc;
 
 use garland_core::farm::Job;
 use garland_core::printable;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_results::head::{Phases, print_json};
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::streams::{Arrangement, Streams};
+use garland_terminal::{errln, output};
 
 use super::account::Account;
 use super::agents::Agents;
@@ -16,14 +24,6 @@ use super::settings::Settings;
 use super::slurm::Slurm;
 use crate::args::{DataName, EngineName, FarmRun};
 use crate::result::FarmResult;
-use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
-use garland_results::head::{Phases, print_json};
-use garland_state::places::Places;
-use garland_state::run::Run;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::streams::{Arrangement, Streams};
-use garland_terminal::{errln, output};
 
 /// Begins or resumes a run, and prints its result.
 pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {

@@ -15,14 +15,14 @@ use garland_control::Agent;
 use garland_core::cluster::listen::ListenAt;
 use garland_core::farm::{Job, Text};
 use garland_core::printable;
+use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, Serves, local};
 use garland_protocol::farm::{FarmAccess, FarmNode, Opening};
 use garland_protocol::wire::{KeyPair, PublicKey};
 use garland_state::places::Places;
 use garland_sys::{private_file, process};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::driver::Work;
-use garland_fleet::launch::{Cancellation, LaunchedChild, Orders, Serves, local};
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The name of the process, in messages.
 const SERVER: &str = "files";

@@ -14,10 +14,10 @@ use garland_core::printable;
 use garland_protocol::farm::{FarmEvent, FarmTask, TaskEnd};
 use garland_sys::channel::{Receiver, channel};
 use garland_sys::{clock, ownership, process, regular_file};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use serde::{Deserialize, Serialize};
 
 use crate::args::FarmWork;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The end of a job, as a worker reports it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -137,8 +137,9 @@ fn report_ends(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use garland_core::farm::Outcome;
+
+    use super::*;
 
     #[test]
     fn jobs_that_end_together_keep_the_output_of_each() {

@@ -12,6 +12,7 @@ use garland_core::plan::NodeId;
 use garland_sys::channel::{Sender, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::{clock, threads};
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::notes::Notes;
 use super::{Children, Fleet, FleetBuilder, Started};
@@ -19,7 +20,6 @@ use crate::inventory::LAB_PREFIX;
 use crate::join_listener::{Answer, JoinListener};
 use crate::launch::{Cancellation, LaunchedChild, after};
 use crate::standing::RecordDir;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// The pause before the first retry of missing nodes; each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);

@@ -2,7 +2,6 @@
 
 use garland_core::cluster::Node;
 use garland_sys::sync::Mutex;
-
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
 

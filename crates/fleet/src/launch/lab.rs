@@ -8,7 +8,10 @@ use garland_core::cluster::Node;
 use garland_core::cluster::listen::ListenAt;
 use garland_core::printable;
 use garland_lab::{Lab, StateDir};
+use garland_state::places::Places;
+use garland_state::run::TOPOLOGY;
 use garland_sys::private_file;
+use garland_terminal::failure::{Failure, OrFailure};
 
 use super::binary::own_binary;
 use super::error::cannot;
@@ -17,9 +20,6 @@ use crate::args::Launch;
 use crate::inventory::LAB_PREFIX;
 use crate::reach::Unreached;
 use crate::standing::Standing;
-use garland_state::places::Places;
-use garland_state::run::TOPOLOGY;
-use garland_terminal::failure::{Failure, OrFailure};
 
 /// Returns the directory of lab records.
 pub fn state(places: &Places) -> Result<StateDir, Failure> {

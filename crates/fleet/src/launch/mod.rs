@@ -16,13 +16,14 @@ mod spread;
 mod ssh;
 mod stdout;
 
+pub use garland_sys::clock::after;
+
 pub use binary::own_binary;
 pub use cancellation::Cancellation;
 pub use child::{
     Answered, FAREWELL, HURRY, LaunchedChild, REAPING, StartTerms, Starting, log_name,
 };
 pub use error::{LaunchError, cannot};
-pub use garland_sys::clock::after;
 pub use launchers::Launchers;
 pub use orders::{Doors, LaunchResult, Launched, Orders, Serves, Trace};
 pub use ssh::{FoundProcesses, ProcessAction, on_node};

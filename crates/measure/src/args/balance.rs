@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 
 use clap::{Args as ClapArgs, value_parser};
-
 use garland_fleet::args::Launch;
 
 /// `garland balance`.

@@ -10,19 +10,19 @@ mod took;
 mod words;
 
 use garland_control::{Exchange, Session};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_results::head::{Phases, tell};
 use garland_sys::clock;
 use garland_sys::processors::Processors;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::screen::Screen;
 
 use self::request::BalanceRequest;
 use self::result::BalanceResult;
 use self::series::Series;
 use crate::args::Balance;
 use crate::gather::{Gathered, Talk, end_agents, gather};
-use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
-use garland_results::head::{Phases, tell};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::screen::Screen;
 
 /// Runs `garland balance`: measures a growing number of remote copies, and prints whether disks or
 /// the network limit them.

@@ -3,15 +3,15 @@
 
 use garland_analysis::conditions::Purpose;
 use garland_core::cluster::nodelist;
+use garland_fleet::inventory::LAB_PREFIX;
 use garland_lab::Lab;
 use garland_protocol::measure::DiskCached;
+use garland_terminal::notes::guard_rails;
 
 use super::point::PointResult;
 use super::request::BalanceRequest;
 use super::result::BalanceResult;
 use crate::gather::{emulator, shared_disks};
-use garland_fleet::inventory::LAB_PREFIX;
-use garland_terminal::notes::guard_rails;
 
 /// Rounds shorter than this, in seconds, are reported as inaccurate.
 const SHORT: f64 = 0.2;

@@ -3,13 +3,13 @@
 use garland_analysis::balance::{self as analysis, Binding, Resource, Shares, Took};
 use garland_analysis::conditions::Conditions;
 use garland_protocol::measure::{DiskCached, DiskPlace, NodeUse};
+use garland_results::head::{NodeEnd, NodeVerdict};
+use garland_results::tcp_account::TcpAccount;
 use serde::Serialize;
 
 use super::request::BalanceRequest;
 use super::series::{Findings, Measured, Round};
 use super::took;
-use garland_results::head::{NodeEnd, NodeVerdict};
-use garland_results::tcp_account::TcpAccount;
 
 /// The speed-up of disks or wires for which forecasts are made.
 const TWICE: f64 = 2.0;

@@ -3,9 +3,9 @@
 use garland_core::plan::Layout;
 use garland_core::units::bytes;
 use garland_protocol::measure::BALANCE_SIZES;
+use garland_terminal::failure::Failure;
 
 use crate::args::Balance;
-use garland_terminal::failure::Failure;
 
 /// A request for a balance test, with valid values.
 pub struct BalanceRequest {

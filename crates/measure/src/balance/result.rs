@@ -1,15 +1,15 @@
 //! The result object of `garland balance`: `garland.balance/2`.
 
+use garland_results::head::{Head, Phases};
+use garland_results::path::PathResult;
+use garland_state::run::Run;
+use garland_terminal::failure::Exit;
 use serde::Serialize;
 
 use super::point::{NodeResult, PointResult, VerdictResult};
 use super::request::BalanceRequest;
 use super::series::Findings;
 use super::words;
-use garland_results::head::{Head, Phases};
-use garland_results::path::PathResult;
-use garland_state::run::Run;
-use garland_terminal::failure::Exit;
 
 /// The result object `garland.balance/2`.
 #[derive(Serialize)]

@@ -4,10 +4,10 @@
 use std::fmt;
 
 use garland_analysis::balance::Resource;
+use garland_terminal::verdicts::folded;
 
 use super::point::PointResult;
 use super::result::BalanceResult;
-use garland_terminal::verdicts::folded;
 
 /// Bars that show a rate relative to the best one, the shortest first.
 const HEAT: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -6,9 +6,8 @@ use garland_protocol::measure::{
     DiskCached, DiskDirection, DiskFigures, DiskJob, DiskMode, DiskPattern, DiskPlace, DiskTimes,
 };
 use garland_protocol::operation::{DiskEnd, DiskNode};
-use serde::Serialize;
-
 use garland_results::head::{NodeEnd, NodeVerdict};
+use serde::Serialize;
 
 /// The number of operations below which the 99th percentile is not reliable.
 pub const FEW: u64 = 1000;

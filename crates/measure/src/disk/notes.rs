@@ -4,10 +4,10 @@
 use garland_analysis::conditions::{Purpose, beware};
 use garland_core::units::bytes;
 use garland_protocol::measure::{DiskDirection, DiskMode, DiskPattern, DiskPlace};
+use garland_terminal::notes;
 
 use crate::disk::measurement::NodeDisk;
 use crate::gather::shared_disks;
-use garland_terminal::notes;
 
 /// Returns all notes on `nodes`, whose test files have `size` bytes. A note that applies to several
 /// nodes appears once.

@@ -3,14 +3,13 @@
 use garland_analysis::slow_ones;
 use garland_protocol::measure::{DiskDirection, DiskMode, DiskOrder, DiskPattern};
 use garland_protocol::operation::{DiskCourse, DiskEnd};
-use serde::Serialize;
-
-use crate::disk::measurement::{FEW, NodeDisk};
-
 use garland_results::head::{Head, Phases};
 use garland_results::path::PathResult;
 use garland_state::run::Run;
 use garland_terminal::failure::Exit;
+use serde::Serialize;
+
+use crate::disk::measurement::{FEW, NodeDisk};
 
 /// The result object `garland.disk/2`.
 #[derive(Serialize)]

@@ -5,11 +5,10 @@ use std::fmt;
 use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, bytes};
 use garland_protocol::measure::{DiskDirection, DiskMode, DiskPattern, DiskTimes};
+use garland_terminal::verdicts::folded;
 
 use crate::disk::measurement::{Measurement, NodeDisk, is_disk};
 use crate::disk::result::DiskResult;
-use garland_terminal::verdicts::folded;
-
 use DiskDirection::{Read, Write};
 use DiskMode::{Buffered, Direct, Stable};
 use DiskPattern::{Random, Sequential};

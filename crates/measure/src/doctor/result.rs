@@ -7,13 +7,13 @@ use garland_core::printable;
 use garland_core::units::bytes;
 use garland_protocol::copy::{Examination, PlaceFacts, advice_on_own_limit};
 use garland_protocol::operation::Links;
-use serde::Serialize;
-
-use super::findings::warnings;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_state::run::Run;
 use garland_terminal::failure::Exit;
 use garland_terminal::verdicts::folded;
+use serde::Serialize;
+
+use super::findings::warnings;
 
 /// The result object `garland.doctor/1`.
 #[derive(Serialize)]

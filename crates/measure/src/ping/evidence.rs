@@ -3,9 +3,9 @@
 use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 use garland_protocol::measure::{PingPoint, PingSample, PingWait, TargetState};
+use garland_terminal::notes;
 
 use super::request::PingRequest;
-use garland_terminal::notes;
 
 /// The number of operations below which high percentiles are not reliable.
 const FEW: u64 = 1000;

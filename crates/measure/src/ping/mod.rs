@@ -12,19 +12,18 @@ use std::time::Duration;
 
 use garland_control::{Session, bring_helper, meet};
 use garland_core::cluster::Node;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
 use garland_lab::Lab;
 use garland_protocol::measure::{PingTransport, Task};
 use garland_protocol::operation::{Pair, PairEnd};
+use garland_results::head::{Phases, print_json};
+use garland_terminal::failure::{Exit, Failure, OrFailure};
+use garland_terminal::output;
 use garland_topology::bounds;
 
 use crate::args::Ping;
 use crate::gather::{Gathered, Talk, end_agents, gather};
-use garland_fleet::context::Context;
-use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
-use garland_results::head::{Phases, print_json};
-use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_terminal::output;
-
 use request::PingRequest;
 use result::{PairResult, PingResult};
 use sweep::Wire;

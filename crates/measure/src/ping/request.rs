@@ -5,9 +5,9 @@ use garland_protocol::measure::{
     PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PingKind, PingPoint, PingTask, PingTransport,
     PingWait, TargetState, check_provider,
 };
+use garland_terminal::failure::Failure;
 
 use crate::args::{Ping, PingFunction, PingTarget, PingTransportName, PingWaiting};
-use garland_terminal::failure::Failure;
 
 /// The default size of an operation in bytes.
 const SIZE: u32 = 8;

@@ -2,6 +2,9 @@
 
 use garland_analysis::conditions::{Conditions, value};
 use garland_protocol::measure::{Finding, PingTransport, PingWait, TargetState};
+use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
+use garland_state::run::Run;
+use garland_terminal::failure::Exit;
 use serde::Serialize;
 
 use super::evidence;
@@ -9,9 +12,6 @@ use super::fabric::FabricResult;
 use super::point::PointResult;
 use super::request::PingRequest;
 use super::sweep::{self, Sweep, Wire};
-use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
-use garland_state::run::Run;
-use garland_terminal::failure::Exit;
 
 /// The result object `garland.ping/2`.
 #[derive(Serialize)]

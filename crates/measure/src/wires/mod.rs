@@ -10,8 +10,17 @@ mod table;
 
 use garland_analysis::conditions::{Conditions, Purpose};
 use garland_control::{Agent, Session};
+use garland_fleet::context::Context;
+use garland_fleet::inventory::Inventory;
+use garland_results::head::{Head, Phases, tell};
+use garland_results::wires_baseline::Baseline;
+use garland_results::wires_baseline::{self, SCHEMA};
+use garland_state::places::Places;
 use garland_sys::clock;
 use garland_sys::processors::Processors;
+use garland_terminal::failure::{Exit, Failure};
+use garland_terminal::notes::guard_rails;
+use garland_terminal::screen::Screen;
 
 use self::measured::Measured;
 use self::naming::{Measure, Named};
@@ -19,15 +28,6 @@ use self::result::{WiresFindings, WiresResult};
 use self::survey::{Meetings, Rail, Survey};
 use crate::args::Wires;
 use crate::gather::{Gathered, Talk, emulator, end_agents, gather};
-use garland_fleet::context::Context;
-use garland_fleet::inventory::Inventory;
-use garland_results::head::{Head, Phases, tell};
-use garland_results::wires_baseline::Baseline;
-use garland_results::wires_baseline::{self, SCHEMA};
-use garland_state::places::Places;
-use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::notes::guard_rails;
-use garland_terminal::screen::Screen;
 
 /// The fraction of the baseline's rate below which the average rate causes a warning.
 const SLOWER: f64 = 0.9;

@@ -5,14 +5,14 @@ use garland_analysis::pairs::{
     Accusation, Component, Effects, MatchUp, Matrix, OnRails, Tolerance, accuse, node_effects,
     over_rails, worse,
 };
+use garland_results::head::{Head, NodeEnd, NodeVerdict};
+use garland_results::tcp_account::TcpAccount;
+use garland_results::wires_baseline::Baseline;
 use serde::Serialize;
 
 use super::measured::{FailedPair, Measured};
 use super::naming::{self, Measure, Named};
 use super::survey::{DirectionRates, Rail, Survey};
-use garland_results::head::{Head, NodeEnd, NodeVerdict};
-use garland_results::tcp_account::TcpAccount;
-use garland_results::wires_baseline::Baseline;
 
 /// The result object `garland.wires/2`.
 #[derive(Serialize)]

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use garland_core::units::{Nanos, Rate};
+use garland_terminal::verdicts::folded;
 
 use super::result::{DirectionResult, FailedOnRail, WiresFindings, WiresResult};
-use garland_terminal::verdicts::folded;
 
 /// The maximum number of nodes for which the matrix shows rates; for more, it shows one character
 /// for each pair.

@@ -1,7 +1,6 @@
 //! Connects to the agent of a node, for access to its files.
 
 use std::net::SocketAddr;
-
 use std::sync::Arc;
 
 use garland_control::Agent;

@@ -1,5 +1,7 @@
 //! The description of a copy for one node, and the limits of its values.
 
+use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
+use garland_core::tree::TopName;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{ensure, within};
@@ -10,8 +12,6 @@ use crate::copy::injection::Injection;
 use crate::copy::read_back::ReadBack;
 use crate::copy::route::{DOWNSTREAMS_MAX, Route};
 use crate::wire::Secret;
-use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout, NodeId, Stripe};
-use garland_core::tree::TopName;
 
 /// The destination of the bytes on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! Comparison of a node's destination with the source before a copy begins.
 
+use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{ensure, within};
 use crate::copy::begin::{KeptStatus, SweptMounts};
 use crate::wire::MAX_MESSAGE;
-use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 
 /// The maximum number of digests in one message.
 pub const DIGESTS_MAX: usize = (MAX_MESSAGE - 64) / 32;

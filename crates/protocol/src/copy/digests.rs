@@ -8,13 +8,13 @@
 use std::collections::BTreeMap;
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use garland_core::plan::LaneBlocks;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::copy::copy_id::CopyId;
 use crate::copy::sink::{Sink, SinkError};
 use crate::wire::Secret;
-use garland_core::plan::LaneBlocks;
 
 /// The maximum number of digests in a window.
 pub const WINDOW_MAX: usize = 1024;
@@ -293,8 +293,9 @@ fn key_pair(seed: &Secret) -> Ed25519KeyPair {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use garland_core::plan::Layout;
+
+    use super::*;
 
     const COPY: CopyId = CopyId([4; 16]);
 

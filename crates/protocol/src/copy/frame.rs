@@ -4,13 +4,13 @@
 //! A frame is authenticated with a key that only the nodes of the copy have, so a relay can trust a
 //! header before it forwards the first slice of the block.
 
+use garland_core::plan::NodeId;
 use thiserror::Error;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 use crate::copy::copy_id::CopyId;
 use crate::copy::keys::Keys;
-use garland_core::plan::NodeId;
 
 /// The length of a frame on the wire in bytes.
 pub const FRAME_LEN: usize = size_of::<Wire>();

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use garland_core::units::{Nanos, UnitError, bytes};
+use serde::{Deserialize, Serialize};
 
 /// Pauses at offsets of the file: at a first offset, and at regular distances after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 
 use aws_lc_rs::aead::LessSafeKey;
 use aws_lc_rs::hkdf;
+use garland_core::plan::NodeId;
 use zeroize::Zeroizing;
 
 use crate::copy::copy_id::CopyId;
 use crate::wire::{Secret, aes_key, expand};
-use garland_core::plan::NodeId;
 
 /// The number of consecutive blocks that one key seals: a power of two.
 pub(super) const KEY_BLOCKS: u64 = 1 << 14;

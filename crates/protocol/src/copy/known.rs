@@ -3,10 +3,9 @@
 
 use std::io::{self, Write};
 
+use garland_core::plan::{BLOCKS_MAX, Layout};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-use garland_core::plan::{BLOCKS_MAX, Layout};
 
 const MAGIC: &[u8; 8] = b"GLKNOWN1";
 

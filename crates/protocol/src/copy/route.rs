@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
+use garland_core::plan::NodeId;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Secret;
-use garland_core::plan::NodeId;
 
 /// The addresses at which a node's agent listens, one per rail.
 pub type NodeAddress = Vec<SocketAddr>;

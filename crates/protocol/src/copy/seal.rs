@@ -5,12 +5,12 @@
 //! block and encoding.
 
 use aws_lc_rs::aead::{Aad, LessSafeKey};
+use garland_core::plan::NodeId;
 use thiserror::Error;
 
 use crate::copy::frame::{FRAME_LEN, Frame, body};
 use crate::copy::keys::{KeyName, Keys};
 use crate::wire::nonce;
-use garland_core::plan::NodeId;
 
 /// The number of bytes that sealing adds to a block.
 pub const TAG_LEN: usize = 16;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use garland_core::index_set::IndexSet;
+use garland_core::plan::{LaneBlocks, Layout};
 use thiserror::Error;
 
 use crate::copy::digest_table::DigestTable;
 use crate::copy::seal::root_digest;
-use garland_core::index_set::IndexSet;
-use garland_core::plan::{LaneBlocks, Layout};
 
 /// The result of writing a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What the nodes of a farm reach on the head, for the process there that serves them.
 
+use garland_core::farm::Text;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::PublicKey;
-use garland_core::farm::Text;
 
 /// The nodes of one run of a farm, and the files of its jobs. It has no secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

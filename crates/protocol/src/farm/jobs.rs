@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
+use garland_core::farm::{Command, Outcome, Text};
 use serde::{Deserialize, Serialize};
 
 use crate::wire::Secret;
 use crate::wire::{KeyPair, PublicKey};
-use garland_core::farm::{Command, Outcome, Text};
 
 /// The maximum length of a job's command in bytes, so that the command fits into a message.
 pub const COMMAND_MAX: usize = 32 << 10;

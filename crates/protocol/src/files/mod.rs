@@ -6,6 +6,8 @@ mod ask;
 mod attr;
 mod frame;
 
+use serde::{Deserialize, Serialize};
+
 pub use answer::{Answer, Entry, FileReply, Space};
 pub use ask::{
     Ask, BULK_LINK, Changes, FILES_LINKS, FileNumber, FileRef, FileRequest, Hole, NewKind,
@@ -13,8 +15,6 @@ pub use ask::{
 };
 pub use attr::{Attr, FileKind, Stamp};
 pub use frame::{FRAME_MAX, PIECE, Parts, open_file_frame, seal_file_frame};
-
-use serde::{Deserialize, Serialize};
 
 use crate::copy::CopyId;
 use crate::wire::Secret;

@@ -1,6 +1,7 @@
 //! Messages of the balance test. A node's agent creates a file, copies it to other nodes as the
 //! head orders, and reports the resources that the node used.
 
+use garland_core::plan::HEAD;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{ensure, within};
@@ -9,7 +10,6 @@ use crate::copy::CopyId;
 use crate::copy::Route;
 use crate::measure::disk::{DiskCached, DiskPlace};
 use crate::measure::stream::TxStats;
-use garland_core::plan::HEAD;
 
 /// The allowed lengths of a copied file in bytes.
 pub const BALANCE_SIZES: std::ops::RangeInclusive<u64> = 1 << 10..=1 << 46;
@@ -115,10 +115,11 @@ impl BalanceOrder {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::plan::{Layout, NodeId};
+
     use super::*;
     use crate::copy::{Destination, DigestKey, End};
     use crate::wire::Secret;
-    use garland_core::plan::{Layout, NodeId};
 
     #[test]
     fn orders_out_of_bounds_are_refused() {

@@ -1,9 +1,9 @@
 //! Messages between the head and an agent about a test of the node's disk.
 
+use garland_core::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::within;
-use garland_core::units::Nanos;
 
 /// The allowed lengths of the test's file in bytes.
 pub const DISK_SIZES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 46;

@@ -2,9 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use serde::{Deserialize, Serialize};
-
 use garland_core::nic_facts::{Heard, NicFacts};
+use serde::{Deserialize, Serialize};
 
 /// The token of a run, which identifies the run's probes.
 pub type Token = [u8; 16];

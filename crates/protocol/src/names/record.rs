@@ -7,6 +7,9 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use garland_core::plan::{BLOCKS_MAX, Layout};
+use garland_core::printable;
+use garland_core::tree::{self, DEPTH_MAX, is_name};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{ensure, within};
@@ -14,9 +17,6 @@ use crate::copy::content_digest;
 use crate::names::record_key::{self, RecordKey, Signature};
 use crate::wire::Secret;
 use crate::wire::{KeyChallenge, ShownKey};
-use garland_core::plan::{BLOCKS_MAX, Layout};
-use garland_core::printable;
-use garland_core::tree::{self, DEPTH_MAX, is_name};
 
 /// The maximum length of a name in bytes.
 const NAME_MAX: usize = 128;

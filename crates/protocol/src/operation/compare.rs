@@ -1,5 +1,8 @@
 //! The comparison of what nodes have with the source of a copy.
 
+use garland_core::index_set::IndexSet;
+use garland_core::plan::LaneBlocks;
+
 use super::interface::{AgentEvent, Operation, Orders};
 use super::shared_reads::{Parts, SharedDigests};
 use super::unchanged::{NodeChanges, Unchanged};
@@ -7,8 +10,6 @@ use crate::copy::{
     Compare, CompareBy, CompareOrder, Compared, DIGESTS_MAX, SharedPart, root_digest,
 };
 use crate::{FromAgent, ToAgent};
-use garland_core::index_set::IndexSet;
-use garland_core::plan::LaneBlocks;
 
 /// Time without progress after which a node's comparison is given up, in nanoseconds; the node then
 /// receives the whole source.

@@ -171,8 +171,9 @@ impl Delivery {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use garland_core::splitmix::SplitMix;
+
+    use super::*;
 
     fn message(number: u64) -> Vec<u8> {
         number.to_le_bytes()[..1 + number as usize % 8].to_vec()

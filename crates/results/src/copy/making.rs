@@ -4,6 +4,7 @@ use garland_control::{Moments, NodeOutcome};
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate};
 use garland_protocol::copy::{Absence, StageDepth, Verdict};
+use garland_state::run::Run;
 
 use super::{CopyResult, FaultResult, NodeResult, SCHEMA, StageResult};
 use crate::checksums::ChecksumResult;
@@ -11,7 +12,6 @@ use crate::copy_outcome::{Copied, CopyOutcome, Direction, Unchanged};
 use crate::head::{Head, NodeEnd, NodeVerdict};
 use crate::left_out::LeftOutResult;
 use crate::limit::Limit;
-use garland_state::run::Run;
 
 impl CopyResult {
     /// Creates the result of a command that ends now. Its copies ran at the same time; its phases are those before

@@ -7,6 +7,7 @@ mod table;
 use std::collections::HashSet;
 
 use garland_protocol::copy::{Slow, Stage};
+use garland_terminal::failure::Exit;
 use serde::{Deserialize, Serialize};
 
 use crate::checksums::ChecksumResult;
@@ -15,7 +16,6 @@ use crate::head::{Head, NodeEnd};
 use crate::left_out::LeftOutResult;
 use crate::names::HolderShare;
 use crate::tree::TreeResult;
-use garland_terminal::failure::Exit;
 
 /// The schema of the result of a copy, with its version.
 pub const SCHEMA: &str = "garland.cp/2";

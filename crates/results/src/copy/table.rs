@@ -6,6 +6,7 @@ use std::fmt;
 use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, Rate, bytes};
 use garland_protocol::copy::Slow;
+use garland_terminal::verdicts::folded;
 
 use super::{CopyResult, FaultResult, NodeResult};
 use crate::copy_outcome::{Direction, UnreadPart};
@@ -13,7 +14,6 @@ use crate::left_out::SHOWN_MAX;
 use crate::limit::Limit;
 use crate::names::HolderShare;
 use crate::tree::TreeResult;
-use garland_terminal::verdicts::folded;
 
 /// The length in bytes below which the table shows no rates: the time is that of the set-up.
 const TINY: u64 = 1 << 20;

@@ -1,15 +1,16 @@
 //! Reads what the stored run of a copy contains: its result, its plan and its traces.
 
-use crate::copy::{CopyResult, SCHEMA};
-use crate::head::NodeVerdict;
-use crate::kept::KeptResult;
-use crate::limit::{Limit, ProcessorRate};
 use garland_analysis::ledger;
 use garland_core::printable;
 use garland_core::trace::Trace;
 use garland_state::run::Run;
 use garland_state::traces::{self, Traced};
 use garland_terminal::failure::Failure;
+
+use crate::copy::{CopyResult, SCHEMA};
+use crate::head::NodeVerdict;
+use crate::kept::KeptResult;
+use crate::limit::{Limit, ProcessorRate};
 
 /// The contents of the stored run of a copy.
 pub struct Kept {

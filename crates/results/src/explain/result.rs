@@ -3,13 +3,13 @@
 use garland_analysis::clock::Clocks;
 use garland_analysis::ledger::{Cause, Fault, Fix, Ledger, Place, Row, Stretch, outline};
 use garland_core::units::{Nanos, Rate};
+use garland_state::run::Run;
 use serde::Serialize;
 
 use crate::explain::clocks::{self, ClockResult};
 use crate::explain::read::Kept;
 use crate::explain::words;
 use crate::head::{Head, Phases};
-use garland_state::run::Run;
 
 /// The maximum number of lines in which the critical path is printed.
 const LINES: usize = 12;

@@ -4,8 +4,9 @@
 mod case;
 mod judge;
 
-use case::Case;
 use garland_simulation::Seeds;
+
+use case::Case;
 use judge::judge;
 
 /// Runs the copies of all seeds. A failure reports the seed, how to repeat it, and the smallest

@@ -34,6 +34,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll as poll_now};
 use rustix::io::Errno;
 use rustix::time::ClockId;
 
+use crate::answers::Answers;
+use crate::storage::Operation;
 pub(crate) use disk::Stable;
 pub use disk::Survival;
 use disk::{Disk, DiskEvent};
@@ -42,9 +44,6 @@ pub use network::Wires;
 use network::{Network, Port};
 pub use random::Random;
 use tasks::{ProcessId, Resumed, Tasks, Wait};
-
-use crate::answers::Answers;
-use crate::storage::Operation;
 
 /// The time at which a world begins, in nanoseconds of all its clocks.
 const BEGINNING_NS: u64 = 2_000_000_000_000_000_000;

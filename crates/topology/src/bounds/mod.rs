@@ -16,15 +16,16 @@ mod loads;
 mod tests;
 mod uses;
 
+use std::collections::HashMap;
+
+use garland_core::splitmix::SplitMix;
+
 pub use fair::{Use, fair_rates};
 pub use loads::{TrafficPattern, loads};
 pub use uses::uses;
 
-use std::collections::HashMap;
-
 use super::paths::{Choice, Leg, Stream, Ways};
 use super::{NodeId, Reach, Resource, Topology};
-use garland_core::splitmix::SplitMix;
 
 /// Bytes on the wire per frame in addition to the packet.
 pub(crate) const FRAME: f64 = 38.0;

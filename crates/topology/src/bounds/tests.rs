@@ -1,10 +1,11 @@
+use garland_core::units::Rate;
+
 use super::super::shapes::{
     Basis, Between, Joined, JoinedStars, LeafSpine, Mesh, Segment, bonded, full_mesh, hub,
     joined_stars, leaf_spine, mesh, rail, ring, star, switch,
 };
 use super::super::{MediumKind, Selector};
 use super::*;
-use garland_core::units::Rate;
 
 /// The TCP goodput of a full-duplex wire, and of a hub with a single connection, as shares of the
 /// rate.

@@ -1,8 +1,9 @@
 //! Checks media: their rates and cables, and that they connect all nodes.
 
+use garland_core::units::Rate;
+
 use super::super::{MediumKind, Topology, Uplink};
 use super::TopologyFault;
-use garland_core::units::Rate;
 
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
     let mut stations = vec![Vec::new(); topology.media.len()];

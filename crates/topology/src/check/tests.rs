@@ -1,8 +1,9 @@
 use std::net::Ipv4Addr;
 
+use garland_core::units::Rate;
+
 use super::super::shapes::*;
 use super::super::*;
-use garland_core::units::Rate;
 
 fn basis(nodes: u32) -> Basis {
     Basis::numbered("try", nodes).at(Rate::from_bits_per_second(10_000_000))

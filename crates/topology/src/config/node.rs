@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use garland_core::nic_facts::Ethernet;
+
 use super::super::{Bond, Nic, NicId, NodeId, Reach, Route, Selector, Topology, same_network};
 use super::ConfigFault;
-use garland_core::nic_facts::Ethernet;
 
 /// Maps the topology's name of a NIC to its device name on the real machine, where the names
 /// differ: `eth0` to `enp3s0`.

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::layout::Cable;
 use crate::paths::{Path, Stream, Ways};
 use crate::{MediumKind, NicId, NodeId, Resource, Topology};
-
-use super::layout::Cable;
 
 /// The cables that the data of a link crosses.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::{MediumId, MediumKind, NodeId, Topology};
-
 use super::layout::{Bar, Cable, Layout, Line};
+use crate::{MediumId, MediumKind, NodeId, Topology};
 
 /// The distance between the centres of neighbouring nodes, in SVG units.
 const STEP: f64 = 120.0;

@@ -1,9 +1,8 @@
 //! The layout in layers: nodes in a row, and above them hubs and switches, each as wide as the
 //! nodes it connects.
 
-use crate::{MediumId, MediumKind, Topology};
-
 use super::layout::{Bar, Cable, Layout, Line, ends};
+use crate::{MediumId, MediumKind, Topology};
 
 /// The distance between the centres of neighbouring nodes, in SVG units.
 const STEP: f64 = 90.0;

@@ -3,9 +3,8 @@
 
 use std::f64::consts::TAU;
 
-use crate::{NodeId, Topology};
-
 use super::layout::{Cable, Layout, Line, Point, ends};
+use crate::{NodeId, Topology};
 
 /// The minimum distance of two nodes on a circle.
 const APART: f64 = 90.0;

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::{NicId, Topology};
-
 use super::crossed::hub;
 use super::layout::{Cable, Layout, Point};
 use super::{caption, lay_out};
+use crate::{NicId, Topology};
 
 /// The width of the margin around the picture; captions of bars extend into it.
 const MARGIN: f64 = 70.0;

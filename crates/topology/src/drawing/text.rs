@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::{MediumId, MediumKind, NodeId, Topology};
 use garland_core::cluster::nodelist;
 
 use super::layout::ends;
 use super::{caption, grid};
+use crate::{MediumId, MediumKind, NodeId, Topology};
 
 /// The maximum length of a line in characters; longer lists of names are folded.
 const WIDTH: usize = 100;

@@ -1,12 +1,12 @@
 //! The nodes, the rate and the subnet of a topology.
 
+use garland_core::form::{Alone, Section, expand_text, wrong_kind};
 use toml::de::DeValue;
 
 use super::error::Fault;
 use super::values::rate;
 use crate::shapes::Basis;
 use crate::{MOST_NODES, Subnet, TopologyFault};
-use garland_core::form::{Alone, Section, expand_text, wrong_kind};
 
 /// Reads the nodes, the rate and the subnet.
 pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {

@@ -1,9 +1,9 @@
 use std::ops::Range;
 
+use garland_core::form::{FileError, FormProblem, Placed};
 use thiserror::Error;
 
 use crate::TopologyFault;
-use garland_core::form::{FileError, FormProblem, Placed};
 
 /// An error in a topology file, printed as `file:line:column: reason`.
 pub type TopologyFileError = FileError<TopologyFileProblem>;

@@ -2,6 +2,9 @@
 
 use std::net::Ipv4Addr;
 
+use garland_core::form::{Alone, Section, Text, expand_text};
+use garland_core::nic_facts::Ethernet;
+
 use super::error::Fault;
 use super::lookup::{medium, nic, nodes};
 use super::routes;
@@ -10,8 +13,6 @@ use crate::shapes::Basis;
 use crate::{
     Bond, Cable, Medium, MediumKind, Nic, NicId, Node, Price, Reach, Selector, Topology, Uplink,
 };
-use garland_core::form::{Alone, Section, Text, expand_text};
-use garland_core::nic_facts::Ethernet;
 
 /// The keys of `[topology]` that only this shape has.
 pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];

@@ -1,9 +1,10 @@
 //! Finds nodes, media and NICs by their names.
 
-use super::error::Fault;
-use crate::{MediumId, NicId, NodeId, Topology};
 use garland_core::form::{Alone, Text, expand_text};
 use garland_core::nearest::{hint, nearest};
+
+use super::error::Fault;
+use crate::{MediumId, NicId, NodeId, Topology};
 
 /// Finds the nodes of a node list; `file` is the text of the whole file.
 pub(super) fn nodes(

@@ -3,6 +3,10 @@
 
 use std::slice;
 
+use garland_core::form::Section;
+use garland_core::nic_facts::Duplex;
+use garland_core::units::{Nanos, Rate, bytes};
+
 use super::error::Fault;
 use super::explicit;
 use super::lookup::{medium, nodes};
@@ -10,9 +14,6 @@ use super::price::{self, price};
 use super::values::{mtu, out_of_place, rate, set_collisions, value};
 use crate::half_duplex::halve;
 use crate::{Medium, NicId, OldTcp, Topology, Vintage};
-use garland_core::form::Section;
-use garland_core::nic_facts::Duplex;
-use garland_core::units::{Nanos, Rate, bytes};
 
 /// The values of `duplex`.
 const DUPLEX: [(&str, Duplex); 2] = [("half", Duplex::Half), ("full", Duplex::Full)];

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use garland_core::form::{Section, document};
 use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, TopologyFileError};
 use super::shape;
 use crate::{Topology, TopologyFault};
-use garland_core::form::{Section, document};
 
 /// The contents of a topology file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! `[topology.price]`: the prices of single parts.
 
+use garland_core::form::Section;
+
 use super::error::Fault;
 use crate::{MediumKind, Price, Topology};
-use garland_core::form::Section;
 
 /// The maximum price of a part, in hundredths of the unit of prices.
 const MOST: u32 = 1_000_000_000;

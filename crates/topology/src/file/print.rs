@@ -1,10 +1,11 @@
 use std::fmt;
 
+use garland_core::cluster::nodelist::{NoSources, expand, fold};
+use garland_core::units::Rate;
+
 use super::values::{BETWEEN, JOINED, SEGMENTS, SELECTORS};
 use crate::Topology;
 use crate::shapes::{Basis, Bonded, JoinedStars, LeafSpine, Mesh, Shape};
-use garland_core::cluster::nodelist::{NoSources, expand, fold};
-use garland_core::units::Rate;
 
 /// A shape with its basis. It is printed as a topology file.
 ///

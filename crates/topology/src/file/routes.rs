@@ -2,11 +2,12 @@
 
 use std::net::Ipv4Addr;
 
+use garland_core::form::{Section, Text};
+
 use super::error::Fault;
 use super::lookup::{nic, nodes};
 use super::values::{SELECTORS, value};
 use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology, same_network};
-use garland_core::form::{Section, Text};
 
 pub(super) fn read(
     file: &str,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use garland_core::form::Section;
 use toml::de::DeTable;
 
 use super::error::Fault;
@@ -9,7 +10,6 @@ use super::values::{BETWEEN, JOINED, SEGMENTS, SELECTORS, out_of_place, rate};
 use super::{basis, explicit, overrides};
 use crate::Topology;
 use crate::shapes::{Basis, Bonded, JoinedStars, LeafSpine, Mesh, Segment, Shape};
-use garland_core::form::Section;
 
 /// The keys of `[topology]` that all shapes have.
 const TOPOLOGY_KEYS: [&str; 12] = [

@@ -1,8 +1,9 @@
 mod properties;
 
+use garland_core::units::{Nanos, Rate};
+
 use super::*;
 use crate::*;
-use garland_core::units::{Nanos, Rate};
 
 pub(super) const DEN: &str = r#"
 version = 1

@@ -1,10 +1,11 @@
 //! Keys that several sections have.
 
+use garland_core::form::{FormProblem, Section};
+use garland_core::units::Rate;
+
 use super::error::{Fault, TopologyFileProblem};
 use crate::shapes::{Between, Joined, Segment};
 use crate::{Medium, MediumKind, Selector};
-use garland_core::form::{FormProblem, Section};
-use garland_core::units::Rate;
 
 /// Reads the rate at `key`.
 pub(super) fn rate(section: &Section<'_>, key: &'static str) -> Result<Option<Rate>, Fault> {

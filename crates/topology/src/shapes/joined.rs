@@ -1,11 +1,11 @@
 //! Two point-to-point stars whose servers are connected.
 
+use garland_core::units::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Bond, MediumId, MediumKind, NextHop, NicId, NodeId, Reach, Selector, Topology};
 use super::Basis;
 use super::draft::Draft;
-use garland_core::units::Rate;
 
 /// The parameters of two joined stars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

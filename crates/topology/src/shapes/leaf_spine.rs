@@ -1,11 +1,11 @@
 //! Leaf-spine networks: nodes are connected to leaves, and every leaf to every spine.
 
+use garland_core::units::Rate;
 use serde::{Deserialize, Serialize};
 
 use super::super::{MediumId, MediumKind, Topology, Uplink};
 use super::Basis;
 use super::draft::Draft;
-use garland_core::units::Rate;
 
 /// The parameters of a leaf-spine network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

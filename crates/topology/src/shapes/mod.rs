@@ -25,6 +25,9 @@ mod star;
 #[cfg(test)]
 mod tests;
 
+use garland_core::units::Rate;
+use serde::{Deserialize, Serialize};
+
 pub use bonded::bonded;
 pub use full_mesh::full_mesh;
 pub use joined::{JoinedStars, joined_stars};
@@ -36,10 +39,7 @@ pub use shape::{Bonded, Shape};
 pub use single::{hub, switch};
 pub use star::{Between, star};
 
-use serde::{Deserialize, Serialize};
-
 use super::{MediumKind, Subnet};
-use garland_core::units::Rate;
 
 /// The parameters that all shapes have.
 #[derive(Clone, Debug, PartialEq, Eq)]

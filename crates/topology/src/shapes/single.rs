@@ -1,9 +1,10 @@
 //! One hub or one switch for all nodes.
 
+use garland_core::units::Rate;
+
 use super::super::{MediumKind, Topology};
 use super::Basis;
 use super::draft::Draft;
-use garland_core::units::Rate;
 
 /// Returns a topology with all nodes on one hub: one NIC per node, one network.
 pub fn hub(basis: &Basis) -> Topology {

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use garland_core::nic_facts::NicFacts;
+
 use super::super::{MediumId, NicId, NicName, Topology, first_connected};
 use super::cycles::{self, Displaced};
 use super::finding::Finding;
@@ -13,7 +15,6 @@ use super::matching::{self, Group};
 use super::names::{self, facts, ports};
 use super::observed::Observed;
 use super::port::Port;
-use garland_core::nic_facts::NicFacts;
 
 /// The result of comparing the cabling with the plan.
 #[derive(Clone, Debug)]

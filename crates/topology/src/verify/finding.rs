@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use garland_core::cluster::nodelist::fold;
 use serde::Serialize;
 
 use super::super::NicName;
-use garland_core::cluster::nodelist::fold;
 
 /// A difference from the topology.
 #[derive(Clone, Debug, PartialEq, Serialize)]

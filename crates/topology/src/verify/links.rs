@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use garland_core::nic_facts::Duplex;
+
 use super::super::bounds::{ACKNOWLEDGEMENT, FRAME, HEADERS};
 use super::super::crossing::crossings;
 use super::super::{MediumId, NicId, NicName, Resource, Topology};
@@ -10,7 +12,6 @@ use super::cabling::Cabling;
 use super::finding::Finding;
 use super::names::{self, facts};
 use super::observed::{Observed, RateSeen};
-use garland_core::nic_facts::Duplex;
 
 /// One direction between two NICs of a planned segment.
 #[derive(Clone, Debug, PartialEq)]

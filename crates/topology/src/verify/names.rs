@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use garland_core::nic_facts::NicFacts;
+
 use super::super::{NicId, NicName, Topology};
 use super::observed::Observed;
 use super::port::Port;
-use garland_core::nic_facts::NicFacts;
 
 /// Finds the real NIC of each planned one: by its name, or by its address if only one NIC of the
 /// node has it.

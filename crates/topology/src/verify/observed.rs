@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use garland_core::nic_facts::NicFacts;
+
 use super::super::{NicId, NodeId};
 use super::port::Port;
-use garland_core::nic_facts::NicFacts;
 
 /// What agents observed in a network: NICs, frames, packet sizes and rates.
 #[derive(Clone, Debug, Default)]

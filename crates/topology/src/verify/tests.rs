@@ -1,5 +1,6 @@
 //! Tests with cabling faults: observations as agents would make them, and their findings.
 
+use garland_core::nic_facts::NicFacts;
 use proptest::prelude::*;
 
 use super::super::miswiring::{Miswiring, miswired};
@@ -10,7 +11,6 @@ use super::super::shapes::{
 };
 use super::super::{MediumKind, NicName, Selector, Topology};
 use super::*;
-use garland_core::nic_facts::NicFacts;
 
 fn basis(nodes: u32) -> Basis {
     Basis::numbered("try", nodes).at("100mbit".parse().unwrap())

@@ -1,7 +1,6 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-
 use std::sync::Arc;
 
 use garland_core::plan::Layout;

@@ -13,9 +13,8 @@ mod tally;
 mod transport;
 mod wire;
 
-use garland_sys::socket::TcpStream;
-
 use garland_protocol::measure::{Finding, PingTask, PingTransport, TargetState};
+use garland_sys::socket::TcpStream;
 
 use crate::conditions;
 use crate::error::cannot;

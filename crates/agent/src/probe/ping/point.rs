@@ -1,10 +1,9 @@
 //! Measures one point of a ping: warm-up, then rounds until the result is precise enough.
 
-use garland_sys::socket::TcpStream;
-
 use garland_core::histogram::Histogram;
 use garland_protocol::measure::{PingPoint, PingSample};
 use garland_sys::clock;
+use garland_sys::socket::TcpStream;
 
 use super::round::{self, Order};
 use super::tally::Tally;

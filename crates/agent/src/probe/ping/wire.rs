@@ -2,9 +2,8 @@
 //! in one write, and all requests that have arrived are answered in one write. This makes many
 //! operations in flight fast. Gets and puts are emulated: the target's CPU serves them.
 
-use garland_sys::socket::TcpStream;
-
 use garland_sys::clock;
+use garland_sys::socket::TcpStream;
 
 use super::flow::Flow;
 use super::memory::Memory;

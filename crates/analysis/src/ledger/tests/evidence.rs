@@ -1,8 +1,9 @@
 //! How the kernel's counters change an answer, and the answer without a node's trace.
 
+use garland_core::trace::{Direction, Record, Socket, Stage, Thread};
+
 use super::model::{MS, Made, Model, every};
 use crate::ledger::{Cause, Place};
-use garland_core::trace::{Direction, Record, Socket, Stage, Thread};
 
 /// Adds samples of the connection from `node` to `peer` every 50 ms; it is limited by the receive
 /// window and by the send buffer for these shares of the time.

@@ -1,8 +1,9 @@
 //! The path skips threads without records, and continues with the one that worked last.
 
+use garland_core::trace::{Disk, Exchange, Lost, NONE, Record, Span, Stage};
+
 use super::model::{MS, Made, Model, every, span_of, stalling};
 use crate::ledger::{Cause, Ledger, Place};
-use garland_core::trace::{Disk, Exchange, Lost, NONE, Record, Span, Stage};
 
 fn ms(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
     let found = ledger.rows.iter().filter(|row| (row.cause, row.place) == (cause, place));

@@ -3,10 +3,11 @@
 
 use std::ops::Range;
 
-use crate::ledger::{Ledger, Run, explain};
 use garland_core::trace::{
     Exchange, NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace,
 };
+
+use crate::ledger::{Ledger, Run, explain};
 
 pub(super) const MS: i64 = 1_000_000;
 const BLOCK: u64 = 1 << 20;

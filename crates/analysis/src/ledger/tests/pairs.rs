@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use garland_core::trace::{NO_BLOCK, NONE, Record, Span, Stage, Thread};
+
 use super::model::{MS, Made, Model, every};
 use crate::ledger::{Cause, Place};
-use garland_core::trace::{NO_BLOCK, NONE, Record, Span, Stage, Thread};
 
 /// Returns the promised gain in milliseconds; it must be of `cause` at `place`.
 fn gain_ms(made: &Made, cause: Cause, place: Place) -> f64 {

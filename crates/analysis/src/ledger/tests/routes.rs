@@ -1,8 +1,9 @@
 //! Copies whose routes changed, whose nodes died, or whose nodes commit together.
 
+use garland_core::trace::{Direction, Exchange, Record, Socket, Span, Stage};
+
 use super::model::{MS, Made, Model, every};
 use crate::ledger::{Cause, Fault, Place};
-use garland_core::trace::{Direction, Exchange, Record, Socket, Span, Stage};
 
 /// The thread of node 1 that feeds node 3 on the side.
 const SIDE: u16 = 9;

@@ -1,10 +1,10 @@
 //! In all cases rows sum to the whole, and nearly all of it has a cause.
 
+use garland_core::trace::{Origin, Record, Role, Span, Stage, Trace};
 use proptest::prelude::*;
 
 use super::model::{MS, Model, every, stalling};
 use crate::ledger::{Cause, Run, explain};
-use garland_core::trace::{Origin, Record, Role, Span, Stage, Trace};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]

@@ -4,11 +4,11 @@ use garland_protocol::copy::CopyId;
 use garland_protocol::measure::{
     Account, CopyView, JobView, KernelCounts, LaneView, NicCounts, NodeView, Waits,
 };
+use garland_terminal::keys::Key;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use garland_terminal::keys::Key;
 
 const SECOND: u64 = 1_000_000_000;
 

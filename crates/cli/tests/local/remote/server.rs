@@ -1,6 +1,5 @@
 //! Servers that aren't ours: rclone's, which `make test` brings along.
 
-use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::net::TcpListener;
@@ -11,6 +10,7 @@ use std::thread::JoinHandle;
 
 use garland_lab::Lab;
 use garland_testkit::{Process, Scratch, await_some, until};
+use parking_lot::Mutex;
 
 /// The program, and how it is told to speak S3.
 const RCLONE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/python/bin/rclone");

@@ -6,7 +6,6 @@ mod work;
 use garland_testkit::{Scratch, random_file};
 
 use self::work::Work;
-
 use crate::garland;
 
 /// The lines about a node itself: its name and seven figures.

@@ -1,11 +1,11 @@
 //! Trees in a lab: nodes with wires and disks of their own.
 
-use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use garland_lab::{Lab, StateDir};
 use garland_testkit::{Scratch, random_file};
+use parking_lot::Mutex;
 
 use crate::trees::compare::assert_equal;
 use crate::trees::{garland, oddities, verdict, write};

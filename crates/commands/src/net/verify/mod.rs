@@ -6,30 +6,30 @@ mod report;
 mod rounds;
 mod surveying;
 
-use garland_fleet::args::DEFAULT_LAB;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use garland_control::{Agent, Survey};
 use garland_core::cluster::Node;
+use garland_fleet::args::DEFAULT_LAB;
+use garland_fleet::builder::FleetBuilder;
+use garland_fleet::context::Context;
+use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_fleet::launch::{FAREWELL, lab};
 use garland_lab::Lab;
+use garland_results::head::{Head, Phases, tell};
+use garland_state::places::Places;
+use garland_state::run::Run;
 use garland_sys::process;
 use garland_sys::signal::Interrupts;
+use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_topology::verify::judge;
 use garland_topology::{Topology, scenarios};
 
 use self::report::{VerifyResult, node_results};
 use self::surveying::Surveying;
 use crate::args::NetVerify;
-use garland_fleet::builder::FleetBuilder;
-use garland_fleet::context::Context;
-use garland_fleet::inventory::{Inventory, LAB_PREFIX};
-use garland_fleet::launch::{FAREWELL, lab};
-use garland_results::head::{Head, Phases, tell};
-use garland_state::places::Places;
-use garland_state::run::Run;
-use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs `garland net verify`.
 pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use garland_results::head::{Head, NodeEnd, NodeVerdict};
+use garland_terminal::failure::Exit;
+use garland_terminal::verdicts::folded;
 use garland_topology::verify::{Cabling, Finding, Observed, Port, RateSeen};
 use garland_topology::{MediumKind, NicId, NicName, Topology};
 use serde::Serialize;
 
 use super::outcome::{Evidence, SurveyOutcome};
-use garland_results::head::{Head, NodeEnd, NodeVerdict};
-use garland_terminal::failure::Exit;
-use garland_terminal::verdicts::folded;
 
 /// The most findings of one kind that are printed; all are in the result object.
 const SHOWN: usize = 12;

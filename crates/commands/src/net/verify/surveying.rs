@@ -8,7 +8,9 @@ use std::time::Duration;
 use garland_control::Survey;
 use garland_core::nic_facts::Heard;
 use garland_protocol::measure::{MtuProbe, SurveyAnswer, SurveyOrder};
+use garland_results::head::Phases;
 use garland_sys::{clock, random};
+use garland_terminal::screen::Screen;
 use garland_topology::verify::{
     BurstSeen, Cabling, Link, MtuSeen, Observed, Port, RateSeen, WayJudge,
 };
@@ -17,8 +19,6 @@ use garland_topology::{NicId, NodeId, Topology};
 use super::outcome::{Evidence, SurveyOutcome, management};
 use super::pairs::pairs;
 use super::rounds::rounds;
-use garland_results::head::Phases;
-use garland_terminal::screen::Screen;
 
 /// Timeout of an answer that needs no measurement.
 const PATIENCE: Duration = Duration::from_secs(10);

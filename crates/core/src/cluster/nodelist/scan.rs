@@ -1,9 +1,10 @@
 //! Splits the text of a node list into items.
 
-use super::error::NodeListProblem;
-use super::pattern::{Fault, Numbers, Pattern, Piece};
 use std::net::Ipv6Addr;
 use std::ops::Range;
+
+use super::error::NodeListProblem;
+use super::pattern::{Fault, Numbers, Pattern, Piece};
 
 /// One item of a node list: a name with its ranges, `^file`, or `@group`.
 #[derive(Debug)]

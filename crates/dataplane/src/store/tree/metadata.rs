@@ -9,10 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use garland_core::printable;
 use garland_core::tree::Meta;
 use garland_protocol::copy::{KeptStatus, StatusRule};
+use garland_sys::process;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat};
 use rustix::io::Errno;
-
-use garland_sys::process;
 
 use crate::attributes;
 use crate::store::access;

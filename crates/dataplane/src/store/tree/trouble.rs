@@ -3,11 +3,10 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
-
 use garland_core::printable;
 use garland_protocol::copy::{ABSENCE_MAX, Absence, AbsenceList, Absent};
 use garland_sys::error::{reason, reason_in};
+use rustix::io::Errno;
 
 use crate::store::unset::THERE;
 

@@ -12,11 +12,11 @@ use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
 use garland_protocol::measure::Task;
 use garland_protocol::operation::PairEnd;
+use garland_terminal::failure::Failure;
 
 pub use self::meetings::{Meetings, PairFindings};
 pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
 use self::task::{meeting, ping, streams};
-use garland_terminal::failure::Failure;
 
 /// Pairs measured at once count as undisturbed if their median rate is at least this fraction of
 /// the rate of a pair measured alone.

@@ -2,9 +2,8 @@
 
 use garland_analysis::pairs::{MatchUp, apart};
 use garland_core::cluster::Node;
-use garland_topology::{NodeId, Topology, bounds};
-
 use garland_fleet::inventory::LAB_PREFIX;
+use garland_topology::{NodeId, Topology, bounds};
 
 /// Pairs whose nodes are connected by the same kind of wire.
 pub struct Group {

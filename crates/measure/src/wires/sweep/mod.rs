@@ -11,11 +11,16 @@ use garland_analysis::conditions::{Conditions, Purpose, value};
 use garland_analysis::pairs::MatchUp;
 use garland_control::Session;
 use garland_core::cluster::Node;
+use garland_fleet::context::Context;
 use garland_lab::Lab;
 use garland_protocol::measure::PACKETS;
 use garland_protocol::operation::PairEnd;
+use garland_results::head::{Head, tell};
 use garland_sys::clock;
 use garland_sys::processors::Processors;
+use garland_terminal::failure::{Exit, Failure};
+use garland_terminal::notes::guard_rails;
+use garland_terminal::screen::Screen;
 use garland_topology::bounds;
 
 use self::groups::{Group, Network};
@@ -24,11 +29,6 @@ use super::measured::{FailedPair, Measured};
 use super::survey::Meetings;
 use super::survey::task::{meeting, packets, ping};
 use crate::gather::{Gathered, emulator, end_agents};
-use garland_fleet::context::Context;
-use garland_results::head::{Head, tell};
-use garland_terminal::failure::{Exit, Failure};
-use garland_terminal::notes::guard_rails;
-use garland_terminal::screen::Screen;
 
 /// Packet sizes in bytes; those above the path MTU are replaced by the MTU.
 const SIZES: [u16; 6] = [128, 256, 512, 1024, 1500, 9000];

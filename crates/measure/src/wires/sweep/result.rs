@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use garland_analysis::conditions::Conditions;
+use garland_results::head::{Head, NodeEnd, NodeVerdict};
+use garland_terminal::failure::Exit;
 use serde::Serialize;
 
 use super::groups::Group;
 use crate::wires::measured::{FailedPair, Measured};
-use garland_results::head::{Head, NodeEnd, NodeVerdict};
-use garland_terminal::failure::Exit;
 
 /// The schema of the result, with its version.
 pub const SCHEMA: &str = "garland.wires-sweep/2";

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use super::result::{PointResult, SweepResult, WireResult};
 use garland_terminal::verdicts::folded;
+
+use super::result::{PointResult, SweepResult, WireResult};
 
 /// The maximum number of pairs that are listed by name.
 const NAMED: usize = 8;

@@ -11,8 +11,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::wire::PublicKey;
 use garland_core::plan::NodeId;
+
+use crate::wire::PublicKey;
 
 /// How long a copy that waits for an agent keeps the memory that others have granted, in nanoseconds.
 /// Then it gives that back, and queues again behind those that wait there.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use garland_core::plan::{HEAD, NodeId};
+
 use super::{Head, HeadOrder, NodeState};
 use crate::copy::route::{DOWNSTREAMS_MAX, Downstream, LinkSide, Route};
 use crate::message::ToAgent;
-use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
     /// Returns a node's present hops in all lanes.

@@ -2,10 +2,11 @@
 //! the slowest one, so rates do not show which disk is slow. A disk is slow if its writer is
 //! blocked in writes while the writers of other nodes are not.
 
+use garland_core::plan::NodeId;
+
 use super::{Head, NodeState, SlowNodes};
 use crate::copy::report::Report;
 use crate::message::ToAgent;
-use garland_core::plan::NodeId;
 
 impl Head {
     /// Stores a node's report. If only this node's disk slows the others down, detaches the node,

@@ -1,9 +1,10 @@
 //! The end of a copy on the agents: all close it and release its memory.
 
+use garland_core::plan::NodeId;
+
 use super::liveness::{Liveness, silence};
 use super::{Head, NodeOutcome, NodeState, Verdict};
 use crate::message::ToAgent;
-use garland_core::plan::NodeId;
 
 /// Silence in nanoseconds after which an agent is considered to hang while it closes a copy that is
 /// over; heartbeats arrive every 100 ms. Before a further attempt, agents may be silent for

@@ -1,9 +1,10 @@
 //! Events and orders of the head state machine.
 
+use garland_core::plan::NodeId;
+
 use crate::copy::report::Report;
 use crate::copy::route::{NodeAddress, Route};
 use crate::message::{FromAgent, ToAgent};
-use garland_core::plan::NodeId;
 
 /// An event for the head state machine.
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use garland_core::plan::NodeId;
+
 use super::lane::LaneState;
 use crate::copy::route::LinkSide;
-use garland_core::plan::NodeId;
 
 /// A block that was corrupted in transit, and the hop on which this happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! The end of a copy towards the head: sources deliver, and the head commits its file.
 
+use garland_core::plan::NodeId;
+
 use super::milestones::Milestone;
 use super::{Head, HeadOrder, NodeState};
 use crate::copy::report::Report;
-use garland_core::plan::NodeId;
 
 impl Head {
     /// Handles the arrival of the whole file: fails nodes whose part differs from the digest in the

@@ -1,9 +1,10 @@
 //! Finds nodes with slow links or machines; [`super::watch`] describes how.
 
+use garland_core::plan::{HEAD, NodeId};
+
 use super::node::Node;
 use super::watch::{Hop, Mark, Slow, Suspect, WINDOW_NS, median};
 use super::{Head, NodeState, SlowNodes};
-use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
     /// Judges the hops of the lanes whose window is over.

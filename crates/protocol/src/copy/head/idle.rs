@@ -1,10 +1,11 @@
 //! Finds copies in which no byte moves, although the nodes say that they live. Only copies that stand
 //! for themselves are judged, such as those of a farm's files: what they hold up can go elsewhere.
 
+use garland_core::plan::HEAD;
+
 use super::idleness::Moved;
 use super::node::Node;
 use super::{Head, NodeState};
-use garland_core::plan::HEAD;
 
 /// How many times longer a copy may stand still while an agent says that other copies use its memory.
 const BUSY_FACTOR: u64 = 5;
@@ -69,12 +70,13 @@ fn rank(state: &NodeState) -> u64 {
 mod tests {
     use std::net::SocketAddr;
 
+    use garland_core::plan::{Layout, NodeId, Plan};
+
     use super::super::{HeadEvent, Policy};
     use super::*;
     use crate::copy::copy_id::CopyId;
     use crate::copy::report::{HopReport, LaneReport, Report};
     use crate::message::FromAgent;
-    use garland_core::plan::{Layout, NodeId, Plan};
 
     const SECOND_NS: u64 = 1_000_000_000;
     /// The number of bytes that are progress in a minute.

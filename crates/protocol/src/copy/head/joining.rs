@@ -1,5 +1,7 @@
 //! The beginning of a copy, and nodes that join while it is in progress: they are fed on the side.
 
+use garland_core::plan::{HEAD, NodeId, Plan};
+
 use super::admission::{Consequence, Step};
 use super::milestones::Milestone;
 use super::node::Node;
@@ -7,7 +9,6 @@ use super::{Head, HeadOrder, NodeState};
 use crate::copy::copy_id::CopyId;
 use crate::copy::route::NodeAddress;
 use crate::wire::PublicKey;
-use garland_core::plan::{HEAD, NodeId, Plan};
 
 impl Head {
     /// Orders the head and all nodes without a verdict to begin, with the present routes.

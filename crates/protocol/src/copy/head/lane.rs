@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use garland_core::plan::{self, LaneBlocks, NodeId};
+
 use super::watch::Watch;
 use crate::copy::relay::RESUME_WITHIN_NS;
 use crate::copy::route::LinkSide;
-use garland_core::plan::{self, LaneBlocks, NodeId};
 
 /// A node that feeds this many others does not become the feeder of a leaving node's downstreams.
 const FED_MAX: usize = 16;

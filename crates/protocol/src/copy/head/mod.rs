@@ -30,6 +30,8 @@ mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use garland_core::plan::{HEAD, NodeId, Plan};
+
 use self::admission::Admission;
 pub use self::event::{HeadEvent, HeadOrder};
 use self::faults::Faults;
@@ -47,7 +49,6 @@ use crate::copy::copy_id::CopyId;
 use crate::copy::report::Report;
 use crate::copy::route::{LinkSide, NodeAddress};
 use crate::message::FromAgent;
-use garland_core::plan::{HEAD, NodeId, Plan};
 
 /// The state of one copy at its head.
 #[derive(Debug)]

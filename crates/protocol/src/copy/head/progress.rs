@@ -1,8 +1,9 @@
 //! Finds nodes that receive nothing though their feeder has what they lack. Whatever the reason is, a
 //! link that lost a frame or a feeder that lies, another feeder may do better.
 
-use super::{Head, NodeState};
 use garland_core::plan::{HEAD, NodeId};
+
+use super::{Head, NodeState};
 
 impl Head {
     /// Gives a node that is starved other feeders, in the lanes in which its feeder has more than it

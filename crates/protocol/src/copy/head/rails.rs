@@ -6,8 +6,9 @@
 //! known in advance. Example: two rails, where one has the share s of the other's rate. The copy
 //! takes 1 - s/2 of the time that the faster rail alone would need; the optimum is 1/(1 + s).
 
-use super::Head;
 use garland_core::plan::HEAD;
+
+use super::Head;
 
 /// The minimum saving in nanoseconds for which a lane is moved, since moving reopens its links.
 const WORTH_NS: u64 = 300_000_000;

@@ -1,10 +1,11 @@
 //! Retries of links that broke while both ends live. After several attempts the link is given up.
 
+use garland_core::plan::{HEAD, NodeId};
+
 use super::lane::{LaneState, RETRIES, Retry};
 use super::{Head, NodeState};
 use crate::copy::link_limit::advice_on_own_limit;
 use crate::copy::route::LinkSide;
-use garland_core::plan::{HEAD, NodeId};
 
 impl Head {
     /// Handles the report of a lost link from the end `by` of the link.

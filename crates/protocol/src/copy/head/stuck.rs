@@ -1,11 +1,12 @@
 //! Finds disks that hang. Heartbeats continue while a call hangs in the kernel, so silence does not
 //! show a hang; the agent reports calls without progress.
 
+use garland_core::plan::{HEAD, NodeId};
+
 use super::node::Node;
 use super::{Head, NodeState, SlowNodes};
 use crate::copy::report::{PendingCall, Report};
 use crate::message::ToAgent;
-use garland_core::plan::{HEAD, NodeId};
 
 /// How many calls that hang for as long as a call may excuse a node in a copy, besides a share of
 /// the time since the first one: one nanosecond in so many. A disk that stalls for a few seconds in
@@ -110,12 +111,13 @@ impl Head {
 mod tests {
     use std::net::SocketAddr;
 
+    use garland_core::plan::{Layout, Plan};
+
     use super::super::{HeadEvent, Policy};
     use super::*;
     use crate::copy::copy_id::CopyId;
     use crate::copy::report::DiskCall;
     use crate::message::FromAgent;
-    use garland_core::plan::{Layout, Plan};
 
     const COPY: CopyId = CopyId([7; 16]);
     const SECOND_NS: u64 = 1_000_000_000;

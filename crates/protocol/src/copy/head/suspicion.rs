@@ -1,10 +1,11 @@
 //! Suspected nodes: silent for longer than usual, but not dead yet. The others are fed past them,
 //! and a message takes them back in.
 
+use garland_core::plan::NodeId;
+
 use super::{Head, NodeState, Policy};
 use crate::message::ToAgent;
 use crate::wire::SessionOrder;
-use garland_core::plan::NodeId;
 
 impl Head {
     /// Notes that a message of a node has arrived, which refutes a suspicion.

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use garland_core::plan::{HEAD, Layout, NodeId, Plan};
+
 use super::admission::{Admission, Consequence, Step};
 use super::liveness::Liveness;
 use super::milestones::{Milestone, Milestones};
@@ -10,7 +12,6 @@ use super::{Head, HeadEvent, Policy};
 use crate::copy::copy_id::CopyId;
 use crate::copy::report::{HopReport, LaneReport, Report};
 use crate::message::FromAgent;
-use garland_core::plan::{HEAD, Layout, NodeId, Plan};
 
 const COPY: CopyId = CopyId([7; 16]);
 

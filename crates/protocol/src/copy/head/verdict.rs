@@ -1,11 +1,12 @@
 //! The end of nodes and of the copy: commit, failure and death.
 
+use garland_core::plan::NodeId;
+
 use super::milestones::Milestone;
 use super::node::Node;
 use super::{Head, HeadOrder, NodeState, Verdict};
 use crate::copy::report::Report;
 use crate::message::ToAgent;
-use garland_core::plan::NodeId;
 
 impl Head {
     /// Returns the verdict of a node; `None` if it has none yet.

@@ -9,8 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::copy::report::HopReport;
 use garland_core::plan::NodeId;
+
+use crate::copy::report::HopReport;
 
 /// The length in nanoseconds of the windows in which hops are judged.
 pub(super) const WINDOW_NS: u64 = 200_000_000;

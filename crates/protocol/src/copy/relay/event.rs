@@ -1,9 +1,10 @@
 //! Events and orders of the relay machine. Links are identified by their sides and epochs.
 
+use garland_core::plan::NodeId;
+
 use crate::copy::frame::Kind;
 use crate::copy::route::{LinkSide, Route};
 use crate::copy::sink::{Landing, SinkError};
-use garland_core::plan::NodeId;
 
 /// How long the other end of a new link downstream may take to send `Resume`, in nanoseconds: no
 /// other downstream gets blocks in the lane's order before. Its thread may still be sending a block

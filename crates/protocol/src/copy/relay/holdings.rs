@@ -1,9 +1,10 @@
 //! Blocks that a node has without receiving them. When a link opens, the node reports them to its
 //! upstream, which then skips them.
 
+use garland_core::index_set::IndexSet;
+
 use super::{Relay, RelayOrder};
 use crate::copy::sink::Sink;
-use garland_core::index_set::IndexSet;
 
 /// The number of blocks that one frame reports.
 const BLOCKS_PER_FRAME: u64 = 256;

@@ -21,13 +21,14 @@ mod wire;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use garland_core::plan::{LaneBlocks, NodeId};
+
 use self::down::Down;
 pub use self::event::{RESUME_WITHIN_NS, RelayEvent, RelayOrder, Store};
 use self::repeats::Repeats;
 pub use self::wire::WireFacts;
 use crate::copy::route::Route;
 use crate::copy::sink::Sink;
-use garland_core::plan::{LaneBlocks, NodeId};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Busy {

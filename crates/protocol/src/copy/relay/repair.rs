@@ -62,8 +62,9 @@ impl Relay {
 mod tests {
     use std::cell::Cell;
 
-    use super::*;
     use garland_core::plan::LaneBlocks;
+
+    use super::*;
 
     #[test]
     fn missing_blocks_of_a_detached_node_are_not_searched_while_it_may_not_request() {

@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
+use garland_core::farm::{Engine, Job, Move, MoveKind, Outcome, Record};
+
 use super::nodes::{Node, first_portions};
 use super::tried::{self, Try};
 use super::tries::Tries;
 use crate::farm::placement::{Candidate, Placement, PlacementRequest};
-use garland_core::farm::{Engine, Job, Move, MoveKind, Outcome, Record};
 
 /// The number of queued jobs that are considered if no node can run the first one.
 const LOOK_PAST: usize = 64;

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use garland_core::farm::{Job, Move, MoveKind, Outcome, Record, Text};
+
 use super::clock::NodeClock;
 use super::dispatcher::{Dispatcher, Rules, Step};
 use super::moves::Mover;
@@ -16,7 +18,6 @@ use super::work::Work;
 use crate::farm::jobs::{COMMAND_MAX, FarmEvent, FarmOrder, NodeFacts, Opening, Task, TaskEnd};
 use crate::farm::placement::{Candidate, Placement};
 use crate::message::FromAgent;
-use garland_core::farm::{Job, Move, MoveKind, Outcome, Record, Text};
 
 /// The number of clock probes per node.
 const CLOCK_PROBES: usize = 3;

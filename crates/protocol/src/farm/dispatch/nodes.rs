@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::farm::placement::Candidate;
 use garland_core::farm::Job;
+
+use crate::farm::placement::Candidate;
 
 /// The amount of work that a node gets in advance if no files are copied, in seconds of all its
 /// processors: more than the latency of an order.

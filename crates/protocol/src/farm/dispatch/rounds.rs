@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use garland_core::farm::{Engine, Job, Outcome, Record, Text};
+
 use super::tried::Try;
 use super::tries::Tries;
-use garland_core::farm::{Engine, Job, Outcome, Record, Text};
 
 /// One round of jobs.
 #[derive(Clone, Debug, PartialEq)]

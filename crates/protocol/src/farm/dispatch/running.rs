@@ -1,11 +1,12 @@
 //! The state of a job that is assigned to a node.
 
+use garland_core::farm::staging::path_inside;
+use garland_core::farm::{Job, Text};
+
 use super::transfer::Direction;
 use super::tried::{self, Try};
 use super::work::CpuUse;
 use crate::farm::jobs::{OutputFile, Task};
-use garland_core::farm::staging::path_inside;
-use garland_core::farm::{Job, Text};
 
 /// The step of a job on its node. A message about the job counts only in its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

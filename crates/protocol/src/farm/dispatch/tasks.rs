@@ -1,7 +1,8 @@
 //! The messages with tasks for a node: several tasks in one message.
 
-use crate::farm::jobs::{FarmOrder, Task};
 use garland_core::farm::Command;
+
+use crate::farm::jobs::{FarmOrder, Task};
 
 /// The maximum size of the tasks in one message, in bytes.
 const MESSAGE: usize = 48 << 10;

@@ -1,7 +1,8 @@
 //! The transfer of a job's files.
 
-use crate::farm::jobs::OutputFile;
 use garland_core::farm::Text;
+
+use crate::farm::jobs::OutputFile;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The result of one attempt at a job.
 
-use crate::farm::jobs::{CORES_MAX, TaskEnd};
 use garland_core::farm::{Engine, Job, Outcome, Record, Text, last_words};
+
+use crate::farm::jobs::{CORES_MAX, TaskEnd};
 
 /// The most bytes of a node's reason why a job failed. A run keeps the reasons of all its jobs.
 const REASON_MAX: usize = 1024;

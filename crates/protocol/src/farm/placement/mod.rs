@@ -94,8 +94,9 @@ impl PlacementRequest<'_> {
 
 #[cfg(test)]
 mod tests_of {
-    use super::*;
     use garland_core::farm::{Command, Text};
+
+    use super::*;
 
     pub(super) fn job(cores: u32) -> Job {
         let name = Text::from("true");

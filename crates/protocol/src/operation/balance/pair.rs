@@ -1,5 +1,7 @@
 //! One copy of a round: its head state machine, and the messages of its feeder and its sink.
 
+use garland_core::plan::{HEAD, NodeId, Plan};
+
 use super::super::interface::{AgentEvent, Orders};
 use super::job::{CopyPair, RoundJob};
 use crate::copy::{
@@ -9,7 +11,6 @@ use crate::copy::{
 use crate::measure::{BalanceEvent, BalanceOrder, DiskCached, FeedEvent, TxStats};
 use crate::wire::Secret;
 use crate::{FromAgent, ToAgent};
-use garland_core::plan::{HEAD, NodeId, Plan};
 
 /// The id of the sink in a plan of two nodes.
 const SINK: NodeId = NodeId(1);

@@ -1,8 +1,9 @@
 //! Drives the operation with messages and times, without sockets.
 
+use garland_core::plan::Layout;
+
 use super::*;
 use crate::copy::{StatusRule, TreeOutline};
-use garland_core::plan::Layout;
 
 fn compared(answer: Compared) -> AgentEvent {
     AgentEvent::Message(FromAgent::Compared(answer))

@@ -1,10 +1,11 @@
 //! Tests of errors: an unsupported configuration names the formats that support it.
 
+use garland_core::nic_facts::Ethernet;
+
 use super::super::super::Selector;
 use super::super::super::shapes::{Basis, Between, Joined, Mesh, Segment, bonded, mesh, star};
 use super::super::{Format, NicNames, NodeConfig};
 use super::files;
-use garland_core::nic_facts::Ethernet;
 
 fn names(pairs: &[(&str, &str)]) -> NicNames {
     pairs.iter().map(|&(nic, name)| (nic.to_owned(), name.to_owned())).collect()

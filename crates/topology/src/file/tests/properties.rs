@@ -1,3 +1,4 @@
+use garland_core::units::Rate;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -6,7 +7,6 @@ use super::{DEN, EXPLICIT};
 use crate::Selector;
 use crate::file::*;
 use crate::shapes::*;
-use garland_core::units::Rate;
 
 fn any_rate() -> impl Strategy<Value = Rate> {
     prop_oneof![Just(10_000_000), Just(2_500_000_000), 1..u64::MAX / 2]

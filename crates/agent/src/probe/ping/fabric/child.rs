@@ -9,19 +9,19 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use garland_core::printable;
+use garland_fabric::find::find;
 use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
+use garland_sys::clock::after;
+use garland_sys::error::reason;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, event, ownership};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::super::super::SILENCE;
 use super::super::round::read;
 use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
-use garland_fabric::find::find;
-use garland_sys::clock::after;
-use garland_sys::error::reason;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// The name of a helper that the head has sent, for messages.
 const BROUGHT: &str = "garland-fabric (sent by the head)";

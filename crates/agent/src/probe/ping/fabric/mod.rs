@@ -6,10 +6,9 @@ mod helper_program;
 mod meet;
 mod proof;
 
-use garland_sys::socket::TcpStream;
-
 use garland_fabric::words::{self, Answer, Kind, Open};
 use garland_protocol::measure::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetState};
+use garland_sys::socket::TcpStream;
 
 use self::child::{Helper, unexpected};
 pub use self::helper_program::HelperProgram;

@@ -1,8 +1,8 @@
+use garland_core::farm::{Command, Journal, Text};
 use proptest::prelude::*;
 
 use super::*;
 use crate::farm::placement::{Pull, Turns};
-use garland_core::farm::{Command, Journal, Text};
 
 fn jobs(count: u32) -> Vec<Job> {
     let job = |number| Job::new(number, Text::from("x"), Command::Line("x".into()));

@@ -1,8 +1,9 @@
+use garland_core::farm::{Checkpoint, Command, Engine, Outcome};
+
 use super::super::tries::Tries;
 use super::*;
 use crate::farm::jobs::OutputFile;
 use crate::farm::placement::Pull;
-use garland_core::farm::{Checkpoint, Command, Engine, Outcome};
 
 mod moves;
 

@@ -1,5 +1,6 @@
-use super::*;
 use garland_core::farm::Command;
+
+use super::*;
 
 fn rounds(jobs: u32) -> Rounds {
     let job = |number| Job::new(number, Text::from("x"), Command::Line("x".into()));

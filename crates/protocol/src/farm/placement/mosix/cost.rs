@@ -1,8 +1,9 @@
 //! The cost of a job on a node, with one unit for processors and memory. The fuller a resource is,
 //! the more it costs, so that no resource is used up while others are free (Amir and others, 2000).
 
-use super::super::Candidate;
 use garland_core::farm::Job;
+
+use super::super::Candidate;
 
 /// The load of a node, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,9 +2,10 @@
 //! newest half of them to a random other node. So each node knows the recent state of a few nodes,
 //! however many there are (Barak, Guday and Wheeler, The MOSIX distributed operating system, 1993).
 
+use garland_core::farm::Job;
+
 use super::super::Candidate;
 use super::cost::Stand;
-use garland_core::farm::Job;
 
 /// The maximum number of entries of a node.
 pub(super) const VECTOR: usize = 8;

@@ -70,10 +70,11 @@ impl Mosix {
 
 #[cfg(test)]
 mod tests {
+    use garland_core::farm::Job;
+
     use super::super::tests_of::{job, node};
     use super::super::{Candidate, Pull};
     use super::*;
-    use garland_core::farm::Job;
 
     fn asked<'a>(job: &'a Job, nodes: &'a [Candidate], now: f64) -> PlacementRequest<'a> {
         PlacementRequest { job, nodes, now, at_once: true, avoid: &[] }
