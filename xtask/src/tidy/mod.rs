@@ -5,6 +5,7 @@ mod bindings;
 mod direction;
 mod displays;
 mod finding;
+mod import_order;
 mod imports;
 mod lengths;
 mod names;

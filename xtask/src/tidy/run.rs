@@ -7,18 +7,19 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, bindings, direction, displays, imports, lengths, names, pages, parameters, paths,
-    promises, reach, scenarios, sizes, vocabulary, waits,
+    banned, bindings, direction, displays, import_order, imports, lengths, names, pages,
+    parameters, paths, promises, reach, scenarios, sizes, vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     direction::check,
     lengths::check,
     banned::check,
     imports::check,
+    import_order::check,
     names::check,
     pages::check,
     bindings::check,
