@@ -92,7 +92,7 @@ impl Job {
         let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
         let p50 = p50.filter(|&p50| p50 > 0.0 && self.mode != "buffered" && self.depth == "1");
         let median = p50.map(|p50| block / p50 * 1e3);
-        Figure { median, ..Figure::of(rate / 1e6) }
+        Figure { median, ..Figure::from_mean(rate / 1e6) }
     }
 }
 

@@ -81,7 +81,7 @@ impl Place {
 fn made(place: &Place) -> Result<Figure> {
     let watch = Watch::start();
     place.garland("report -o report.html")?;
-    Ok(Figure::of(watch.read().as_secs_f64()))
+    Ok(Figure::from_mean(watch.read().as_secs_f64()))
 }
 
 fn seen(place: &Place) -> Result<Figure> {
@@ -89,7 +89,7 @@ fn seen(place: &Place) -> Result<Figure> {
     browser.open(&place.file());
     let painted = browser.asked(FIRST_PAINT).as_f64();
     browser.end(&place.scratch);
-    Ok(Figure::of(painted.context("chromium did not report a first paint")? / 1e3))
+    Ok(Figure::from_mean(painted.context("chromium did not report a first paint")? / 1e3))
 }
 
 /// The benchmark.

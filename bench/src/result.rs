@@ -115,7 +115,7 @@ pub(crate) struct Row {
 impl Row {
     /// Returns the spread of a figure over all runs.
     pub(crate) fn spread(&self, of: impl Fn(&Sample) -> f64) -> Option<Spread> {
-        Spread::of(self.samples.iter().map(of).collect())
+        Spread::from_values(self.samples.iter().map(of).collect())
     }
 
     /// Returns seconds of the whole command.

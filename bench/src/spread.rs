@@ -15,7 +15,7 @@ pub(crate) struct Spread {
 
 impl Spread {
     /// Returns the spread of `values`; none without a value.
-    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
+    pub(crate) fn from_values(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let min = *values.first()?;
         let max = *values.last()?;
@@ -31,8 +31,8 @@ mod tests {
 
     #[test]
     fn spreads_are_of_the_middle() {
-        assert_eq!(Spread::of(vec![]), None);
-        let spread = Spread::of(vec![3.0, 1.0, 2.0, 10.0]).unwrap();
+        assert_eq!(Spread::from_values(vec![]), None);
+        let spread = Spread::from_values(vec![3.0, 1.0, 2.0, 10.0]).unwrap();
         assert_eq!((spread.median, spread.min, spread.max), (2.5, 1.0, 10.0));
     }
 }

@@ -139,7 +139,7 @@ impl Stage {
 
     /// Returns the file's rate in MB/s if it takes `seconds`.
     pub(crate) fn rate(&self, seconds: f64) -> Figure {
-        Figure::of(self.bytes as f64 / 1e6 / seconds)
+        Figure::from_mean(self.bytes as f64 / 1e6 / seconds)
     }
 
     /// Fails if two files differ.

@@ -47,7 +47,7 @@ pub(crate) struct Figure {
 
 impl Figure {
     /// Returns a figure that has only a mean or a rate.
-    pub(crate) fn of(mean: f64) -> Self {
+    pub(crate) fn from_mean(mean: f64) -> Self {
         Self { mean: Some(mean), ..Self::default() }
     }
 
@@ -79,7 +79,7 @@ impl Entry {
         let statistic = self.tells().next()?;
         let figures = self.turns.iter().flatten();
         let numbers = figures.filter_map(|figure| figure.number(statistic)).collect();
-        Some((statistic, Spread::of(numbers)?))
+        Some((statistic, Spread::from_values(numbers)?))
     }
 
     /// Returns the spread of this tool's figures divided by those of `other`. Each quotient is of one round,
@@ -90,7 +90,7 @@ impl Entry {
         let number = |turn: &Option<Figure>| turn.as_ref()?.number(statistic);
         let rounds = self.turns.iter().zip(&other.turns);
         let ratios = rounds.filter_map(|(own, other)| Some(number(own)? / number(other)?));
-        Some((statistic, Spread::of(ratios.collect())?))
+        Some((statistic, Spread::from_values(ratios.collect())?))
     }
 
     /// Returns the further results of the turn whose figure is nearest to the median.

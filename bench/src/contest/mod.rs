@@ -76,7 +76,7 @@ impl Outcome {
             title: contest.title,
             unit: contest.unit,
             goal: contest.goal,
-            entries: contest.tools.iter().map(|tool| Entry::of(tool.name)).collect(),
+            entries: contest.tools.iter().map(|tool| Entry::new(tool.name)).collect(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Outcome {
 
 impl Entry {
     /// Returns the entry of a tool that has not had a turn yet.
-    fn of(tool: &'static str) -> Self {
+    fn new(tool: &'static str) -> Self {
         Self { tool, turns: Vec::new(), failed: None }
     }
 

@@ -142,7 +142,7 @@ mod tests {
     fn a_table_has_a_line_a_tool_and_says_whether_the_goal_is_reached() {
         let entry = |tool, mean: f64, failed: Option<&str>| Entry {
             tool,
-            turns: vec![Some(Figure::of(mean)), None],
+            turns: vec![Some(Figure::from_mean(mean)), None],
             failed: failed.map(str::to_owned),
         };
         let outcome = Outcome {

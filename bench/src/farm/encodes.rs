@@ -70,5 +70,5 @@ fn encode(Place { encodes: cluster, .. }: &Place) -> Result<Figure> {
         serde_json::from_slice(&said).context("failed to parse the result of garland farm run")?;
     let seconds =
         |value: &Value| value.as_f64().context("the result of garland farm run lacks a time");
-    Ok(Figure::of(seconds(&result["total"])? / seconds(&result["losses"]["whole_jobs"])?))
+    Ok(Figure::from_mean(seconds(&result["total"])? / seconds(&result["losses"]["whole_jobs"])?))
 }

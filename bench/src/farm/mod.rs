@@ -135,7 +135,7 @@ fn by(place: &Place, words: &[&str]) -> Result<Figure> {
 
 /// Returns milliseconds per job of a run that took `seconds`.
 fn each(place: &Place, seconds: f64) -> Figure {
-    Figure::of(seconds * 1e3 / place.jobs as f64)
+    Figure::from_mean(seconds * 1e3 / place.jobs as f64)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) const STAGING: Tool<Place> = Tool {
         let nodes = &["lab:n[1-2]", "--lab", LAB, "--data", "stage", "--quiet"][..];
         let words = [&["farm", "run", "staged.toml"], nodes].concat();
         let (seconds, _) = cluster.garland(&words)?;
-        Ok(Figure::of(seconds * 1e3 / (2 * JOBS * FILES) as f64))
+        Ok(Figure::from_mean(seconds * 1e3 / (2 * JOBS * FILES) as f64))
     },
 };
 

@@ -20,7 +20,7 @@ fn measure(pair: &Pair) -> Result<Figure> {
     let client = [&server[..], &[&address]].concat();
     let duet =
         Duet { server: &server, listens: ("tcp", 47_592), client: &client, place: Inside::Lab };
-    transfer(&duet.play(pair)?).map(Figure::of)
+    transfer(&duet.play(pair)?).map(Figure::from_mean)
 }
 
 /// Parses the microseconds in the column `usec/xfer`.

@@ -71,7 +71,7 @@ fn rate(pair: &Pair, key: &str, streams: &str) -> Result<Figure> {
     let way = ways.iter().find(|way| way["from"] == "lab:n0");
     let rate = way.and_then(|way| way[key].as_f64());
     let rate = rate.with_context(|| format!("the result of garland wires has no {key}"))?;
-    Ok(Figure::of(rate / 1e6))
+    Ok(Figure::from_mean(rate / 1e6))
 }
 
 /// Runs garland on the head, and returns its JSON result.
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!((figure.mean, figure.median), (Some(0.3), None));
         assert!(figure.beside.unwrap().ends_with("9.00 (p50); 32.0 go out in one write"));
         assert_eq!(found(&json!({})), None);
-        let thirds = [4.0, 2.0, 6.0].map(Figure::of);
+        let thirds = [4.0, 2.0, 6.0].map(Figure::from_mean);
         let figure = whole(&thirds);
         assert_eq!((figure.median, figure.mean, figure.best), (None, Some(4.0), Some(2.0)));
     }

@@ -26,5 +26,5 @@ fn measure(pair: &Pair, streams: &str) -> Result<Figure> {
     let said: Value =
         serde_json::from_str(&duet.play(pair)?).context("failed to parse iperf3's result")?;
     let bits = said["end"]["sum_received"]["bits_per_second"].as_f64();
-    Ok(Figure::of(bits.context("iperf3's result has no rate")? / 8e6))
+    Ok(Figure::from_mean(bits.context("iperf3's result has no rate")? / 8e6))
 }

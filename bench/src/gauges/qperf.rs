@@ -19,7 +19,7 @@ fn measure(pair: &Pair) -> Result<Figure> {
     let client = ["qperf", "-t", "1", "-m", SIZE, &address, "tcp_lat"];
     let duet =
         Duet { server: &["qperf"], listens: ("tcp6", 19_765), client: &client, place: Inside::Lab };
-    latency(&duet.play(pair)?).map(Figure::of)
+    latency(&duet.play(pair)?).map(Figure::from_mean)
 }
 
 /// Parses `latency  =  27.3 us`, and returns microseconds.

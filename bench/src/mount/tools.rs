@@ -155,7 +155,7 @@ fn write(stage: &Stage, mount: Mount) -> Result<Figure> {
 
 fn list(stage: &Stage, mount: Mount) -> Result<Figure> {
     let seconds = mount.time(stage, "ls -lR tree > /dev/null")?;
-    Ok(Figure::of(FILES as f64 / seconds))
+    Ok(Figure::from_mean(FILES as f64 / seconds))
 }
 
 fn random(stage: &Stage, mount: Mount) -> Result<Figure> {
@@ -167,7 +167,7 @@ fn random(stage: &Stage, mount: Mount) -> Result<Figure> {
     let told = said.find('{').map_or("", |begin| &said[begin..]);
     let result: Value = serde_json::from_str(told).context("failed to parse fio's result")?;
     let rate = result["jobs"][0]["read"]["iops"].as_f64();
-    rate.map(Figure::of).context("fio's result has no rate")
+    rate.map(Figure::from_mean).context("fio's result has no rate")
 }
 
 fn copy(stage: &Stage, from: &str, to: &str) -> Result<Figure> {
@@ -193,5 +193,6 @@ fn round_trips(stage: &Stage) -> Result<Figure> {
     server.finish()?;
     let told = fs::read_to_string(&said).context("failed to read the tool's output")?;
     let rate = told.trim().parse();
-    rate.map(Figure::of).with_context(|| format!("the output of fetch is not a rate: {told}"))
+    rate.map(Figure::from_mean)
+        .with_context(|| format!("the output of fetch is not a rate: {told}"))
 }

@@ -37,14 +37,14 @@ pub(super) const SECONDS: Tool = Tool {
     name: "garland-traced",
     about: "garland cp --stripe --no-fsync, with its trace: seconds",
     need: None,
-    measure: |stage| put(stage, &[]).map(Figure::of),
+    measure: |stage| put(stage, &[]).map(Figure::from_mean),
 };
 
 pub(super) const UNTRACED_SECONDS: Tool = Tool {
     name: "garland-untraced",
     about: "garland cp --stripe --no-fsync --no-trace: seconds",
     need: None,
-    measure: |stage| put(stage, &["--no-trace"]).map(Figure::of),
+    measure: |stage| put(stage, &["--no-trace"]).map(Figure::from_mean),
 };
 
 pub(super) const GAPS: Tool = Tool {
@@ -58,7 +58,7 @@ pub(super) const IPERF3: Tool = Tool {
     name: "iperf3",
     about: "a stream to each server at once for 4 s, after a first second that is not counted: the limit",
     need: Some(("iperf3", "iperf3")),
-    measure: |stage| Ok(Figure::of(goodput(stage)? / 1e6)),
+    measure: |stage| Ok(Figure::from_mean(goodput(stage)? / 1e6)),
 };
 
 pub(super) const RSYNC: Tool = Tool {
@@ -145,7 +145,7 @@ fn gaps(stage: &Stage) -> Result<Figure> {
     let wall = told["wall_ns"].as_u64().context("the result of garland explain has no wall_ns")?;
     let stream = wall.saturating_sub(sum(&["set-up", "teardown", "fsync"]));
     let waited = sum(&["control round trips", "pipeline bubble", "pause"]);
-    Ok(Figure::of(waited as f64 / stream.max(1) as f64 * 100.0))
+    Ok(Figure::from_mean(waited as f64 / stream.max(1) as f64 * 100.0))
 }
 
 fn tar(stage: &Stage) -> Result<f64> {

@@ -91,7 +91,7 @@ impl Stage {
 
     /// Returns files per second at each node if the copy takes `seconds`.
     pub(super) fn rate(&self, seconds: f64) -> Figure {
-        Figure::of(self.files as f64 / seconds)
+        Figure::from_mean(self.files as f64 / seconds)
     }
 
     /// Checks that each of `copies` has all files and that the last one equals the tree, and removes them.

@@ -128,7 +128,7 @@ impl Agent {
         let now = clock::now_ns();
         Ok(Self {
             activity: Arc::new(Activity::new(config.root.as_deref())),
-            disk: Pace::of(config.disk),
+            disk: Pace::limited_to(config.disk),
             usage: Arc::default(),
             awake: Arc::default(),
             keys: config.keys.clone().unwrap_or_else(KeyPair::generate),

@@ -278,7 +278,7 @@ impl Comparison {
         let holding = |file| {
             let disk = agent.disk.as_deref();
             let records = &agent.config.records;
-            Holding::of(file, layout.block_size, records, disk, &progress, &self.stop)
+            Holding::with_digests(file, layout.block_size, records, disk, &progress, &self.stop)
         };
         let old = open_own(&folder, &name).ok().and_then(|file| holding(file).ok());
         let left = self.await_left(&folder, &name, &progress).and_then(|left| {

@@ -24,7 +24,7 @@ pub fn of(stream: &TcpStream) -> Vec<(String, String)> {
     if let Ok(name) = tcp::choose_congestion(stream, &[]) {
         conditions.add("congestion control", name);
     }
-    if let Ok(info) = TcpInfo::of(stream) {
+    if let Ok(info) = TcpInfo::read(stream) {
         conditions.add("path mtu", info.path_mtu.to_string());
     }
     let own = stream.local_addr().map(|own| own.ip().to_canonical());

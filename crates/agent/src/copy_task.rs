@@ -96,7 +96,7 @@ impl CopyTask {
         let id = begin.copy;
         let teller = Arc::clone(session);
         let device = source.as_ref().map_or_else(|| store.device(), |source| source.device());
-        let trace = Collector::new(Budget::of(&begin), id, begin.me.0, began, device);
+        let trace = Collector::new(Budget::from_begin(&begin), id, begin.me.0, began, device);
         let late = Faults::new(&begin.injections).control();
         let copy = Arc::new_cyclic(|own: &std::sync::Weak<CopyContext>| {
             let own = own.clone();

@@ -452,7 +452,7 @@ impl Session {
         }
         // A head whose kernel closed the connection has ended.
         let is_broken = self.is_broken.load(Ordering::SeqCst) || broken_by.is_some();
-        let has_ended = TcpInfo::of(&incoming.stream).map_or(true, |info| info.peer_closed);
+        let has_ended = TcpInfo::read(&incoming.stream).map_or(true, |info| info.peer_closed);
         let is_over = has_ended && !is_broken && !incoming.is_unused;
         let patience = if is_over { 0 } else { self.patience_ms.load(Ordering::Relaxed) };
         let next = incoming.next.recv_timeout(Duration::from_millis(patience));
@@ -496,7 +496,7 @@ impl Drop for Session {
 /// Returns whether data is sent again in vain, and the head's kernel answers nothing. A head that
 /// only reads nothing is not dead: its kernel answers.
 fn is_dead(socket: &TcpStream) -> bool {
-    let info = TcpInfo::of(socket);
+    let info = TcpInfo::read(socket);
     info.is_ok_and(|info| info.vain >= 2 && info.unheard >= limits::UNACKNOWLEDGED)
 }
 

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         return exit;
     }
     panics::end_the_command();
-    let args = args::Args::of(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let args = args::Args::parse_words(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match command::run(&args) {
         Ok(exit) => exit.into(),
         Err(failure) => {

@@ -18,7 +18,7 @@ const PARCEL: usize = 48 << 10;
 pub fn bring<'a>(agents: impl Iterator<Item = &'a mut Agent>) {
     let mut bytes = Vec::new();
     let found = find(ownership::fault_of_program).ok();
-    let image = found.and_then(|path| Image::of(File::open(path).ok()?).ok());
+    let image = found.and_then(|path| Image::read(File::open(path).ok()?).ok());
     let Some(Ok(1..)) = image.map(|mut image| image.read_to_end(&mut bytes)) else { return };
     let last = bytes.chunks(PARCEL).count() - 1;
     for agent in agents {

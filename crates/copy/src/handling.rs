@@ -49,7 +49,7 @@ pub fn handlings(spec: &CopySpec, given: &CopySource) -> Vec<Handling> {
         Packing::Zstd => &[Encoding::Zstd],
         Packing::Auto(_) => &[Encoding::Lz4, Encoding::Zstd],
     };
-    let pieces = if encodings.is_empty() { None } else { Pieces::of(given) };
+    let pieces = if encodings.is_empty() { None } else { Pieces::read(given) };
     let limit = spec.tuning.link_limit;
     let packed = |encoding: &Encoding| {
         let pieces = pieces.as_ref();
@@ -72,7 +72,7 @@ pub fn usual(spec: &CopySpec, given: &CopySource) -> Payload {
 impl Pieces {
     /// Reads pieces of a source of which any part can be read at any time; `None` if it is another one, or
     /// is empty. Pieces that cannot be read are none.
-    fn of(given: &CopySource) -> Option<Self> {
+    fn read(given: &CopySource) -> Option<Self> {
         // Objects are read ahead in their order.
         let is_random = match given {
             CopySource::File(..) => true,

@@ -186,7 +186,7 @@ fn lanes(
     plans: &[&Plan],
     transport: Transport,
 ) -> Option<Vec<Vec<Vec<Stream>>>> {
-    let ways = Ways::of(topology);
+    let ways = Ways::new(topology);
     let place = |plan: &Plan, id: NodeId| place(topology, sender, plan, id);
     let hop = |plan: &Plan, lane: &Lane, near: NodeId, far: NodeId| -> Option<Vec<Stream>> {
         let from = place(plan, near)?;

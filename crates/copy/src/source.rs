@@ -53,7 +53,7 @@ impl CopySource {
         match &spec.source.paths[..] {
             sources if sources.iter().any(|source| ends::is_stream(source)) => Self::stream(spec),
             [file] if !spec.source.is_tree || is_file(file) && spec.source.chosen_by.is_none() => {
-                let source = ends::source(file)?.on_disk(Pace::of(disk).as_ref());
+                let source = ends::source(file)?.on_disk(Pace::limited_to(disk).as_ref());
                 Ok(Self::File(file.clone(), Arc::new(source)))
             }
             _ if !spec.source.is_tree => {
@@ -105,7 +105,7 @@ impl CopySource {
     ) -> Result<Self, Failure> {
         let tree = tree.map_err(scan_failure)?;
         refuse_to_remove_all(&spec.source, tree.tally())?;
-        Ok(Self::Tree(Arc::new(tree.on_disk(Pace::of(disk).as_ref()))))
+        Ok(Self::Tree(Arc::new(tree.on_disk(Pace::limited_to(disk).as_ref()))))
     }
 
     /// Returns the open regular file `file` as a source; `path` is its path.
@@ -114,7 +114,7 @@ impl CopySource {
     /// When it cannot be read.
     pub fn from_file(file: File, path: &Path, disk: Option<u64>) -> Result<Self, Failure> {
         let source = Source::from_file(file, path).map_err(Failure::nothing)?;
-        let source = source.on_disk(Pace::of(disk).as_ref());
+        let source = source.on_disk(Pace::limited_to(disk).as_ref());
         Ok(Self::File(path.to_owned(), Arc::new(source)))
     }
 
@@ -357,7 +357,7 @@ fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
 /// Opens this command's standard input as a stream.
 fn open_input(layout: Layout) -> io::Result<StreamSource> {
     let input = inherited::input()?.as_fd().try_clone_to_owned()?;
-    Ok(StreamSource::of(input, "standard input", layout))
+    Ok(StreamSource::new(input, "standard input", layout))
 }
 
 /// Whether a path is a regular file. Files are copied in the same way with and without `-r`.

@@ -55,7 +55,7 @@ pub struct Ethernet(pub [u8; 6]);
 impl Ethernet {
     /// Returns the locally administered address of the NIC with this index in a topology. Only the
     /// low 24 bits of the index are used.
-    pub fn of(nic: usize) -> Self {
+    pub fn from_index(nic: usize) -> Self {
         let [.., b2, b1, b0] = (nic as u64).to_be_bytes();
         Self([0x02, 0x88, 0x00, b2, b1, b0])
     }

@@ -68,7 +68,7 @@ impl Calls {
     /// Sets the disk that the calls go to, by its device number, if that is known. Only the first
     /// call has an effect.
     pub fn go_to(&self, device: Option<u64>) {
-        self.disk.get_or_init(|| device.and_then(BlockDevice::of));
+        self.disk.get_or_init(|| device.and_then(BlockDevice::open));
     }
 
     /// Runs and watches `call`, which transfers `bytes` bytes of the file `path`.

@@ -146,7 +146,8 @@ impl ManifestReader<'_> {
         let records = self.records;
         let disk = self.disk;
         (self.progress)();
-        let held = Holding::of(file, layout.block_size, records, disk, self.progress, self.stop);
+        let held =
+            Holding::with_digests(file, layout.block_size, records, disk, self.progress, self.stop);
         let held = held.map_err(told)?;
         let digests = held.digests.all();
         let digests =

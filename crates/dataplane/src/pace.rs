@@ -45,7 +45,7 @@ impl Pace {
     }
 
     /// Returns an idle disk with a rate of `bytes_per_second`; none if no rate is given.
-    pub fn of(bytes_per_second: Option<u64>) -> Option<Arc<Self>> {
+    pub fn limited_to(bytes_per_second: Option<u64>) -> Option<Arc<Self>> {
         bytes_per_second.map(|rate| Arc::new(Self::new(rate)))
     }
 

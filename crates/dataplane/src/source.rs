@@ -145,7 +145,7 @@ impl Source {
             opened.stamp.length = length_of_device(&file)?;
         }
         let length = opened.stamp.length;
-        let ahead = ReadAhead::of(&file, length);
+        let ahead = ReadAhead::for_file(&file, length);
         let room = length;
         let disk = None;
         let usage = None;
@@ -178,7 +178,7 @@ impl Source {
     ///
     /// # Errors
     /// When the status of the file cannot be read.
-    pub fn of(
+    pub fn first_bytes(
         file: File,
         path: PathBuf,
         length: u64,

@@ -71,7 +71,11 @@ fn write_blocks(
         let arrived = arrivals.lock().recv();
         let Ok(mut arrived) = arrived else { return };
         let now = tools.recorder.now();
-        tools.recorder.note(At::HERE.of(arrived.frame.index).span(Stage::WaitUpstream, began, now));
+        tools.recorder.note(At::HERE.with_block(arrived.frame.index).span(
+            Stage::WaitUpstream,
+            began,
+            now,
+        ));
         let sound = verify(copy, &mut keys, &mut tools.unwrapping, &mut arrived);
         began = tools.recorder.took(
             Stage::Open,
@@ -180,7 +184,7 @@ fn bring(copy: &CopyContext, buffer: &mut Vec<u8>, index: u64, tools: &mut Tools
     let began = tools.recorder.now();
     let done =
         copy.telemetry.write_waits.measure(tools.own, || bring_bytes(copy, buffer, index, length));
-    tools.recorder.took(Stage::Write, At::HERE.of(index), began, length);
+    tools.recorder.took(Stage::Write, At::HERE.with_block(index), began, length);
     let done = done.inspect_err(|error| copy.fail_to_write(error)).ok()?;
     let landing = if done == length { Landing::Written } else { Landing::Changed };
     copy.land_own(index, landing);

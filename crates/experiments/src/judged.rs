@@ -195,7 +195,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts these statements.
-    pub fn of(judged: &[Judged]) -> Self {
+    pub fn count(judged: &[Judged]) -> Self {
         let mut tally = Self::default();
         for one in judged {
             tally.void += one.runs.samples().iter().filter(|sample| sample.void).count();

@@ -208,7 +208,7 @@ pub struct Agreement {
 
 impl Agreement {
     /// Returns the relative errors of these predictions; `None` if none counts.
-    pub fn of(predictions: &[Prediction]) -> Option<Self> {
+    pub fn from_predictions(predictions: &[Prediction]) -> Option<Self> {
         let off = |one: &Prediction| (one.predicted / one.emulated - 1.0).abs();
         let counts = predictions.iter().filter(|one| !one.void);
         let mut all: Vec<f64> = counts.map(off).filter(|off| off.is_finite()).collect();
@@ -264,13 +264,13 @@ mod tests {
     fn errors_are_shares_of_what_was_emulated() {
         let of = |(predicted, emulated)| Prediction::seconds(String::new(), predicted, emulated);
         let all = [(1.1, 1.0), (0.8, 1.0), (2.0, 2.0), (1.0, 0.0)].map(of);
-        let told = Agreement::of(&all).unwrap();
+        let told = Agreement::from_predictions(&all).unwrap();
         assert_eq!(told.count, 3);
         assert!((told.median - 0.1).abs() < 1e-9 && (told.worst - 0.2).abs() < 1e-9, "{told:?}");
-        assert_eq!(Agreement::of(&[]), None);
+        assert_eq!(Agreement::from_predictions(&[]), None);
         let lagged = of((9.0, 1.0)).voided(true);
-        assert_eq!(Agreement::of(std::slice::from_ref(&lagged)), None);
-        let told = Agreement::of(&[all.to_vec(), vec![lagged]].concat()).unwrap();
+        assert_eq!(Agreement::from_predictions(std::slice::from_ref(&lagged)), None);
+        let told = Agreement::from_predictions(&[all.to_vec(), vec![lagged]].concat()).unwrap();
         assert_eq!((told.count, told.void), (3, 1));
         assert!((told.worst - 0.2).abs() < 1e-9, "{told:?}");
     }

@@ -63,13 +63,13 @@ impl ScenarioResult {
         let claims: Vec<_> = tables.iter().map(Table::claims).collect();
         let statements = judge(&claims, experiment.unmeasured(), experiment.emulation());
         let is_graded = statements.iter().any(|one| one.grade.is_some());
-        let grades = is_graded.then(|| Tally::of(&statements));
+        let grades = is_graded.then(|| Tally::count(&statements));
         let predictions: Vec<_> = tables.iter().flat_map(Table::predictions).collect();
         let mut predicted_from: Vec<_> = tables.iter().flat_map(Table::predicted_from).collect();
         // Repetitions have the same inputs, but for what each calibrates.
         let mut known = HashSet::new();
         predicted_from.retain(|input| known.insert(input.clone()));
-        let agreement = Agreement::of(&predictions);
+        let agreement = Agreement::from_predictions(&predictions);
         let broken = tables.iter().find_map(Table::broken);
         let scenario = scenario.clone();
         let repetitions = tables;

@@ -182,7 +182,7 @@ fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
     let mut repetitions = vec![claims; RUNS];
     repetitions[1].iter_mut().for_each(|claim| claim.sample = claim.sample.voided(true));
     let judged = judge(&repetitions, experiment.unmeasured(), experiment.emulation());
-    let tally = Tally::of(&judged);
+    let tally = Tally::count(&judged);
     assert_eq!(
         (tally.open, tally.void),
         (judged.len(), judged.len() - experiment.unmeasured().len())

@@ -77,7 +77,7 @@ impl JoinListener {
     pub fn wait(&mut self, other: BorrowedFd<'_>, limit: Option<Duration>) {
         if self.watch_at_ns.is_some_and(|at| clock::until(at).is_zero()) {
             self.watch_at_ns = None;
-            self.events = FolderEvents::of(&self.folder).ok();
+            self.events = FolderEvents::watch_arrivals(&self.folder).ok();
             // A request may have come before the watch.
             return;
         }
@@ -139,7 +139,7 @@ fn wait(events: Option<&FolderEvents>, others: &[BorrowedFd<'_>], limit: Option<
 /// When the request cannot be written, or the end of the copy cannot be watched.
 pub fn ask(run: &Run, list: &str, interrupts: &Interrupts) -> Result<Option<Answer>, Failure> {
     let folder = run.folder().join(JOIN_DIR);
-    let events = FolderEvents::of(&folder).ok();
+    let events = FolderEvents::watch_arrivals(&folder).ok();
     let closed = lock::released(&folder.join(LOCK)).or_nothing("cannot wait for the copy")?;
     let name = format!("{:08x}.{ASKED}", u32::from_be_bytes(random::bytes()));
     let path = folder.join(name);

@@ -79,7 +79,7 @@ pub fn hand_out(
     let asked = member_keys(&standing, &controller, keys, patience)?;
     let agents = standing.iter().zip(&asked.keys);
     let agents = agents.map(|(agent, key)| agent.for_cluster(key.as_ref().ok().copied()));
-    let records = RecordKey::of(&controller.private);
+    let records = RecordKey::from_secret(&controller.private);
     let roster = Roster { records, agents: agents.collect() }.to_bytes();
     let told = tell(asked.agents, &roster, patience)?;
     let mut are_told = true;

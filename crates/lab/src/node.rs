@@ -10,7 +10,7 @@ use crate::{bond, medium, route};
 
 /// Returns the steps that configure a node whose namespaces and NICs exist.
 pub(crate) fn steps(topology: &Topology, shaping: &Shaping, node: NodeId) -> Vec<Step> {
-    let write = Writer::of(topology, node);
+    let write = Writer::new(topology, node);
     let mut steps = settings(topology, shaping, node, &write);
     steps.push(write.ip("link set lo up".to_owned()));
     steps.extend(

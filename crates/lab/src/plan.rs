@@ -13,7 +13,7 @@ pub use crate::tool::Tool;
 /// settings of nodes.
 pub fn steps(spec: &Spec) -> Vec<Step> {
     let topology = &spec.cabled();
-    let shaping = Shaping::of(topology);
+    let shaping = Shaping::new(topology);
     let mut steps = medium::bridges(topology);
     steps.extend(topology.nodes.iter().map(|node| Step::Namespace { node: node.name.clone() }));
     steps.extend(medium::cables(topology));

@@ -38,7 +38,7 @@ struct MediumShaping {
 
 impl Shaping {
     /// Computes the shaping of all media together, since all share the CPUs of the machine.
-    pub fn of(topology: &Topology) -> Shaping {
+    pub fn new(topology: &Topology) -> Shaping {
         let in_all = load(topology);
         let hubs = beside_hubs(topology);
         let media = topology.media.iter().zip(hubs).map(|(medium, beside_hub)| {
@@ -227,7 +227,7 @@ mod tests {
         );
         assert_eq!(qdisc(10_000_000, true).burst, 3076);
         let many = crate::Spec::switch("lab", 20, Some(100_000_000)).topology;
-        assert!(!Shaping::of(&many).exact(0), "many slow wires cost as much as one fast one");
+        assert!(!Shaping::new(&many).exact(0), "many slow wires cost as much as one fast one");
     }
 
     #[test]

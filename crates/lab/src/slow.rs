@@ -38,7 +38,7 @@ fn slow_some(
     is_slow: impl Fn(&str) -> bool,
 ) -> Result<(), LabError> {
     let id = lab.id(node)?;
-    let shaping = shaping::Shaping::of(&lab.spec().topology);
+    let shaping = shaping::Shaping::new(&lab.spec().topology);
     let nics = lab.spec().topology.nics_of(id).filter(|(_, own)| is_slow(&own.name));
     let lines = nics.map(|(nic, own)| {
         let bucket = shaping::qdisc(rate.bits_per_second(), shaping.exact(own.medium));
@@ -65,7 +65,7 @@ pub fn slow_to(lab: &Lab, from: &str, to: &str, rate: Rate) -> Result<(), LabErr
     let id = lab.id(from)?;
     let address = lab.address(to)?;
     let topology = &lab.spec().topology;
-    let shaping = shaping::Shaping::of(topology);
+    let shaping = shaping::Shaping::new(topology);
     let lines = topology.nics_of(id).map(|(_, nic)| {
         let exact = shaping.exact(nic.medium);
         let full = topology.media[nic.medium].rate.unwrap_or(rate).bits_per_second();

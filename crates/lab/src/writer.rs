@@ -13,7 +13,7 @@ pub(crate) const MEDIA: Writer = Writer(Place::Media);
 
 impl Writer {
     /// Returns a writer for a node.
-    pub(crate) fn of(topology: &Topology, node: NodeId) -> Writer {
+    pub(crate) fn new(topology: &Topology, node: NodeId) -> Writer {
         Writer(Place::Node(topology.nodes[node].name.clone()))
     }
 

@@ -53,7 +53,7 @@ impl Access {
             }
         }
         let keys = places.controller_keys()?;
-        let records = RecordKey::of(&keys.private);
+        let records = RecordKey::from_secret(&keys.private);
         let patience = NamesPatience::default();
         Ok(Self { records, keys, standing, member: None, patience })
     }

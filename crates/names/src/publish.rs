@@ -259,7 +259,7 @@ fn keep(
             Kept::By(kept) => {
                 let content = entry.record.content();
                 let changed = old.filter(|old| old.record.content() != content);
-                let replaced = changed.and_then(|old| ReplacedContent::of(&old.record));
+                let replaced = changed.and_then(|old| ReplacedContent::from_record(&old.record));
                 return Ok(Published { entry, replaced, kept });
             }
             Kept::ByTooFew(few) => return Err(few.failure(name, "publish it again")),

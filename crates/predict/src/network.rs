@@ -74,7 +74,7 @@ impl Network {
     /// described for [`Network::with_overtaking`].
     #[must_use]
     pub fn overtakes(topology: &Topology, hops: &[(NodeId, NodeId)]) -> bool {
-        let ways = Ways::of(topology);
+        let ways = Ways::new(topology);
         hops.iter().any(|&(from, to)| from != to && overtaking(&ways.between(from, to)).1)
     }
 
@@ -129,7 +129,7 @@ impl Network {
         topology: &Topology,
         hops: &[(NodeId, NodeId)],
     ) -> Result<Vec<Vec<Use>>, NoWay> {
-        let ways = Ways::of(topology);
+        let ways = Ways::new(topology);
         let streams: Vec<Vec<Stream>> = hops
             .iter()
             .map(|&(from, to)| if from == to { Vec::new() } else { ways.between(from, to) })
@@ -166,7 +166,7 @@ impl Network {
         hops: &[(NodeId, NodeId)],
         rail: usize,
     ) -> Result<Vec<Vec<Use>>, NoWay> {
-        let ways = Ways::of(topology);
+        let ways = Ways::new(topology);
         let stream = |&(from, to): &(NodeId, NodeId)| {
             let addresses: Vec<_> =
                 topology.nics_of(to).filter_map(|(_, nic)| nic.address).collect();

@@ -25,7 +25,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn of(count: usize) -> Self {
+    fn new(count: usize) -> Self {
         let names: Vec<String> = (1..=count).map(|number| format!("n{number}")).collect();
         let plan = Plan::broadcast(Layout::new(1 << 40, 1 << 20).expect("it can be"), &names, 1)
             .expect("there are nodes");
@@ -76,7 +76,7 @@ const THREE: [[f64; 3]; 4] =
 
 #[test]
 fn bursts_behind_a_queue_accuse_nobody() {
-    let mut chain = Chain::of(7);
+    let mut chain = Chain::new(7);
     for window in SEVEN.iter().cycle().take(50) {
         assert!(chain.window(window), "after {} ms", chain.now / 1_000_000);
     }
@@ -84,7 +84,7 @@ fn bursts_behind_a_queue_accuse_nobody() {
 
 #[test]
 fn a_last_wire_that_was_once_full_is_no_faster_than_the_others() {
-    let mut chain = Chain::of(3);
+    let mut chain = Chain::new(3);
     let full = [[1.0, 1.0, 0.98]];
     for window in THREE.iter().chain(&full).chain(THREE.iter().cycle().take(50)) {
         assert!(chain.window(window), "after {} ms", chain.now / 1_000_000);
@@ -94,7 +94,7 @@ fn a_last_wire_that_was_once_full_is_no_faster_than_the_others() {
 #[test]
 fn a_first_node_is_tried_if_all_hops_behind_it_stay_idle() {
     for (nodes, windows) in [(3, 11), (7, 6), (20, 4)] {
-        let mut chain = Chain::of(nodes);
+        let mut chain = Chain::new(nodes);
         let mut busy = vec![0.2; nodes];
         (busy[0], busy[1]) = (1.0, 0.99);
         let kept = (0..40).take_while(|_| chain.window(&busy)).count();

@@ -93,11 +93,11 @@ impl Parts {
 impl Ahead {
     /// Starts to read `origin`; `first` is the stream of its first part.
     pub(crate) fn start(origin: Arc<Origin>, first: Stream) -> Result<Self, Trouble> {
-        Self::of(vec![origin], Some(first))
+        Self::open(vec![origin], Some(first))
     }
 
     /// Starts to read objects, in this order.
-    pub(crate) fn of(origins: Vec<Arc<Origin>>, first: Option<Stream>) -> Result<Self, Trouble> {
+    pub(crate) fn open(origins: Vec<Arc<Origin>>, first: Option<Stream>) -> Result<Self, Trouble> {
         let parts = Parts::new(origins);
         // As many as can have a part in memory.
         let total: u64 = parts.origins.iter().map(|origin| origin.pinned.size).sum();

@@ -11,7 +11,7 @@ pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trou
     if matches!(error, Error::Precondition { .. }) {
         return Trouble::changed(address);
     }
-    let answer = Answer::of(error);
+    let answer = Answer::from_error(error);
     let trouble = Trouble::new(format!("cannot {operation} {address}: {}", answer.in_words()));
     match answer.hint(error, address) {
         Some(hint) => trouble.hint(hint),
@@ -34,7 +34,7 @@ impl Answer {
     /// Extracts the response from an error. A message of the library consists of the request, a
     /// dash, and the response. The URL of the request may contain secrets, and the response may
     /// contain further dashes.
-    fn of(error: &Error) -> Self {
+    fn from_error(error: &Error) -> Self {
         let all = match error {
             Error::Generic { source, .. }
             | Error::NotFound { source, .. }

@@ -111,7 +111,7 @@ impl Listing {
             };
             let mut numbers = numbers();
             numbers.retain(|number| origin(number).is_some());
-            let ahead = Ahead::of(numbers.iter().filter_map(origin).collect(), None);
+            let ahead = Ahead::open(numbers.iter().filter_map(origin).collect(), None);
             (numbers, ahead)
         });
     }

@@ -50,7 +50,7 @@ impl KeptResult {
     ///
     /// # Errors
     /// When the run has no result, or the file is not a result object.
-    pub fn of(run: &Run) -> Result<Self, KeptError> {
+    pub fn read(run: &Run) -> Result<Self, KeptError> {
         let path = run.folder().join("result.json");
         let text = read_file(&path).map_err(|error| KeptError::Io(path.clone(), error))?;
         match serde_json::from_slice::<Kind>(&text) {

@@ -126,7 +126,7 @@ impl NamedResult {
 impl ReplacedContent {
     /// Creates the result of the record that another one replaces; `None` if its name had ended.
     #[must_use]
-    pub fn of(record: &NameRecord) -> Option<Self> {
+    pub fn from_record(record: &NameRecord) -> Option<Self> {
         let NamedContent { root, length, files } = record.content()?;
         let root = hexadecimal(&root);
         let published_ns = record.number();

@@ -45,16 +45,16 @@ impl Traced {
     /// Finds the run named `asked`. If the run has several copies, chooses the copy of `node`, or
     /// without `node` the copy that ended last.
     pub fn find(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
-        Self::of(Run::find(places, asked, TRACES, "a trace")?, node)
+        Self::read(Run::find(places, asked, TRACES, "a trace")?, node)
     }
 
     /// Finds a copy as [`Traced::find`] does, but [`LAST`] is the last run that stored a plan.
     pub fn find_copy(places: &Places, asked: &str, node: Option<&str>) -> Result<Self, Failure> {
         let needed: &[&str] = if asked == LAST { &[TRACES, PLAN] } else { &[TRACES] };
-        Self::of(Run::find_with(places, asked, needed, "a trace of a copy")?, node)
+        Self::read(Run::find_with(places, asked, needed, "a trace of a copy")?, node)
     }
 
-    fn of(run: Run, node: Option<&str>) -> Result<Self, Failure> {
+    fn read(run: Run, node: Option<&str>) -> Result<Self, Failure> {
         let folder = run.folder().join(TRACES);
         let text = run.read(PLAN).unwrap_or_default();
         let known = |plan: Plan| {

@@ -45,7 +45,7 @@ impl BlockDevice {
     /// for a file. `None` if the file is not on a disk (tmpfs, NFS, overlays), or if the kernel has
     /// no counters for the disk.
     #[must_use]
-    pub fn of(device: u64) -> Option<Self> {
+    pub fn open(device: u64) -> Option<Self> {
         let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
         File::open(path).ok().map(Self)
     }
@@ -119,6 +119,6 @@ mod tests {
 
     #[test]
     fn what_is_no_disk_has_no_counters() {
-        assert!(BlockDevice::of(0).is_none());
+        assert!(BlockDevice::open(0).is_none());
     }
 }

@@ -32,7 +32,7 @@ impl FolderEvents {
     ///
     /// # Errors
     /// When the user has no inotify instance left, or the directory cannot be read.
-    pub fn of(folder: &Path) -> io::Result<Self> {
+    pub fn watch_arrivals(folder: &Path) -> io::Result<Self> {
         Self::watch(folder, WatchFlags::MOVED_TO)
     }
 
@@ -140,7 +140,7 @@ mod tests {
     fn a_file_that_appears_is_an_event_until_it_is_cleared() {
         let folder = std::env::temp_dir().join(format!("garland-events-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        let events = FolderEvents::of(&folder).unwrap();
+        let events = FolderEvents::watch_arrivals(&folder).unwrap();
         let come = || wait_readable(&[events.as_fd()], Some(Duration::ZERO)).unwrap() == [true];
         std::fs::write(folder.join("a"), "").unwrap();
         assert!(!come(), "a file that is being written is no event");
@@ -149,7 +149,7 @@ mod tests {
         events.clear();
         assert!(!come());
         std::fs::remove_dir_all(&folder).unwrap();
-        assert!(FolderEvents::of(&folder).is_err());
+        assert!(FolderEvents::watch_arrivals(&folder).is_err());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the identity of the process that has the number `pid` now.
-    pub fn of(pid: u32) -> io::Result<Identity> {
+    pub fn from_pid(pid: u32) -> io::Result<Identity> {
         Ok(Identity { pid, start: start_ticks(pid)?, boot: boot_id() })
     }
 
@@ -39,12 +39,12 @@ impl Identity {
             .to_str()
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| io::Error::other("/proc/self does not link to a process number"))?;
-        Identity::of(pid)
+        Identity::from_pid(pid)
     }
 
     /// Returns whether the process is still running. A zombie counts as ended.
     pub fn is_alive(&self) -> bool {
-        !is_zombie(self.pid) && Identity::of(self.pid).is_ok_and(|now| now == *self)
+        !is_zombie(self.pid) && Identity::from_pid(self.pid).is_ok_and(|now| now == *self)
     }
 
     /// Opens a handle to the process; `None` if it has ended.
@@ -189,7 +189,7 @@ mod tests {
         for has_pidfds in [true, false] {
             let mut child =
                 std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
-            let identity = Identity::of(child.id()).expect("it runs");
+            let identity = Identity::from_pid(child.id()).expect("it runs");
             let handle = if has_pidfds {
                 identity.handle().expect("a handle").expect("it runs")
             } else {

@@ -28,7 +28,7 @@ pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
         // Whoever has ended meanwhile has no arguments any more.
         let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         if has_word(&arguments, word.as_bytes()) {
-            found.extend(Identity::of(pid).ok());
+            found.extend(Identity::from_pid(pid).ok());
         }
     }
     Ok(found)

@@ -362,7 +362,7 @@ mod tests {
         let (accepted, _) = listener.accept().unwrap();
         for end in [&stream, &accepted] {
             // 40 bytes of headers, and 12 of timestamps if they are on.
-            let segment = crate::tcp_info::TcpInfo::of(end).unwrap().segment_size;
+            let segment = crate::tcp_info::TcpInfo::read(end).unwrap().segment_size;
             assert!([524, 536].contains(&segment), "{segment}");
         }
         assert!(connect_in_packets(100, address, Duration::from_secs(1)).is_err());

@@ -59,7 +59,7 @@ impl TcpInfo {
     ///
     /// # Errors
     /// When the kernel refuses, or is older than 4.10.
-    pub fn of(stream: &TcpStream) -> io::Result<Self> {
+    pub fn read(stream: &TcpStream) -> io::Result<Self> {
         if let Some(Answers { peer_closed, vain, unheard }) = stream.simulated_answers() {
             return Ok(Self { peer_closed, vain, unheard, ..Self::default() });
         }
@@ -133,7 +133,7 @@ mod tests {
             }
             drop(far);
             let _ = near.read(&mut [0]);
-            TcpInfo::of(&near).unwrap().peer_closed
+            TcpInfo::read(&near).unwrap().peer_closed
         };
         // Linux resets a connection that is closed with unread bytes.
         assert_eq!([closed(false), closed(true)], [true, false]);
@@ -148,7 +148,7 @@ mod tests {
         let shows = |info: &TcpInfo| info.window_limited >= Duration::from_millis(50);
         let mut asleep = (0..6000).map(|_| {
             std::thread::sleep(Duration::from_millis(5));
-            TcpInfo::of(&sender).unwrap()
+            TcpInfo::read(&sender).unwrap()
         });
         let info = asleep.find(shows).expect("the counters show it within 30 s");
         assert!(info.unsent > 0, "{info:?}");
@@ -157,7 +157,7 @@ mod tests {
             io::copy(&mut Read::by_ref(&mut receiver), &mut io::sink()).unwrap()
         });
         writing.join().unwrap();
-        let info = TcpInfo::of(&sender).unwrap();
+        let info = TcpInfo::read(&sender).unwrap();
         sender.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(reading.join().unwrap(), 16 << 20);
         assert!(shows(&info), "{info:?}");

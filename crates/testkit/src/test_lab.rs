@@ -52,7 +52,7 @@ impl<'a> TestLab<'a> {
     /// # Panics
     /// As [`TestLab::up`] does.
     #[track_caller]
-    pub fn of(garland: Garland<'a>, scratch: &'a Scratch, topology: &str) -> Self {
+    pub fn with_topology(garland: Garland<'a>, scratch: &'a Scratch, topology: &str) -> Self {
         let file = scratch.path("lab.toml");
         std::fs::write(&file, topology).expect("a topology file can be written");
         Self::up(garland, scratch, &[file])

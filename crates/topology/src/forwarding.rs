@@ -38,7 +38,7 @@ struct Answer {
 
 impl<'t> Forwarding<'t> {
     /// Builds the tables of a topology.
-    pub fn of(topology: &'t Topology) -> Self {
+    pub fn new(topology: &'t Topology) -> Self {
         Self {
             topology,
             tables: tables(topology),

@@ -33,7 +33,7 @@ pub struct Inventory {
 
 impl Inventory {
     /// Counts the parts of a topology.
-    pub fn of(topology: &Topology) -> Self {
+    pub fn count(topology: &Topology) -> Self {
         let mut inventory = Self {
             nodes: topology.nodes.len(),
             nics: topology.nics.len(),
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn counts(topology: &Topology) -> (usize, usize, usize, usize) {
-        let inventory = Inventory::of(topology);
+        let inventory = Inventory::count(topology);
         let cables = inventory.cables.values().sum();
         (inventory.nics, cables, inventory.ports, inventory.hubs + inventory.switches)
     }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(counts(&switch(&three, None)), (4, 4, 4, 1));
         let star = star(&three, Between::Isolated);
         assert_eq!(counts(&star), (6, 3, 0, 0));
-        assert_eq!(Inventory::of(&star).cables["crossed"], 3);
+        assert_eq!(Inventory::count(&star).cables["crossed"], 3);
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         topology.nics.iter_mut().for_each(|nic| nic.price = Price(1500));
         topology.media[0].price = Price(6000);
         topology.media[0].cable.price = Price(250);
-        let inventory = Inventory::of(&topology);
+        let inventory = Inventory::count(&topology);
         assert_eq!(inventory.price(), Price(40_000 + 6000 + 6000 + 1000));
         assert_eq!(inventory.price().to_string(), "530.00");
     }

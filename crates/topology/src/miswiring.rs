@@ -131,7 +131,7 @@ impl Miswiring {
             medium,
             address: None,
             reach: Reach::Nobody,
-            ethernet: Ethernet::of(topology.nics.len()),
+            ethernet: Ethernet::from_index(topology.nics.len()),
             mtu: 1500,
             price: Price::default(),
         });

@@ -20,7 +20,7 @@ pub struct NicName {
 
 impl NicName {
     /// Returns the name of a NIC of a topology.
-    pub fn of(topology: &Topology, nic: NicId) -> Self {
+    pub fn from_topology(topology: &Topology, nic: NicId) -> Self {
         let nic = &topology.nics[nic];
         Self { node: topology.nodes[nic.node].name.clone(), nic: nic.name.clone() }
     }

@@ -61,8 +61,8 @@ pub struct Ways<'t> {
 
 impl<'t> Ways<'t> {
     /// Prepares a topology, whose indices must be valid, as [`Topology::check`] ensures.
-    pub fn of(topology: &'t Topology) -> Self {
-        Self { topology, forwarding: Forwarding::of(topology) }
+    pub fn new(topology: &'t Topology) -> Self {
+        Self { topology, forwarding: Forwarding::new(topology) }
     }
 
     /// Returns the streams of a connection from a node to the address of another one: one stream,

@@ -152,7 +152,7 @@ mod tests {
     /// Returns the lines of findings in a tree that has this manifest.
     fn lines(path: &str, manifest: &str) -> Vec<usize> {
         let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-        let tree = Tree::of([file(PICTURE, ROOMS), file(path, manifest)]);
+        let tree = Tree::from_files([file(PICTURE, ROOMS), file(path, manifest)]);
         check(&tree).iter().map(|finding| finding.line).collect()
     }
 

@@ -109,7 +109,7 @@ mod tests {
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
-        check(&Tree::of(files)).iter().map(ToString::to_string).collect()
+        check(&Tree::from_files(files)).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -46,7 +46,7 @@ mod tests {
         let page =
             "| whole | `a_test_that_is`, `worlds`, `words.toml` |\n| never | `a_test_that_was` |\n";
         let code = "#[test]\nfn a_test_that_is() {}\n";
-        let tree = Tree::of([
+        let tree = Tree::from_files([
             ("docs/promises.md".to_owned(), page.to_owned()),
             ("crates/x/tests/y.rs".to_owned(), code.to_owned()),
         ]);

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn dead(files: &[(&str, &str)]) -> Vec<String> {
-        let tree = Tree::of(files.iter().map(|(p, t)| ((*p).into(), (*t).into())));
+        let tree = Tree::from_files(files.iter().map(|(p, t)| ((*p).into(), (*t).into())));
         check(&tree).into_iter().map(|found| found.path).collect()
     }
 

@@ -43,11 +43,11 @@ impl Tree {
     pub(crate) fn read(root: &Path) -> Result<Self> {
         let mut found = Vec::new();
         walk(root, root, &mut found)?;
-        Ok(Self::of(found))
+        Ok(Self::from_files(found))
     }
 
     /// Returns a tree of these paths and texts.
-    pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn from_files(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut files: Vec<_> =
             files.into_iter().map(|(path, text)| SourceFile::new(path, text)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -95,7 +95,7 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<(String, String)>) -> Result<()
 /// Returns a tree of one file, for the rules' tests.
 #[cfg(test)]
 pub(crate) fn one(path: &str, text: &str) -> Tree {
-    Tree::of([(path.to_owned(), text.to_owned())])
+    Tree::from_files([(path.to_owned(), text.to_owned())])
 }
 
 #[cfg(test)]

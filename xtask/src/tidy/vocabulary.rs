@@ -67,7 +67,7 @@ mod tests {
         let words =
             "[types]\nHall = \"JobController\"\n[phrases]\n\"/// A hall\" = \"what it is\"\n";
         let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-        let tree = Tree::of([file(WORDS, words), file("crates/a/src/x.rs", code)]);
+        let tree = Tree::from_files([file(WORDS, words), file("crates/a/src/x.rs", code)]);
         check(&tree).iter().map(|finding| finding.line).collect()
     }
 

@@ -48,11 +48,11 @@ impl Copies {
 }
 
 fn seconds(place: &Copies) -> Result<Figure> {
-    place.once_more().map(Figure::of)
+    place.once_more().map(Figure::from_mean)
 }
 
 fn carried(place: &Copies) -> Result<Figure> {
     let before = place.carried()?;
     let _ = place.once_more()?;
-    Ok(Figure::of((place.carried()? - before) / f64::from(1 << 20)))
+    Ok(Figure::from_mean((place.carried()? - before) / f64::from(1 << 20)))
 }

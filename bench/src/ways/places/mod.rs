@@ -58,5 +58,5 @@ impl Copies {
 /// Returns the rate in MB/s of the bytes of `result` if they take `seconds`.
 fn rate(result: &Value, seconds: f64) -> Result<Figure> {
     let bytes = result["bytes"].as_f64().context("the result of garland cp has no bytes")?;
-    Ok(Figure::of(bytes / 1e6 / seconds))
+    Ok(Figure::from_mean(bytes / 1e6 / seconds))
 }

@@ -68,5 +68,5 @@ fn others(place: &Copies, which: usize) -> Result<Figure> {
     let rates: Vec<f64> = rates
         .collect::<Option<_>>()
         .context("the result of garland cp has a node without a rate")?;
-    Ok(Figure::of(rates.into_iter().fold(f64::INFINITY, f64::min) / 1e6))
+    Ok(Figure::from_mean(rates.into_iter().fold(f64::INFINITY, f64::min) / 1e6))
 }

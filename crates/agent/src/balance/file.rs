@@ -109,7 +109,7 @@ impl BalanceFile {
         let disk = agent.disk.clone();
         let usage = Arc::clone(&agent.usage);
         let file = self.file.file().try_clone();
-        file.and_then(|file| Source::of(file, name.clone().into(), length, disk, usage))
+        file.and_then(|file| Source::first_bytes(file, name.clone().into(), length, disk, usage))
             .map_err(cannot(format!("open {name}")))
     }
 }

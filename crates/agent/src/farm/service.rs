@@ -102,7 +102,7 @@ impl JobService {
                 if streamed {
                     executor.stream();
                 }
-                agent.activity.add_executor(JobsSnapshot::of(&executor));
+                agent.activity.add_executor(JobsSnapshot::new(&executor));
                 self.executor = Some(executor);
             }
             Err(error) => log(&format!("cannot run jobs on this node: {}", reason(&error))),

@@ -14,7 +14,7 @@ pub struct JobsSnapshot(Weak<Shared>);
 
 impl JobsSnapshot {
     /// Creates a view of the jobs of `executor`. The view does not keep the executor alive.
-    pub fn of(executor: &JobExecutor) -> Self {
+    pub fn new(executor: &JobExecutor) -> Self {
         Self(Arc::downgrade(&executor.shared))
     }
 
@@ -65,7 +65,7 @@ mod tests {
             }
         });
         let mut executor = JobExecutor::new(1, Place::default(), false, tell).unwrap();
-        let snapshot = JobsSnapshot::of(&executor);
+        let snapshot = JobsSnapshot::new(&executor);
         let look = || {
             let mut account = Account::default();
             snapshot.add_to(&mut account);

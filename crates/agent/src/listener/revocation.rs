@@ -168,8 +168,9 @@ impl World {
             cluster_agent("n2", [102; 32], n2),
             cluster_agent("n3", [103; 32], n3),
         ];
-        let kept =
-            self.agent.keep_members(Roster { records: RecordKey::of(&Secret([5; 32])), agents });
+        let kept = self
+            .agent
+            .keep_members(Roster { records: RecordKey::from_secret(&Secret([5; 32])), agents });
         // It is in force, although this agent has no place for a file of it.
         let reason = kept.expect_err("there is no state directory").to_string();
         assert!(reason.contains("no state directory"), "{reason}");

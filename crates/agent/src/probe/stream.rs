@@ -142,7 +142,7 @@ pub fn send(
 /// Returns the statistics of a connection; all zero over MPTCP, where they are unknown. The rates
 /// do not depend on them.
 fn account(stream: &TcpStream) -> TcpInfo {
-    TcpInfo::of(stream).unwrap_or_default()
+    TcpInfo::read(stream).unwrap_or_default()
 }
 
 fn has_enough(mut stream: &TcpStream) -> io::Result<bool> {
@@ -245,7 +245,7 @@ fn say_enough(mut stream: &TcpStream, buffer: &mut [u8], is_over: &dyn Fn() -> b
 /// Returns whether the other end has acknowledged all that was sent; true over MPTCP, where that is
 /// unknown.
 fn is_delivered(stream: &TcpStream) -> bool {
-    TcpInfo::of(stream).map_or(true, |info| info.unacknowledged == 0 && info.unsent == 0)
+    TcpInfo::read(stream).map_or(true, |info| info.unacknowledged == 0 && info.unsent == 0)
 }
 
 #[cfg(test)]

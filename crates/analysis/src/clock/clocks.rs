@@ -23,7 +23,7 @@ pub struct Clocks {
 
 impl Clocks {
     /// Computes the clocks of `nodes` nodes from round trips and messages.
-    pub fn of(nodes: usize, exchanges: &[Exchange], messages: &[Message]) -> Self {
+    pub fn estimate(nodes: usize, exchanges: &[Exchange], messages: &[Message]) -> Self {
         let inside = |from: usize, to: usize| from < nodes && to < nodes && from != to;
         let exchanges: Vec<Exchange> = exchanges
             .iter()
@@ -34,7 +34,7 @@ impl Clocks {
         for exchange in exchanges.iter().filter(|e| e.from == 0 || e.to == 0) {
             trips[exchange.from.max(exchange.to)].push(trip(exchange, true));
         }
-        let offsets = trips.into_iter().map(Offset::of).collect();
+        let offsets = trips.into_iter().map(Offset::from_trips).collect();
         let mut clocks =
             Self { offsets, open_loops: open_loops(&exchanges), contradictions: vec![0; nodes] };
         for round in 0..ROUNDS {

@@ -64,7 +64,7 @@ fn pairs(exchanges: &[Exchange]) -> BTreeMap<(usize, usize), Pair> {
     let pair = |(ends, mut of_pair): ((usize, usize), Vec<Trip>)| {
         of_pair.sort_by_key(|trip| trip[0].order);
         let middle = of_pair[of_pair.len() / 2][0].at;
-        Some((ends, Pair { offset: Offset::of(of_pair)?, middle }))
+        Some((ends, Pair { offset: Offset::from_trips(of_pair)?, middle }))
     };
     trips.into_iter().filter_map(pair).collect()
 }

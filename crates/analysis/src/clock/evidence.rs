@@ -62,7 +62,7 @@ impl Evidence {
             Some(Message { from: way.0, to: way.1, sent, received })
         };
         let messages: Vec<Message> = self.sent.iter().filter_map(both).collect();
-        Clocks::of(nodes, &self.exchanges, &messages)
+        Clocks::estimate(nodes, &self.exchanges, &messages)
     }
 }
 

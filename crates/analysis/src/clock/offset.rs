@@ -35,7 +35,7 @@ const USELESS_NS: i64 = 3_600_000_000_000;
 impl Offset {
     /// Computes the offset from round trips in any order; `None` if they do not bound it to less
     /// than an hour.
-    pub fn of(mut trips: Vec<Trip>) -> Option<Self> {
+    pub fn from_trips(mut trips: Vec<Trip>) -> Option<Self> {
         trips.sort_by_key(|trip| trip[0].order);
         let offset = Self { pieces: pieces(&trips) };
         let middle = trips.get(trips.len() / 2)?[0].at;

@@ -78,7 +78,7 @@ proptest! {
         let mut out = Delays { state: seed, least: there };
         let mut home = Delays { state: !seed, least: back };
         let probes = exchanges(&crystal, 1, 40, 250_000_000, &mut out, &mut home);
-        let clocks = Clocks::of(2, &probes, &[]);
+        let clocks = Clocks::estimate(2, &probes, &[]);
         prop_assert!(clocks.steps(1).is_empty());
         for at in [1_000_000_000, 3_333_333_333, 10_700_000_000] {
             let (off, error) = misjudged(&clocks, &crystal, at);
@@ -96,7 +96,7 @@ proptest! {
         let mut out = Delays { state: seed, least: 50_000 };
         let mut home = Delays { state: !seed, least: 50_000 };
         let probes = exchanges(&crystal, 1, times, 5_000_000_000, &mut out, &mut home);
-        let clocks = Clocks::of(2, &probes, &[]);
+        let clocks = Clocks::estimate(2, &probes, &[]);
         for at in [1_000_000_000, 4_000_000_000] {
             let (off, error) = misjudged(&clocks, &crystal, at);
             prop_assert!(off <= error + 2, "{off} off, {error} told");
@@ -110,7 +110,7 @@ proptest! {
         let mut out = Delays { state: seed, least: 40_000 };
         let mut home = Delays { state: !seed, least: 40_000 };
         let probes = exchanges(&crystal, 1, 44, 250_000_000, &mut out, &mut home);
-        let clocks = Clocks::of(2, &probes, &[]);
+        let clocks = Clocks::estimate(2, &probes, &[]);
         let steps = clocks.steps(1);
         prop_assert_eq!(steps.len(), 1);
         let error = i64::try_from(steps[0].error_ns).unwrap();
@@ -135,8 +135,8 @@ proptest! {
             Message { from: 0, to: 1, sent, received: crystal.shows(sent + 30_000) }
         };
         let messages: Vec<Message> = (0..400).map(block).collect();
-        let alone = Clocks::of(2, &probes, &[]);
-        let together = Clocks::of(2, &probes, &messages);
+        let alone = Clocks::estimate(2, &probes, &[]);
+        let together = Clocks::estimate(2, &probes, &messages);
         let (off, error) = misjudged(&together, &crystal, 3_000_000_000);
         let (_, before) = misjudged(&alone, &crystal, 3_000_000_000);
         prop_assert!(off <= error + 2 && error < before * 7 / 10, "{off}, {error}, {before}");
@@ -156,7 +156,7 @@ fn probes_between_nodes_tighten_and_loops_close() {
         let mut home = Delays { state: 2, least: 800_000 };
         probes.extend(exchanges(crystal, to, 20, 250_000_000, &mut out, &mut home));
     }
-    let star = Clocks::of(3, &probes, &[]);
+    let star = Clocks::estimate(3, &probes, &[]);
     let between = |k: i64, lie: i64| {
         let at = 1_000_000_000 + k * 250_000_000;
         Exchange {
@@ -170,7 +170,7 @@ fn probes_between_nodes_tighten_and_loops_close() {
     };
     let closed: Vec<Exchange> =
         probes.iter().copied().chain((0..20).map(|k| between(k, 0))).collect();
-    let clocks = Clocks::of(3, &closed, &[]);
+    let clocks = Clocks::estimate(3, &closed, &[]);
     assert!(clocks.open_loops().is_empty());
     let at = crystals[1].shows(3_000_000_000);
     let before = star.to_head(2, at).unwrap();
@@ -181,7 +181,7 @@ fn probes_between_nodes_tighten_and_loops_close() {
     );
     let open: Vec<Exchange> =
         probes.into_iter().chain((0..20).map(|k| between(k, 30_000_000))).collect();
-    let loops = Clocks::of(3, &open, &[]).open_loops().to_vec();
+    let loops = Clocks::estimate(3, &open, &[]).open_loops().to_vec();
     assert_eq!(loops.len(), 1);
     assert_eq!(loops[0].nodes, [0, 1, 2]);
     assert!((25_000_000..=30_000_000).contains(&loops[0].miss_ns), "{loops:?}");
@@ -194,6 +194,6 @@ fn a_message_that_came_before_it_was_sent_is_counted() {
     let mut home = Delays { state: 2, least: 10_000 };
     let probes = exchanges(&crystal, 1, 20, 250_000_000, &mut out, &mut home);
     let early = Message { from: 0, to: 1, sent: 2_000_000_000, received: 1_990_000_000 };
-    assert_eq!(Clocks::of(2, &probes, &[early]).contradictions(1), 1);
-    assert!(Clocks::of(2, &[], &[]).to_head(1, 5).is_none());
+    assert_eq!(Clocks::estimate(2, &probes, &[early]).contradictions(1), 1);
+    assert!(Clocks::estimate(2, &[], &[]).to_head(1, 5).is_none());
 }

@@ -77,7 +77,7 @@ pub fn losses(tasks: &[Task], workers: &[Worker], whole: f64, files: Files) -> O
     let mut all = Areas::default();
     for (at, worker) in workers.iter().enumerate() {
         let own: Vec<Task> = tasks.iter().filter(|task| task.worker == at).copied().collect();
-        all.add(&Areas::of(&own, worker, whole), worker.pace() / power);
+        all.add(&Areas::from_tasks(&own, worker, whole), worker.pace() / power);
     }
     // Jobs that used more CPUs than their slots leave no waiting, and no loss.
     let idle = all.tail.max(0.0);
@@ -121,7 +121,7 @@ impl Areas {
     }
 
     /// Computes the use of one node's slots from the node's own `tasks`.
-    fn of(tasks: &[Task], worker: &Worker, whole: f64) -> Self {
+    fn from_tasks(tasks: &[Task], worker: &Worker, whole: f64) -> Self {
         let mut moments: Vec<f64> = vec![0.0, whole];
         for task in tasks {
             moments.extend(
@@ -134,7 +134,7 @@ impl Areas {
         moments.iter_mut().for_each(|moment| *moment = moment.clamp(0.0, whole.max(0.0)));
         moments.sort_by(f64::total_cmp);
         moments.dedup();
-        let sorted = Sorted::of(tasks);
+        let sorted = Sorted::from_tasks(tasks);
         let mut areas = Self::default();
         let mut taken = 0.0;
         for pair in moments.windows(2) {
@@ -186,7 +186,7 @@ fn in_order(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 impl Sorted {
-    fn of(tasks: &[Task]) -> Self {
+    fn from_tasks(tasks: &[Task]) -> Self {
         let mut starts: Vec<_> = tasks.iter().map(|task| (task.started, task.staged_in)).collect();
         starts.sort_by(|one, two| one.0.total_cmp(&two.0));
         let outs = || tasks.iter().filter(|task| task.done() > task.ended);

@@ -29,10 +29,10 @@ pub(super) struct Candidates {
 
 impl Candidates {
     /// Returns the laws that explain the points about as well as the best one.
-    pub(super) fn of(work: &Work<'_>, points: &Points) -> Result<Self, Refusal> {
+    pub(super) fn select(work: &Work<'_>, points: &Points) -> Result<Self, Refusal> {
         // Two points cannot distinguish bunching from a queue.
         let known = |law: &&Law| **law != Law::Bunched || points.counts() >= 3;
-        let laws = Law::of(work).iter().filter(known);
+        let laws = Law::possible_for(work).iter().filter(known);
         let mut found: Vec<(f64, Calibrated)> = laws
             .map(|&law| {
                 let calibrated = Calibrated::to(law, work, points);

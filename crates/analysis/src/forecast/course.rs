@@ -90,14 +90,14 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     let ahead = asked(question.ahead)?;
     enough_points(work, &points)?;
     check_limits(work, &points)?;
-    let candidates = Candidates::of(work, &points)?;
+    let candidates = Candidates::select(work, &points)?;
     let best = *candidates.best();
     let counts = with_neighbours(&ahead);
     let times = best.times(work, &counts);
     let spread = spread(&candidates, work, &points, &counts);
     let back_test = back_test(work, &points);
-    let amdahl = Fit::of(Curve::Amdahl, work, &points);
-    let usl = Fit::of(Curve::Usl, work, &points);
+    let amdahl = Fit::compute(Curve::Amdahl, work, &points);
+    let usl = Fit::compute(Curve::Usl, work, &points);
     let power = |place: usize| {
         let gain = times[0] / times[place];
         match work {

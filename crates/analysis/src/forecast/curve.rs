@@ -53,7 +53,7 @@ pub struct Fit {
 
 impl Fit {
     /// Fits a curve to the points; `None` if the points do not determine it.
-    pub(super) fn of(curve: Curve, work: &Work<'_>, points: &Points) -> Option<Self> {
+    pub(super) fn compute(curve: Curve, work: &Work<'_>, points: &Points) -> Option<Self> {
         let wanted = match curve {
             Curve::Amdahl => 2,
             Curve::Usl => 3,

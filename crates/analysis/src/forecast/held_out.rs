@@ -32,7 +32,7 @@ pub(super) fn back_test(work: &Work<'_>, points: &Points) -> Option<BackTest> {
     if !known {
         return None;
     }
-    let best = *Candidates::of(work, &rest).ok()?.best();
+    let best = *Candidates::select(work, &rest).ok()?.best();
     let nodes = held.first()?.nodes;
     let measured = held.iter().map(|point| point.seconds).sum::<f64>() / held.len() as f64;
     let predicted = best.times(work, &[nodes])[0];

@@ -25,7 +25,7 @@ pub enum Law {
 
 impl Law {
     /// Returns the laws that can hold for `work`.
-    pub(super) fn of(work: &Work<'_>) -> &'static [Self] {
+    pub(super) fn possible_for(work: &Work<'_>) -> &'static [Self] {
         match work {
             // Without a shared resource all laws are equal.
             Work::Fixed { demands: [], .. } => &[Self::Queue],

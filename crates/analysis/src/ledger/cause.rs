@@ -66,7 +66,7 @@ pub enum Cause {
 impl Cause {
     /// Returns the cause of a stage's work, either on a source (`at_source`) or on a receiving
     /// node.
-    pub(super) fn of(stage: Stage, at_source: bool) -> Self {
+    pub(super) fn from_stage(stage: Stage, at_source: bool) -> Self {
         match stage {
             Stage::Read if at_source => Self::SourceDisk,
             Stage::Read | Stage::Write => Self::SinkDisk,

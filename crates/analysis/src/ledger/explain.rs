@@ -60,13 +60,13 @@ const TOGETHER_NS: i64 = 50_000_000;
 
 /// Attributes all time of a run to causes.
 pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
-    let world = World::of(run, clocks);
+    let world = World::from_run(run, clocks);
     let path = path(run, &world);
     let scales = Scales::new(run, &world);
     let path = scales.weigh(path);
     let path = joined(stragglers(run, &world, losses(&world, path)));
     let rows = rows(&world, &path);
-    let families = Families::of(&world, &path);
+    let families = Families::from_path(&world, &path);
     let faults = families.faults(run);
     let began = run.began();
     let relative = |s: Segment| Segment { begin: s.begin - began, end: s.end - began, ..s };
@@ -84,7 +84,7 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     resent.dedup();
     Ledger {
         wall_ns: run.wall_ns(),
-        fix: families.best_fix(run, &faults, &rows, &Rest::of(run, &scales, &path)),
+        fix: families.best_fix(run, &faults, &rows, &Rest::compute(run, &scales, &path)),
         faults,
         undecided: undecided.collect(),
         resent,

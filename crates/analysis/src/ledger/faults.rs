@@ -96,7 +96,7 @@ impl Family {
 pub(super) struct Families(BTreeMap<(Cause, Place), Family>);
 
 impl Families {
-    pub fn of(world: &World, path: &[Segment]) -> Self {
+    pub fn from_path(world: &World, path: &[Segment]) -> Self {
         let mut families: BTreeMap<(Cause, Place), Family> = BTreeMap::new();
         for segment in path {
             // Time on a hop that is within the error of the clocks is the hop's.

@@ -34,7 +34,7 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    pub fn of(run: &Run<'_>, scales: &Scales<'_>, path: &[Segment]) -> Self {
+    pub fn compute(run: &Run<'_>, scales: &Scales<'_>, path: &[Segment]) -> Self {
         let world = scales.world;
         let begin = run.end_of(&["set-up", "waiting"]);
         let end = run.end_of(&["drain"]);

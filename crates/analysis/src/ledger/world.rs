@@ -85,7 +85,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub fn of(run: &Run<'_>, clocks: &Clocks) -> Self {
+    pub fn from_run(run: &Run<'_>, clocks: &Clocks) -> Self {
         let mut world = Self { errors: vec![None; run.nodes.len()], ..Self::default() };
         for (node, trace) in run.known() {
             world.add(node, trace, clocks);
@@ -285,7 +285,7 @@ impl World {
 
     /// Returns the cause of work at a stage on a node.
     pub fn cause_of(&self, stage: Stage, node: usize) -> Cause {
-        match Cause::of(stage, self.is_source(node)) {
+        match Cause::from_stage(stage, self.is_source(node)) {
             Cause::SourceDisk if self.off_disk && node == 0 => Cause::Source,
             cause => cause,
         }

@@ -45,9 +45,9 @@ const FEWEST: usize = 4;
 /// compared with each other: a cluster in which all parts are equally slow has none either.
 pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     // A fit takes the value of most pairs as healthy, which it is not if a bad trunk divides the nodes.
-    let division = Division::of(matrix, tolerance.loss);
+    let division = Division::from_matrix(matrix, tolerance.loss);
     let matrix = &division.healed(matrix);
-    let Some(mut fit) = Effects::of(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
+    let Some(mut fit) = Effects::fit(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
         return Vec::new();
     };
     let cells: Vec<_> = matrix.measured().collect();

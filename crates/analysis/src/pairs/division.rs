@@ -14,7 +14,7 @@ pub struct Expected<'m> {
 
 impl<'m> Expected<'m> {
     /// Finds the best values of all nodes.
-    pub fn of(matrix: &'m Matrix) -> Self {
+    pub fn from_matrix(matrix: &'m Matrix) -> Self {
         let mut sent = vec![0.0_f64; matrix.nodes()];
         let mut received = vec![0.0_f64; matrix.nodes()];
         for (from, to, value) in matrix.measured() {
@@ -42,8 +42,8 @@ pub(super) struct Division {
 impl Division {
     /// Divides the nodes. Two of them are in one group if a path joins them, of pairs that lose no more than
     /// `loss` in either direction: a few values that noise lowered divide nothing.
-    pub(super) fn of(matrix: &Matrix, loss: f64) -> Self {
-        let expected = Expected::of(matrix);
+    pub(super) fn from_matrix(matrix: &Matrix, loss: f64) -> Self {
+        let expected = Expected::from_matrix(matrix);
         let joined = |a: usize, b: usize| {
             let ways = [expected.share(a, b), expected.share(b, a)];
             let mut known = ways.into_iter().flatten().peekable();

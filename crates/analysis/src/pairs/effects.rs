@@ -20,7 +20,7 @@ impl Effects {
     /// Fits a matrix by median polish (Tukey 1977): medians of rows and columns are subtracted in
     /// turns, so that a bad pair does not affect its nodes, and a bad node does not affect its
     /// partners. `None` if nothing was measured.
-    pub fn of(matrix: &Matrix) -> Option<Self> {
+    pub fn fit(matrix: &Matrix) -> Option<Self> {
         // It converges within a few turns, but can oscillate minimally for ever.
         const TURNS: usize = 12;
         let nodes = matrix.nodes();

@@ -33,7 +33,7 @@ impl Args {
     ///
     /// # Errors
     /// When they are invalid, or ask for help.
-    pub fn of(
+    pub fn parse_words(
         words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
     ) -> Result<Self, clap::Error> {
         let mut command = groups::grouped(Self::command());

@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// Goes on with the copy of `run`: starts it again by its own command line.
 fn resume(context: &Context, asked: &Cp, run: &str) -> Result<Exit, Failure> {
-    let again = Args::of(words(asked, run)?).map_err(|error| {
+    let again = Args::parse_words(words(asked, run)?).map_err(|error| {
         let message = format!("cannot resume {run}: this release refuses its command line");
         Failure::usage(message).hint(error.to_string().trim_end())
     })?;

@@ -52,6 +52,6 @@ fn every_example_is_a_valid_command() {
             0 => part.split_whitespace().collect(),
             _ => vec![part],
         });
-        Args::of(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        Args::parse_words(words).unwrap_or_else(|error| panic!("{line}: {error}"));
     }
 }

@@ -113,7 +113,7 @@ impl Figures {
             let left = left(copy, before, passed_ns);
             figures.lanes.extend(copy.lanes.iter().map(|lane| Lane {
                 left,
-                ..Lane::of(copy, lane, lane_before(lane.lane), passed_ns)
+                ..Lane::new(copy, lane, lane_before(lane.lane), passed_ns)
             }));
         }
         figures.jobs.extend(account.jobs.iter().map(|job| Job {
@@ -165,7 +165,7 @@ impl Figures {
 }
 
 impl Lane {
-    fn of(copy: &CopyView, now: &LaneView, then: Option<&LaneView>, passed_ns: u64) -> Self {
+    fn new(copy: &CopyView, now: &LaneView, then: Option<&LaneView>, passed_ns: u64) -> Self {
         let per = |of: fn(&LaneView) -> u64| {
             of(now).saturating_sub(then.map_or(0, of)) as f64 / (passed_ns as f64 / 1e9)
         };

@@ -34,7 +34,7 @@ pub struct Gain {
 }
 
 impl Answer {
-    fn of(value: &Value) -> Option<Self> {
+    fn from_json(value: &Value) -> Option<Self> {
         let number = |field: &str| {
             let name = value[field].as_str()?.trim_start_matches("lab:");
             if name == "head" { Some(0) } else { name.trim_start_matches('n').parse().ok() }
@@ -49,19 +49,19 @@ impl Answer {
 
 impl Explanation {
     /// Reads the result object of `garland explain`.
-    pub fn of(value: &Value) -> Self {
+    pub fn from_json(value: &Value) -> Self {
         let seconds = |value: &Value| value.as_f64().map(|ns| ns / 1e9);
         let wall_s = seconds(&value["wall_ns"]).unwrap_or(0.0);
         let faults = value["faults"].as_array().into_iter().flatten();
         let faults = faults.filter_map(|fault| {
-            Some((Answer::of(fault)?, seconds(&fault["ns"])? / wall_s.max(1e-9)))
+            Some((Answer::from_json(fault)?, seconds(&fault["ns"])? / wall_s.max(1e-9)))
         });
         let fix = &value["fix"];
         let gain = seconds(&fix["gain_ns"]).map(|value_s| Gain {
             value_s,
             interval_s: seconds(&fix["low_ns"]).zip(seconds(&fix["high_ns"])),
         });
-        Self { faults: faults.collect(), next: Answer::of(fix).zip(gain), wall_s }
+        Self { faults: faults.collect(), next: Answer::from_json(fix).zip(gain), wall_s }
     }
 }
 

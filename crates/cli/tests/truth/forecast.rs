@@ -118,7 +118,8 @@ impl Case {
 
     fn predict(&self) -> Prediction {
         let scratch = Scratch::in_memory("truth-forecast");
-        let lab = TestLab::of(Garland::new(program(), &scratch), &scratch, &self.topology());
+        let lab =
+            TestLab::with_topology(Garland::new(program(), &scratch), &scratch, &self.topology());
         match self.work {
             Work::Copy { bytes } => random_file(&scratch.path("x"), bytes, bytes),
             Work::Farm { jobs, bytes, .. } => {

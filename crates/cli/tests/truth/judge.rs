@@ -44,7 +44,7 @@ pub enum Verdict {
 
 impl Judged {
     /// Makes the copies of a case: with all faults, without any, and without each one of several.
-    pub fn of(observer: &Observer, case: &Case) -> Self {
+    pub fn run_case(observer: &Observer, case: &Case) -> Self {
         let healthy = observer.observe(&case.with(&[]), "healthy");
         let all = observer.observe(case, "all");
         let wall_s = all.explanation.wall_s;

@@ -53,7 +53,7 @@ fn explanations_name_the_faults_that_were_made() {
     };
     let mut tally = Tally::default();
     for case in &cases {
-        let judged = Judged::of(&observer, case);
+        let judged = Judged::run_case(&observer, case);
         println!("{judged}");
         tally.add(&judged);
     }
@@ -77,7 +77,7 @@ fn few(observer: &Observer) {
         };
         let mut story = Vec::new();
         let is_told = (0..TRIES).any(|_| {
-            let judged = Judged::of(observer, &case);
+            let judged = Judged::run_case(observer, &case);
             story.push(judged.to_string());
             judged.verdict() == Verdict::Hit
         });

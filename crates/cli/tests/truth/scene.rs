@@ -83,7 +83,7 @@ impl Observer {
 
 /// Makes the copy of a case in a lab; returns the directory of its run.
 fn copy<'a>(case: &Case, garland: Garland<'a>, scratch: &'a Scratch) -> PathBuf {
-    let lab = TestLab::of(garland, scratch, &topology(case));
+    let lab = TestLab::with_topology(garland, scratch, &topology(case));
     let name = |node: u32| format!("n{node}");
     for node in 1..=case.nodes {
         fs::create_dir_all(lab.root(&name(node)).join("d")).expect("a directory can be made");
@@ -254,7 +254,7 @@ fn observed(garland: &Garland<'_>, run: &Path) -> Observed {
         Some(format!("{name} {}", slow.or(detached).or(verdict)?))
     });
     Observed {
-        explanation: Explanation::of(&explained),
+        explanation: Explanation::from_json(&explained),
         idle: idle.unwrap_or(1.0),
         notes: notes.collect::<Vec<_>>().join(", "),
     }

@@ -128,7 +128,7 @@ fn suggested(
 fn compared(topology: &str, handled: Handled, order: impl FnOnce(&mut Vec<String>)) -> Compared {
     let scratch = Scratch::in_memory("truth-suggest");
     let garland = Garland::new(program(), &scratch);
-    let lab = TestLab::of(garland, &scratch, topology);
+    let lab = TestLab::with_topology(garland, &scratch, topology);
     let mut nodes: Vec<String> =
         lab.lab.spec().node_names().skip(1).map(|name| format!("lab:{name}")).collect();
     order(&mut nodes);

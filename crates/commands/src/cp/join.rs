@@ -104,7 +104,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
 
 /// Returns the entries of the copy's result for the nodes `names`.
 fn theirs(copy: &Run, names: Vec<String>) -> Result<Vec<Entry>, Failure> {
-    let mut result: CopyResult = KeptResult::of(copy)?.parse()?;
+    let mut result: CopyResult = KeptResult::read(copy)?.parse()?;
     let entry = |name: String| match result.nodes.iter().position(|node| node.name == name) {
         Some(at) => Entry::Joined(Box::new(result.nodes.swap_remove(at))),
         None => {

@@ -134,7 +134,7 @@ impl Measured {
     }
 
     fn add(&mut self, run: &Run) -> Result<(), Failure> {
-        let kept = KeptResult::of(run)?;
+        let kept = KeptResult::read(run)?;
         let name = run.name();
         match kept.schema() {
             COPY => self.add_copy(name, &kept.parse()?),

@@ -25,7 +25,7 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
         return all(options, &topology, format);
     }
     let node = node(&topology, options.node.as_deref())?;
-    let config = NodeConfig::of(&topology, node, &names)?;
+    let config = NodeConfig::for_node(&topology, node, &names)?;
     let files = format.files(&topology, &config)?;
     if options.diff {
         return diff::run(&options.root, format, &files);
@@ -41,7 +41,7 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
 fn all(options: &NetConfig, topology: &Topology, format: Format) -> Result<Exit, Failure> {
     let mut nodes = Vec::new();
     for (node, this) in topology.nodes.iter().enumerate() {
-        let config = NodeConfig::of(topology, node, &NicNames::new())?;
+        let config = NodeConfig::for_node(topology, node, &NicNames::new())?;
         nodes.push((this, format.files(topology, &config)?));
     }
     for (node, files) in nodes {

@@ -41,7 +41,7 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
         output::print(page(&topology, show.all))?;
         return Ok(Exit::Done);
     }
-    let inventory = Inventory::of(&topology);
+    let inventory = Inventory::count(&topology);
     let price = inventory.price();
     let bounds = bounds(&topology);
     phases.end("compute");
@@ -60,7 +60,7 @@ fn page(topology: &Topology, all: bool) -> String {
         page.push_str(&routes);
     }
     page.push('\n');
-    page.push_str(&tables::inventory(&Inventory::of(topology)));
+    page.push_str(&tables::inventory(&Inventory::count(topology)));
     page.push('\n');
     // Writing to a string cannot fail.
     let _ = writeln!(

@@ -25,7 +25,7 @@ pub struct Stay {
 
 impl Stay {
     /// Returns the start and end of a trace.
-    pub fn of(trace: &Trace) -> Self {
+    pub fn from_trace(trace: &Trace) -> Self {
         let begin_ns = trace.origin.started_ns;
         let end = |record: &Record| match record {
             Record::Span(span) => Some(span.end_ns),

@@ -95,7 +95,7 @@ pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
         match traces::read(&path) {
             Ok((mut trace, cut)) => {
                 let records = trace.records.len();
-                let stay = Stay::of(&trace);
+                let stay = Stay::from_trace(&trace);
                 if !small {
                     trace.records.retain(|record| matches!(record, Record::Probe(_)));
                 }

@@ -40,11 +40,11 @@ impl Carried {
     /// # Errors
     /// When the running program's file cannot be read.
     pub fn running() -> io::Result<Option<Self>> {
-        Self::of(File::open(RUNNING)?)
+        Self::find_in(File::open(RUNNING)?)
     }
 
     /// Finds the program that the program in `file` carries.
-    fn of(file: File) -> io::Result<Option<Self>> {
+    fn find_in(file: File) -> io::Result<Option<Self>> {
         let Some(end) = file.metadata()?.len().checked_sub(TRAILER as u64) else { return Ok(None) };
         let mut trailer = [0; TRAILER];
         file.read_exact_at(&mut trailer, end)?;
@@ -115,12 +115,12 @@ fn beside(path: &Path) -> PathBuf {
 /// When a file cannot be read or written, or gzip fails.
 pub fn carry(node: &Path, output: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
-    Image::of(File::open(node)?)?.read_to_end(&mut bytes)?;
+    Image::read(File::open(node)?)?.read_to_end(&mut bytes)?;
     let packed = packed(&bytes, output)?;
     let own = File::open(RUNNING)?;
     let whole = own.metadata()?;
     // It may carry one already.
-    let length = Carried::of(own.try_clone()?)?.map_or(whole.len(), |carried| carried.offset);
+    let length = Carried::find_in(own.try_clone()?)?.map_or(whole.len(), |carried| carried.offset);
     // Others may write to the same name at the same time, or to its directory.
     let written = NewFile::create(output)?;
     let mut file = written.file();
@@ -174,7 +174,7 @@ mod tests {
         names.sort();
         assert_eq!(names, ["carrier.1", "carrier.part"]);
         for name in names {
-            let carried = Carried::of(File::open(folder.join(name)).unwrap())
+            let carried = Carried::find_in(File::open(folder.join(name)).unwrap())
                 .unwrap()
                 .expect("it was written");
             carried.bytes().unwrap();
@@ -188,16 +188,16 @@ mod tests {
         let open = || File::options().read(true).write(true).open(&path).unwrap();
         assert!(Carried::running().unwrap().is_none(), "a test carries nothing");
         carry(Path::new("/bin/true"), &path).unwrap();
-        let carried = Carried::of(open()).unwrap().expect("it was written");
+        let carried = Carried::find_in(open()).unwrap().expect("it was written");
         let mut program = Vec::new();
-        Image::of(File::open("/bin/true").unwrap()).unwrap().read_to_end(&mut program).unwrap();
+        Image::read(File::open("/bin/true").unwrap()).unwrap().read_to_end(&mut program).unwrap();
         assert_eq!(*carried.digest(), sha256(&program));
         assert_eq!(carried.bytes().unwrap().len() as u64, carried.length());
         open().write_all_at(b"another", carried.offset + 9).unwrap();
         assert!(carried.bytes().unwrap_err().to_string().starts_with("its file is damaged"));
         // A length that is longer than the file is none.
         open().write_all_at(&[0xff; 8], carried.offset + carried.length + 16).unwrap();
-        assert!(Carried::of(open()).unwrap().is_none());
+        assert!(Carried::find_in(open()).unwrap().is_none());
         fs::remove_file(path).unwrap();
     }
 }

@@ -27,7 +27,7 @@ impl Image {
     /// # Errors
     /// When it cannot be read.
     pub fn running() -> io::Result<Self> {
-        Self::of(File::open(RUNNING)?)
+        Self::read(File::open(RUNNING)?)
     }
 
     /// Returns the program in `file`, whose position must be 0. A file that is not a 64-bit
@@ -35,7 +35,7 @@ impl Image {
     ///
     /// # Errors
     /// When it cannot be read, or is shorter than an ELF header.
-    pub fn of(mut file: File) -> io::Result<Self> {
+    pub fn read(mut file: File) -> io::Result<Self> {
         let whole = file.metadata()?.len();
         let mut head = vec![0; HEADER];
         file.read_exact(&mut head)?;

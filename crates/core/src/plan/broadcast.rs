@@ -91,7 +91,7 @@ impl Plan {
             rail,
             route: route.clone(),
         };
-        Ok(Self::of(layout, names, (0..rails).map(lane).collect()))
+        Ok(Self::with_lanes(layout, names, (0..rails).map(lane).collect()))
     }
 
     /// Returns the plan of a broadcast of a source that some nodes can read themselves, such as a
@@ -167,7 +167,7 @@ impl Plan {
             rail: number % rails,
             route: Route::chain([HEAD, NodeId(u32::from(number) + 1)]),
         };
-        Ok(Self::of(layout, names, (0..stripes.servers).map(lane).collect()))
+        Ok(Self::with_lanes(layout, names, (0..stripes.servers).map(lane).collect()))
     }
 
     /// Reverses all lanes, for a copy towards the head. All lanes must be chains.
@@ -222,7 +222,7 @@ impl Plan {
         self
     }
 
-    fn of(layout: Layout, names: &[String], lanes: Vec<Lane>) -> Self {
+    fn with_lanes(layout: Layout, names: &[String], lanes: Vec<Lane>) -> Self {
         let node = |name: &str| PlannedNode { name: name.to_owned() };
         let nodes = std::iter::once(node("head")).chain(names.iter().map(|name| node(name)));
         let version = PLAN_VERSION;

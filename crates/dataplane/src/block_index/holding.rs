@@ -52,7 +52,7 @@ impl Holding {
     ///
     /// # Errors
     /// When the file cannot be read or changes meanwhile, or when `stop` is set.
-    pub fn of(
+    pub fn with_digests(
         file: File,
         block_size: u32,
         records: &Records,

@@ -196,7 +196,7 @@ impl Own {
         let mut stat = || self.opener.stat(&self.places, &self.index, number);
         let is_it = |stat: &Stat| {
             let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-            plain && Stamp::of(stat).length() == wanted.length()
+            plain && Stamp::from_stat(stat).length() == wanted.length()
         };
         let Some(first) = stat().ok().filter(is_it) else { return };
         let nanos = u32::try_from(first.st_ctime_nsec).unwrap_or(0);
@@ -204,14 +204,14 @@ impl Own {
             Some(0) => {}
             Some(wait) => {
                 garland_sys::threads::sleep(Duration::from_nanos(wait));
-                let same = |now: Stat| Stamp::of(&now) == Stamp::of(&first);
+                let same = |now: Stat| Stamp::from_stat(&now) == Stamp::from_stat(&first);
                 if !stat().is_ok_and(same) {
                     return;
                 }
             }
             None => return,
         }
-        self.index.see(number, Stamp::of(&first));
+        self.index.see(number, Stamp::from_stat(&first));
         if let Some(equal) = &mut self.equal
             && let Some(Record::File { meta, .. }) = record_of(&self.index, number)
             && self.window.covers(modified(&first), meta.modified)

@@ -25,7 +25,7 @@ pub enum Awaited {
 
 impl Awaited {
     /// Returns what the lane waits for in `stage`.
-    pub fn of(stage: Stage) -> Self {
+    pub fn from_stage(stage: Stage) -> Self {
         match stage {
             Stage::WaitUpstream => Self::Up,
             Stage::WaitBuffer => Self::Disk,

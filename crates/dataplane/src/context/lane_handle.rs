@@ -150,7 +150,7 @@ impl LaneHandle {
     /// Returns the kernel's TCP statistics of the first open link downstream; none if there is no
     /// such link, or if it uses MPTCP.
     pub fn account(&self) -> Option<TcpInfo> {
-        self.ask(LinkSide::Down, TcpInfo::of).into_iter().next()?.1.ok()
+        self.ask(LinkSide::Down, TcpInfo::read).into_iter().next()?.1.ok()
     }
 
     /// Returns the statistics of the only open link downstream, for a report; none if there is no
@@ -159,7 +159,7 @@ impl LaneHandle {
         let links = self.links.lock();
         let mut down = links.iter().filter(|link| link.side == LinkSide::Down);
         let link = down.next().filter(|_| down.next().is_none())?;
-        let info = TcpInfo::of(&link.stream).ok()?;
+        let info = TcpInfo::read(&link.stream).ok()?;
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Some(HopReport {
             epoch: link.epoch,
@@ -176,7 +176,7 @@ impl LaneHandle {
             WireFacts { vain: info.vain, unheard_ns }
         };
         for link in self.links.lock().iter().filter(|link| link.side == LinkSide::Down) {
-            if TcpInfo::of(&link.stream).is_ok_and(|info| facts(&info).is_dead()) {
+            if TcpInfo::read(&link.stream).is_ok_and(|info| facts(&info).is_dead()) {
                 link.cut();
             }
         }

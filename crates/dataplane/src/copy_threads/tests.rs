@@ -195,7 +195,7 @@ fn a_stream_may_have_as_many_blocks_as_there_can_be_and_no_more() {
     let start = |length: usize| {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(&bytes[..length]).unwrap();
-        let source = StreamSource::of(reader.into(), "a pipe", layout);
+        let source = StreamSource::new(reader.into(), "a pipe", layout);
         Node::start_with(layout, Some(Arc::new(source)))
     };
     // The last block may be short.

@@ -50,7 +50,7 @@ impl Lane {
         let links = up.iter().chain(&downs).map(|link| link.stream.as_fd());
         let fds: Vec<_> = std::iter::once(self.handle.wake.as_fd()).chain(links).collect();
         let stage = awaited.filter(|_| !more && !at_rest);
-        let began = self.tracer.awaits(stage.map_or(Awaited::Rest, Awaited::of));
+        let began = self.tracer.awaits(stage.map_or(Awaited::Rest, Awaited::from_stage));
         // A wait until this node may read the next block of a stream is a wait for its writer, like
         // one for a buffer.
         let since = held.then(|| self.copy.pool.begin_waiting());

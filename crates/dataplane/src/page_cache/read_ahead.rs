@@ -38,7 +38,7 @@ struct State {
 
 impl ReadAhead {
     /// Returns the read-ahead of `file`, which has `length` bytes.
-    pub fn of(file: &File, length: u64) -> Self {
+    pub fn for_file(file: &File, length: u64) -> Self {
         let slow = length > CHUNK && !storage::is_in_memory(file).unwrap_or(true);
         let leaves = slow
             && is_large(length)

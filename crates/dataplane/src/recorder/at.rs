@@ -26,7 +26,7 @@ impl At {
 
     /// Returns an instance with a lane and the index of a block, without a peer.
     pub fn block(lane: u16, index: u64) -> Self {
-        Self { lane, ..Self::HERE }.of(index)
+        Self { lane, ..Self::HERE }.with_block(index)
     }
 
     /// Returns an instance with the number of a control exchange, without lane and peer.
@@ -40,7 +40,7 @@ impl At {
     }
 
     /// Returns `self` with the block replaced by block `index`.
-    pub fn of(self, index: u64) -> Self {
+    pub fn with_block(self, index: u64) -> Self {
         Self { block: u32::try_from(index).unwrap_or(NO_BLOCK), ..self }
     }
 

@@ -48,7 +48,7 @@ impl Budget {
     pub const NOTHING: Self = Self { records: 0, threads: 0 };
 
     /// Returns the budget of an agent, which the head has set in `begin`.
-    pub fn of(begin: &Begin) -> Self {
+    pub fn from_begin(begin: &Begin) -> Self {
         let lanes = begin.own_lanes().count();
         let threads = match begin.end {
             // A node that receives has one thread per lane, and the writers. A source has three per

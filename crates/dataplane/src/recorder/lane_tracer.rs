@@ -137,7 +137,7 @@ impl LaneTracer {
             return;
         }
         let now = self.recorder.now();
-        self.got(Awaited::of(stage), since_ns, now);
+        self.got(Awaited::from_stage(stage), since_ns, now);
         let Some(at) = WAITS.iter().position(|other| *other == stage) else { return };
         let wait = &mut self.waits[at];
         if wait.busy_ns == 0 {

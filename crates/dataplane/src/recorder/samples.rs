@@ -24,7 +24,7 @@ impl Counters {
     /// number of the disk, if known. The disk's counters are recorded relative to their current
     /// values.
     pub fn new(room: usize, device: Option<u64>) -> Self {
-        let disk = device.and_then(BlockDevice::of);
+        let disk = device.and_then(BlockDevice::open);
         let disk = disk.and_then(|disk| disk.counters().map(|before| (disk, before)));
         Self { samples: Samples::new(room), threads: Vec::new(), disk }
     }
@@ -62,7 +62,7 @@ impl Counters {
 
     /// Samples the TCP counters of a lane's open links on one side.
     pub fn sample_link(&mut self, lane: u16, handle: &LaneHandle, side: LinkSide) {
-        for (peer, info) in handle.ask(side, TcpInfo::of) {
+        for (peer, info) in handle.ask(side, TcpInfo::read) {
             let Ok(info) = info else { continue };
             self.samples.push(Record::Socket(socket(&info, lane, peer, side)));
         }

@@ -124,7 +124,7 @@ impl Shell {
         // Close the command's ends of the pipe here, or the end of its bytes would never be seen.
         drop(command);
         let group = child.id();
-        let stderr = child.stderr.take().map(StderrTail::of).transpose();
+        let stderr = child.stderr.take().map(StderrTail::start).transpose();
         let begun = stderr.and_then(|stderr| Ok((stderr, Guard::start(group, held)?)));
         let (stderr, guard) = match begun {
             Ok(begun) => begun,

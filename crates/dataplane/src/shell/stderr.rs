@@ -33,7 +33,7 @@ impl StderrTail {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn of(mut pipe: ChildStderr) -> io::Result<Self> {
+    pub fn start(mut pipe: ChildStderr) -> io::Result<Self> {
         let shared = Arc::<Shared>::default();
         let its = Arc::clone(&shared);
         threads::spawn("stderr", move || {

@@ -477,7 +477,7 @@ impl Shared {
     fn links(&self) -> Vec<(usize, u16, TcpInfo)> {
         let lanes = self.copy.lanes.all().iter().enumerate();
         let links = lanes.flat_map(|(lane, handle)| {
-            let links = handle.ask(LinkSide::Down, TcpInfo::of).into_iter();
+            let links = handle.ask(LinkSide::Down, TcpInfo::read).into_iter();
             links.filter_map(move |(peer, info)| Some((lane, peer, info.ok()?)))
         });
         links.collect()

@@ -59,7 +59,7 @@ struct State {
 impl StreamSource {
     /// Returns the bytes of `input` as a source. `name` is its name in messages; the block size is
     /// that of `layout`.
-    pub fn of(input: OwnedFd, name: &str, layout: Layout) -> Self {
+    pub fn new(input: OwnedFd, name: &str, layout: Layout) -> Self {
         let name = name.to_owned();
         let input = File::from(input);
         let block = layout.block_size as usize;
@@ -76,7 +76,7 @@ impl StreamSource {
         // Non-blocking, without waiting for a writer: nodes can be prepared meanwhile.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let input = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Self::of(input, &printable::path(path), layout))
+        Ok(Self::new(input, &printable::path(path), layout))
     }
 
     /// Starts the command `line` in `folder`, by default the working directory, and returns its
@@ -87,7 +87,7 @@ impl StreamSource {
     pub fn of_command(line: &[u8], folder: Option<&Path>, layout: Layout) -> io::Result<Self> {
         let (shell, output) = Shell::writing(line, folder)?;
         let name = format!("`{}`", shell.line());
-        Ok(Self { shell: Some(shell), ..Self::of(OwnedFd::from(output), &name, layout) })
+        Ok(Self { shell: Some(shell), ..Self::new(OwnedFd::from(output), &name, layout) })
     }
 
     /// Reads until the current block is complete, the stream has ended, or `stale` returns true.
@@ -263,7 +263,7 @@ mod tests {
 
     fn pipe() -> (StreamSource, io::PipeWriter) {
         let (reader, writer) = io::pipe().unwrap();
-        (StreamSource::of(reader.into(), "a pipe", layout()), writer)
+        (StreamSource::new(reader.into(), "a pipe", layout()), writer)
     }
 
     #[test]

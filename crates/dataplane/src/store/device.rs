@@ -55,7 +55,7 @@ impl DeviceStore {
             let reason = format!("it has {room} bytes, but {needed} are needed");
             return Err(StoreError::refused("write to", printable::path(path), reason));
         }
-        let write_back = WriteBack::of(&file, length.unwrap_or(room), fsync);
+        let write_back = WriteBack::for_file(&file, length.unwrap_or(room), fsync);
         Ok(Self { file, path: path.to_owned(), fsync, write_back })
     }
 }

@@ -43,7 +43,11 @@ pub struct Size {
 
 /// Returns the write-back of a file; without a length it is a stream.
 fn write_back(file: &File, length: u64, stable: bool) -> WriteBack {
-    if length == 0 { WriteBack::growing(file, stable) } else { WriteBack::of(file, length, stable) }
+    if length == 0 {
+        WriteBack::growing(file, stable)
+    } else {
+        WriteBack::for_file(file, length, stable)
+    }
 }
 
 impl Size {

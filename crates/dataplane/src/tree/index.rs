@@ -51,7 +51,7 @@ pub struct Stamp {
 impl Stamp {
     /// Returns the stamp of a file with the status `stat`. It includes the change time (ctime),
     /// which every change of the bytes updates and which cannot be set back.
-    pub fn of(stat: &Stat) -> Self {
+    pub fn from_stat(stat: &Stat) -> Self {
         Self {
             inode: stat.st_ino,
             length: u64::try_from(stat.st_size).unwrap_or(0),

@@ -165,7 +165,7 @@ impl Opener {
                 Body::File(stamp) => stamp.length(),
                 Body::None | Body::NameOf(_) => 0,
             };
-            let ahead = ReadAhead::of(&file, length);
+            let ahead = ReadAhead::for_file(&file, length);
             self.file = Some(OpenFile { number, file, ahead });
         }
         self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())

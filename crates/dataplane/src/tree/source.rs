@@ -256,7 +256,7 @@ impl TreeSource {
         for number in 0..self.index.len() {
             let why = match self.index.body(number) {
                 Body::File(stamp) => match open.stat(&self.places, &self.index, number) {
-                    Ok(stat) if Stamp::of(&stat) == stamp => continue,
+                    Ok(stat) if Stamp::from_stat(&stat) == stamp => continue,
                     Ok(_) if self.is_same_again(&mut open, number, stamp) => continue,
                     Ok(_) => CHANGED.to_owned(),
                     Err(error) => format!("cannot read it: {}", reason(&error)),
@@ -423,7 +423,7 @@ impl TreeSource {
         self.remember(number, fingerprint);
         let now = self.file(open, number).and_then(|file| Ok(fstat(file)?));
         match now {
-            Ok(stat) if Stamp::of(&stat) == stamp => self.look_behind(open, number, &stat),
+            Ok(stat) if Stamp::from_stat(&stat) == stamp => self.look_behind(open, number, &stat),
             Ok(stat) if self.is_same_again(open, number, stamp) => {
                 self.look_behind(open, number, &stat);
             }
@@ -454,13 +454,13 @@ impl TreeSource {
         let Ok(file) = self.file(open, number) else { return false };
         for _ in 0..READINGS_MAX {
             let Ok(before) = fstat(file) else { return false };
-            let before = Stamp::of(&before);
+            let before = Stamp::from_stat(&before);
             let is_same = before.is_of_same_file(&stamp)
                 && fingerprint_of(file, stamp.length()).is_ok_and(|it| it.folded() == wanted);
             if !is_same {
                 return false;
             }
-            if fstat(file).is_ok_and(|stat| Stamp::of(&stat) == before) {
+            if fstat(file).is_ok_and(|stat| Stamp::from_stat(&stat) == before) {
                 return true;
             }
         }
@@ -650,7 +650,7 @@ impl Content for TreeSource {
                 Body::File(stamp) => self
                     .file(&mut open, *number)
                     .and_then(|file| Ok(fstat(file)?))
-                    .map_or(true, |stat| Stamp::of(&stat) != stamp),
+                    .map_or(true, |stat| Stamp::from_stat(&stat) != stamp),
                 Body::None | Body::NameOf(_) => false,
             });
         let path = |number| path_of(&self.places, &self.index, number);

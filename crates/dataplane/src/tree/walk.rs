@@ -487,7 +487,7 @@ impl<'a> Walk<'a> {
         attributes: Vec<(Vec<u8>, Vec<u8>)>,
     ) {
         let linked = stat.st_nlink > 1;
-        let stamp = Stamp::of(stat);
+        let stamp = Stamp::from_stat(stat);
         let length = stamp.length();
         let sparse = stat.st_blocks.saturating_mul(STAT_BLOCK) < stat.st_size;
         let name = name.to_vec();

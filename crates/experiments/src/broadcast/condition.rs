@@ -74,7 +74,7 @@ pub struct Setting {
 
 impl Setting {
     /// Puts `conditions` together. Their source is known if that of each is.
-    pub fn of(conditions: &[TimeCondition]) -> Result<Self, Failure> {
+    pub fn combine(conditions: &[TimeCondition]) -> Result<Self, Failure> {
         let mut vintage = Vintage::default();
         let mut disk = None;
         for one in conditions {

@@ -91,9 +91,9 @@ impl Broadcast {
     /// several that change the script, all of these together.
     pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let all = &self.job.conditions;
-        let alone = all.iter().map(|one| Setting::of(std::slice::from_ref(one)));
+        let alone = all.iter().map(|one| Setting::combine(std::slice::from_ref(one)));
         let of_script: Vec<_> = all.iter().filter(|one| !one.is_disk()).cloned().collect();
-        let together = (of_script.len() > 1).then(|| Setting::of(&of_script));
+        let together = (of_script.len() > 1).then(|| Setting::combine(&of_script));
         alone.chain(together).collect()
     }
 

@@ -44,7 +44,7 @@ pub struct Scale {
 impl Scale {
     /// Returns the scale that the user chose. What is left open is chosen by what this machine can
     /// emulate: a copy over wires without a limit.
-    pub fn of(demo: &Demo, run: &Run, interrupts: &Interrupts) -> Result<Self, Failure> {
+    pub fn choose(demo: &Demo, run: &Run, interrupts: &Interrupts) -> Result<Self, Failure> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let nodes = demo.nodes.unwrap_or(if processors < MANY { 4 } else { 8 });
         let (measured, rate) = match &demo.rate {

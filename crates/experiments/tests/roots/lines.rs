@@ -84,7 +84,7 @@ fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
         let command = format!("`garland scenario run {name}`");
         match run {
             Some(run) => {
-                writeln!(page, "\n{command}: {}.\n", Tally::of(&run))?;
+                writeln!(page, "\n{command}: {}.\n", Tally::count(&run))?;
                 writeln!(
                     page,
                     "| figure | unit | published | median | grade |\n|---|---|--:|--:|---|"

@@ -61,7 +61,7 @@ impl FarmResult {
     /// Finds the farm run that `asked` names, and reads its result.
     pub fn find(places: &Places, asked: &str) -> Result<Self, Failure> {
         let run = Run::find(places, asked, "records.jsonl", "the records of farm jobs")?;
-        let kept = KeptResult::of(&run)?;
+        let kept = KeptResult::read(&run)?;
         let name = run.name().to_owned();
         let schema = kept.schema();
         if schema != SCHEMA {

@@ -44,7 +44,7 @@ impl Account {
             asked.base.as_deref().map(|base| FarmResult::find(work.places, base)?.as_one_machine());
         let one = one.transpose()?;
         let of_lab = || {
-            let parts = Parts::of(&lab.as_ref()?.spec().topology).price();
+            let parts = Parts::count(&lab.as_ref()?.spec().topology).price();
             (parts.0 > 0).then_some(parts.0 as f64 / 100.0)
         };
         Ok(Self {

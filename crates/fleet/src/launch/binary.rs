@@ -69,11 +69,11 @@ impl Binary {
             path,
             length_and_time: format!("{}.{}", meta.len(), meta.mtime()),
         });
-        Ok(Self { stamp, ..Self::of(bytes, digest, &process::machine()) })
+        Ok(Self { stamp, ..Self::from_bytes(bytes, digest, &process::machine()) })
     }
 
     /// Returns the program with these `bytes`, which have this `digest`.
-    pub(super) fn of(bytes: Vec<u8>, digest: String, machine: &str) -> Self {
+    pub(super) fn from_bytes(bytes: Vec<u8>, digest: String, machine: &str) -> Self {
         let length = bytes.len() as u64;
         let bytes = OnceLock::from(Ok(bytes));
         Self { bytes, carried: None, length, digest, machine: machine.to_owned(), stamp: None }

@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn another_architecture_is_refused_with_a_hint() {
-        let binary = Binary::of(vec![0; 3], "00".to_owned(), "x86_64");
+        let binary = Binary::from_bytes(vec![0; 3], "00".to_owned(), "x86_64");
         assert_eq!(fits(&binary, "x86_64", Some("gzip,bash")), Ok(()), "it is not compressed");
         let error = fits(&binary, "aarch64", None).expect_err("it cannot run").to_string();
         assert!(error.starts_with("the node is aarch64, this program is for x86_64"), "{error}");

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     fn binary() -> Binary {
-        Binary::of(vec![0; 3], "00".to_owned(), "x86_64")
+        Binary::from_bytes(vec![0; 3], "00".to_owned(), "x86_64")
     }
 
     #[test]

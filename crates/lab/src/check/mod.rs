@@ -33,8 +33,8 @@ impl Lab {
     /// are measured.
     pub fn check(&self) -> Result<Report, LabError> {
         let topology = &self.spec().topology;
-        let ways = Ways::of(topology);
-        let shaping = Shaping::of(topology);
+        let ways = Ways::new(topology);
+        let shaping = Shaping::new(topology);
         self.report(|report| {
             let singles = singles::plan(topology, &ways, &shaping);
             for group in singles::side_by_side(singles, &shaping) {
@@ -94,13 +94,13 @@ impl Lab {
         is_well: impl Fn(usize, &[Measured]) -> bool,
     ) -> Result<Vec<Vec<Measured>>, LabError> {
         let flows: Vec<Vec<Flow>> = group.iter().map(flows).collect();
-        let watched = self.watch(&Round::of(flows.iter().flatten().cloned(), TOLERANCE))?;
+        let watched = self.watch(&Round::new(flows.iter().flatten().cloned(), TOLERANCE))?;
         let mut rest = watched.flows.into_iter();
         let mut all: Vec<Vec<Measured>> =
             flows.iter().map(|flows| rest.by_ref().take(flows.len()).collect()).collect();
         for (at, flows) in flows.iter().enumerate() {
             if !watched.anomalies.is_empty() || !is_well(at, &all[at]) {
-                let round = Round::of(flows.iter().cloned(), TOLERANCE);
+                let round = Round::new(flows.iter().cloned(), TOLERANCE);
                 all[at] = self.settle(&round, anomalies, |measured| is_well(at, measured))?;
             }
         }
@@ -116,7 +116,7 @@ impl Lab {
         for (pair, flow) in measured.iter_mut().zip(&round.flows) {
             let off = report.pairs.iter().filter(|pair| !pair.holds()).count();
             if !pair.holds() && off < MOST_OFF {
-                let alone = Round::of([flow.clone()].into_iter(), round.tolerance);
+                let alone = Round::new([flow.clone()].into_iter(), round.tolerance);
                 let alone = self.settle(&alone, &mut report.anomalies, |measured| {
                     measured.iter().all(Measured::holds)
                 })?;

@@ -51,7 +51,7 @@ pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> V
 
 /// Returns a round with a single flow, from `from` to `to`.
 pub(super) fn one(topology: &Topology, from: NodeId, to: NodeId) -> Round {
-    let streams = Ways::of(topology).between(from, to);
+    let streams = Ways::new(topology).between(from, to);
     let address = topology.nodes[to].address;
     let mut draft = Draft::default();
     draft.add(flow_over(topology, &streams, from, to, address, f64::INFINITY), &[], 0.0);

@@ -47,7 +47,7 @@ pub struct Round {
 impl Round {
     /// Creates a round that is long enough for a precision of 1 %: half a second, longer on slow
     /// wires.
-    pub fn of(flows: impl Iterator<Item = Flow>, tolerance: f64) -> Self {
+    pub fn new(flows: impl Iterator<Item = Flow>, tolerance: f64) -> Self {
         let flows: Vec<Flow> = flows.collect();
         let slowest = flows.iter().map(|flow| flow.theory).fold(f64::INFINITY, f64::min);
         let slow = (4e6 / slowest).min(10.0);

@@ -292,7 +292,7 @@ fn first_line(child: &mut Child) -> String {
 fn processes() -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| Identity::of(*pid).is_ok_and(|process| process.is_alive())).count()
+    pids.filter(|pid| Identity::from_pid(*pid).is_ok_and(|process| process.is_alive())).count()
 }
 
 /// Returns the number of namespace mounts that any process of this run can see.

@@ -28,7 +28,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// Collects what is known of a part, on `rail` or on all rails.
-    pub fn of(part: &Component, rail: Option<usize>, survey: &Survey<'_>) -> Self {
+    pub fn collect(part: &Component, rail: Option<usize>, survey: &Survey<'_>) -> Self {
         let rails = survey.rails.iter().enumerate();
         let rails: Vec<&Rail> = rails
             .filter(|(at, _)| rail.is_none_or(|rail| *at == rail))

@@ -74,7 +74,7 @@ impl Named {
             Component::Between(one, other) => ("between", one.clone(), other.clone()),
             Component::Across(one, other) => ("across", one.clone(), other.clone()),
         };
-        let evidence = Evidence::of(&component, *rail, survey);
+        let evidence = Evidence::collect(&component, *rail, survey);
         let place = Place { rail: *rail, rails: survey.rails.len() };
         let text = match by {
             Measure::Loss => lossy(&component, place, &evidence, names) + &evidence.cost(),

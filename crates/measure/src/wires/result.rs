@@ -171,7 +171,7 @@ pub fn judge(
     let compared = baseline.and_then(|baseline| {
         let both = rates.iter().zip(&baseline.rates);
         let relative: Vec<Matrix> = both.map(|(now, then)| now.relative_to(then)).collect();
-        let shares = relative.iter().filter_map(Effects::of).map(|effects| effects.base);
+        let shares = relative.iter().filter_map(Effects::fit).map(|effects| effects.base);
         let shares: Vec<f64> = shares.collect();
         let share =
             (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)?;
@@ -203,7 +203,7 @@ fn accused(rails: &[Matrix], tolerance: &Tolerance) -> Vec<OnRails> {
 /// Returns the results of all nodes. For each node, `never` says whether it never had an agent.
 pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeResult> {
     let rates: Vec<Matrix> = survey.rails.iter().map(Rail::rates).collect();
-    let effects: Vec<Option<Effects>> = rates.iter().map(Effects::of).collect();
+    let effects: Vec<Option<Effects>> = rates.iter().map(Effects::fit).collect();
     let node = |(at, name): (usize, &&str)| {
         let sends = node_effects(&effects, |fit, rail| {
             rates[rail].measured().any(|cell| cell.0 == at).then(|| fit.send[at])
@@ -243,7 +243,7 @@ pub fn directions(survey: &Survey<'_>, names: &[&str]) -> Vec<DirectionResult> {
 }
 
 fn directions_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<DirectionResult> {
-    let effects = Effects::of(&found.rates());
+    let effects = Effects::fit(&found.rates());
     let one = |(&(from, to), way): (&(usize, usize), &DirectionRates)| DirectionResult {
         rail,
         from: names[from].to_owned(),

@@ -12,7 +12,7 @@ pub struct CacheStamp {
 
 impl CacheStamp {
     /// Returns the stamp of a file with these attributes.
-    pub fn of(attr: &Attr) -> Self {
+    pub fn from_attr(attr: &Attr) -> Self {
         Self { modified: attr.modified, changed: attr.changed, size: attr.size }
     }
 }

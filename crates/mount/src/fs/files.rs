@@ -49,7 +49,7 @@ impl Mount {
             // The name that was found last is gone; the next lookup finds the one that the user named.
             Err(Errno::NOENT) => reply.error(errno(Errno::STALE)),
             Err(error) => reply.error(errno(error)),
-            Ok(file) if inode.key != Some(Key::of(inode.peer, &file.attr)) => {
+            Ok(file) if inode.key != Some(Key::from_attr(inode.peer, &file.attr)) => {
                 // Another file has the name now; the next lookup finds it.
                 mount.close_handle(&inode, file.epoch, file.handle);
                 reply.error(errno(Errno::STALE));
@@ -97,7 +97,7 @@ impl Mount {
     ) -> (u64, FopenFlags) {
         let Opened { epoch, handle, attr, fresh } = *opened;
         let file = OpenFile::new(Arc::clone(inode), epoch, handle, how.append);
-        let now = Some(CacheStamp::of(&attr));
+        let now = Some(CacheStamp::from_attr(&attr));
         let is_same = {
             let mut flow = inode.flow();
             flow.open.push(Arc::clone(&file));

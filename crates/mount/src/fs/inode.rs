@@ -34,7 +34,7 @@ pub struct Key {
 
 impl Key {
     /// Returns the key of the file with these attributes on the node at index `peer`.
-    pub fn of(peer: usize, attr: &Attr) -> Self {
+    pub fn from_attr(peer: usize, attr: &Attr) -> Self {
         let Attr { device, inode, kind, born, .. } = *attr;
         Self { peer, device, inode, kind, born }
     }

@@ -56,7 +56,7 @@ impl Inodes {
     /// Returns the inode that has the name `name` in the directory `above` and these attributes;
     /// created if missing. Adds one to its lookup count.
     pub fn tell(&self, above: &Arc<Inode>, name: &[u8], attr: &Attr) -> Arc<Inode> {
-        let key = Key::of(above.peer, attr);
+        let key = Key::from_attr(above.peer, attr);
         let mut table = self.lock();
         let mut number = key.number();
         let inode = loop {
@@ -83,7 +83,7 @@ impl Inodes {
     /// Returns the inode number of a file with these attributes, unless another file has the same
     /// number; see [`tell`](Self::tell). Leaves the lookup count unchanged.
     pub fn number(peer: usize, attr: &Attr) -> u64 {
-        Key::of(peer, attr).number()
+        Key::from_attr(peer, attr).number()
     }
 
     /// Subtracts `times` from the lookup count of an inode, and drops the inode if the count is 0.

@@ -329,7 +329,7 @@ fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAtt
     match outcome {
         Err(error) => reply.error(errno(error)),
         // Another file has this name now; the next lookup finds it.
-        Ok(attr) if inode.key != Some(Key::of(inode.peer, &attr)) => {
+        Ok(attr) if inode.key != Some(Key::from_attr(inode.peer, &attr)) => {
             reply.error(errno(Errno::STALE));
         }
         Ok(attr) => {

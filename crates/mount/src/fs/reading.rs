@@ -59,7 +59,7 @@ impl Mount {
         let asked_ns = clock::now_ns();
         let then = move |outcome: Result<Reply, Errno>| {
             let seen = match outcome.map(|came| came.answer) {
-                Ok(Answer::Attr(attr)) => Some(CacheStamp::of(&attr)),
+                Ok(Answer::Attr(attr)) => Some(CacheStamp::from_attr(&attr)),
                 Ok(_) | Err(_) => None,
             };
             file_then.ahead().look(seen, asked_ns);

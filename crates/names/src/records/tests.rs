@@ -157,7 +157,8 @@ impl Lists {
         let manifest = |mark: Mark| mark.content.map_or(&[][..], |content| CONTENTS[content]);
         for mark in old.into_iter().chain([new]) {
             let entry = self.entry(mark);
-            let valid = store.keep(&entry, manifest(mark), &RecordKey::of(&KEY), KEEPERS_CLOCK);
+            let valid =
+                store.keep(&entry, manifest(mark), &RecordKey::from_secret(&KEY), KEEPERS_CLOCK);
             let valid = valid.expect("it is kept or a newer one is told");
             let kept = store.find_one(NAME).expect("a record is kept").record;
             assert_eq!(valid, kept, "what is told is what is kept");

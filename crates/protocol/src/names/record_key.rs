@@ -19,7 +19,7 @@ pub struct RecordKey([u8; 32]);
 impl RecordKey {
     /// Returns the key by which the records are recognised that a controller with the private key `key` makes.
     #[must_use]
-    pub fn of(key: &Secret) -> Self {
+    pub fn from_secret(key: &Secret) -> Self {
         let public = pair(key).public_key().as_ref().try_into();
         Self(public.expect("an Ed25519 public key has 32 bytes"))
     }

@@ -28,7 +28,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    fn of(step: &Step, since_ns: u64) -> Self {
+    fn from_step(step: &Step, since_ns: u64) -> Self {
         let since = |at_ns: u64| at_ns.saturating_sub(since_ns);
         let begin_ns = since(step.begin_ns);
         let end_ns = since(step.end_ns);
@@ -54,7 +54,7 @@ impl Stretch {
 /// many, the path is divided into equal intervals, and each becomes what took most of it.
 pub(super) fn stretches(steps: &[Step], since_ns: u64, length_ns: u64) -> Vec<Stretch> {
     let mut path = Vec::new();
-    steps.iter().for_each(|step| join(&mut path, Stretch::of(step, since_ns)));
+    steps.iter().for_each(|step| join(&mut path, Stretch::from_step(step, since_ns)));
     if path.len() as u64 <= STRETCHES {
         return path;
     }

@@ -193,7 +193,7 @@ fn result(run: &Run) -> Result<CopyResult, Failure> {
         ))
         .hint("to see its traces: garland trace export"));
     }
-    let kept = KeptResult::of(run).map_err(Failure::nothing)?;
+    let kept = KeptResult::read(run).map_err(Failure::nothing)?;
     if kept.schema() != SCHEMA {
         return Err(Failure::usage(format!(
             "the result of {} is a {}; only copies can be explained ({SCHEMA})",

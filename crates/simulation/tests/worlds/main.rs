@@ -169,7 +169,7 @@ fn a_head_that_is_killed_leaves_whole_files_or_none() {
     for seed in Seeds::asked_for(100).iter() {
         let (case, mut random) = draw(seed);
         let at = Duration::from_nanos(random.below(50_000_000));
-        Trial::of(&case, at, Blow::KillHead).check(judge);
+        Trial::new(&case, at, Blow::KillHead).check(judge);
     }
 }
 
@@ -181,7 +181,7 @@ fn stripes_survive_a_death_at_any_step_of_their_commit() {
         let mut newer = BTreeSet::new();
         for step in 1..=40 {
             let at = took.saturating_sub(Duration::from_micros(step * 450));
-            let ended = Trial::of(&case, at, blow).check(judge);
+            let ended = Trial::new(&case, at, blow).check(judge);
             newer.insert(stripes_of(&ended) == *ended.files.values().next().expect("a file"));
         }
         assert_eq!(newer.len(), 2, "{blow:?} came before the commit and after it");
@@ -203,7 +203,7 @@ fn power_that_fails_at_any_step_leaves_the_old_file_or_the_new_one() {
                     let process = if kind == Kind::Gather { cast.head } else { cast.nodes[0] };
                     process.power_off_at(nth, survival);
                 });
-                judge(&Trial::of(&case, Duration::ZERO, Blow::PowerOff(0)), &ended);
+                judge(&Trial::new(&case, Duration::ZERO, Blow::PowerOff(0)), &ended);
                 newer.insert(has_newer(&ended));
                 let outcome = ended.outcome.as_ref();
                 is_over = outcome.is_some_and(|it| it.nodes[0].verdict == Verdict::Ok);
@@ -233,7 +233,7 @@ fn a_disk_that_is_full_at_any_write_costs_only_its_node() {
             let ended = case.run(move |cast| {
                 cast.nodes[node].fail_disk(Operation::Write, nth, Errno::NOSPC);
             });
-            judge(&Trial::of(&case, Duration::ZERO, Blow::Disk(node)), &ended);
+            judge(&Trial::new(&case, Duration::ZERO, Blow::Disk(node)), &ended);
             let is_ok = *verdict(&ended, node) == Verdict::Ok;
             assert_eq!(is_ok, nth == 16, "write {nth} of n{}", node + 1);
             let said = format!("{:?}", verdict(&ended, node));
@@ -250,7 +250,7 @@ fn a_disk_that_is_full_within_a_tree_costs_only_its_node() {
     for nth in 0..40 {
         let ended =
             case.run(move |cast| cast.nodes[0].fail_disk(Operation::Write, nth, Errno::NOSPC));
-        judge(&Trial::of(&case, Duration::ZERO, Blow::Disk(0)), &ended);
+        judge(&Trial::new(&case, Duration::ZERO, Blow::Disk(0)), &ended);
         failed += u32::from(*verdict(&ended, 0) != Verdict::Ok);
     }
     assert!((10..40).contains(&failed), "{failed} of 40 failed");
@@ -262,7 +262,7 @@ fn a_disk_that_cannot_commit_costs_only_its_node() {
     for (operation, nth) in [(Operation::Sync, 0), (Operation::Sync, 1), (Operation::Rename, 0)] {
         for node in 0..case.nodes {
             let ended = case.run(move |cast| cast.nodes[node].fail_disk(operation, nth, Errno::IO));
-            judge(&Trial::of(&case, Duration::ZERO, Blow::Disk(node)), &ended);
+            judge(&Trial::new(&case, Duration::ZERO, Blow::Disk(node)), &ended);
             assert_ne!(*verdict(&ended, node), Verdict::Ok, "{operation:?} {nth}");
             // The last call makes the name stable: the file has it then.
             let left = names(&ended, node);
@@ -280,7 +280,7 @@ fn a_head_that_is_killed_at_any_step_of_the_commit_leaves_whole_files_or_none() 
     // The commit is the last part; the steps are shorter than any call or message takes.
     for step in 1..=100 {
         let at = took.saturating_sub(Duration::from_micros(step * 200));
-        let ended = Trial::of(&case, at, Blow::KillHead).check(judge);
+        let ended = Trial::new(&case, at, Blow::KillHead).check(judge);
         let has = |folder: &PathBuf| folder.join(NAME).exists();
         states.insert(ended.folders.iter().filter(|folder| has(folder)).count());
     }

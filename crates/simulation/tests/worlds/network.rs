@@ -26,7 +26,7 @@ fn a_direction_that_comes_back_within_five_seconds_loses_nobody() {
         let (from, to) = pair(case.nodes, &mut random);
         let at = Duration::from_nanos(random.below(40_000_000));
         let time = Duration::from_millis(500 + random.below(4_000));
-        Trial::of(&case, at, Blow::Deafen(from, to, time)).check(crate::judge);
+        Trial::new(&case, at, Blow::Deafen(from, to, time)).check(crate::judge);
     }
 }
 
@@ -43,7 +43,7 @@ fn a_direction_that_stays_away_loses_no_node_that_the_head_hears() {
             true => Blow::Deafen(from, to, FOREVER),
             false => Blow::Cut(from, to, FOREVER),
         };
-        let ended = Trial::of(&case, at, blow).check(crate::judge);
+        let ended = Trial::new(&case, at, blow).check(crate::judge);
         let lost = (0..case.nodes).filter(|node| *verdict(&ended, *node) != Verdict::Ok).count();
         let may_lose = usize::from(from == 0 || to == 0);
         assert!(lost <= may_lose, "{lost} are lost: {case:?}, {blow:?}");
@@ -60,7 +60,7 @@ fn a_changed_bit_is_found_where_it_arrives_and_its_hop_is_named() {
         let mut random = Random::new(seed);
         let case = Case::of_file(seed, 3, 600_000);
         let after = random.below(case.length);
-        let ended = Trial::of(&case, Duration::ZERO, Blow::Flip(1, 2, after)).check(crate::judge);
+        let ended = Trial::new(&case, Duration::ZERO, Blow::Flip(1, 2, after)).check(crate::judge);
         let outcome = ended.outcome.expect("the head lives");
         let is_of_hop = |from: NodeId, to: NodeId| (from, to) == (NodeId(1), NodeId(2));
         assert!(outcome.faults.iter().all(|Fault { from, to, .. }| is_of_hop(*from, *to)));
@@ -84,7 +84,7 @@ fn a_bit_that_changes_before_a_node_seals_a_block_anew_is_found() {
         case.injections = [1, 2].map(|node| (NodeId(node), flip(&case, &mut random))).to_vec();
         let at = Duration::from_nanos(11_000_000 + random.below(4_000_000));
         let blow = Blow::Pause(2, Duration::from_millis(2_500));
-        let ended = Trial::of(&case, at, blow).check(crate::judge);
+        let ended = Trial::new(&case, at, blow).check(crate::judge);
         let outcome = ended.outcome.expect("the head lives");
         assert!(outcome.faults.iter().all(|fault| fault.to == NodeId(3)), "{:?}", outcome.faults);
         named += outcome.faults.len();
@@ -109,7 +109,7 @@ fn a_changed_bit_of_a_control_message_loses_nobody() {
         };
         // After the greeting.
         let at = Duration::from_nanos(12_000_000 + random.below(20_000_000));
-        Trial::of(&case, at, blow).check(crate::judge);
+        Trial::new(&case, at, blow).check(crate::judge);
     }
 }
 

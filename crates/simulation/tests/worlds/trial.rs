@@ -37,7 +37,7 @@ impl Trial {
     }
 
     /// Returns a copy that one thing befalls, at this time after its beginning.
-    pub fn of(case: &Case, at: Duration, blow: Blow) -> Self {
+    pub fn new(case: &Case, at: Duration, blow: Blow) -> Self {
         Self { case: case.clone(), fate: vec![(at, blow)] }
     }
 

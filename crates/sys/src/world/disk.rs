@@ -137,7 +137,7 @@ impl Disk {
     /// Returns what a sync of `file` that begins now makes stable, or of everything.
     pub(super) fn look(&self, file: Option<BorrowedFd<'_>>) -> Option<Stable> {
         let files = self.files.as_ref()?;
-        Some(file.map_or_else(|| Stable::all(&files.root), Stable::of))
+        Some(file.map_or_else(|| Stable::all(&files.root), Stable::read))
     }
 
     /// Notes that a sync has ended.
@@ -175,7 +175,7 @@ impl Disk {
 
 impl Stable {
     /// Looks at a file or directory.
-    fn of(file: BorrowedFd<'_>) -> Self {
+    fn read(file: BorrowedFd<'_>) -> Self {
         let path = path_of(file.as_raw_fd());
         let mut stable = Self::default();
         if let Ok(stat) = fs::metadata(&path) {

@@ -134,7 +134,7 @@ fn a_cut_in_one_direction_holds_up_that_one_and_all_acknowledgements() {
             let began_ns = clock::now_ns();
             stream.write_all(b"x").unwrap();
             sleep(after);
-            let info = TcpInfo::of(&stream).unwrap();
+            let info = TcpInfo::read(&stream).unwrap();
             assert!(matches!(stream.read(&mut [0]), Ok(1)), "{what}");
             (clock::now_ns() - began_ns, info)
         };
@@ -164,7 +164,7 @@ fn a_connection_breaks_and_a_bit_changes() {
         Process::this().break_connections(echo);
         let broken = stream.read(&mut [0]).unwrap_err();
         assert_eq!(broken.kind(), io::ErrorKind::ConnectionReset);
-        assert!(!TcpInfo::of(&stream).unwrap().peer_closed);
+        assert!(!TcpInfo::read(&stream).unwrap().peer_closed);
         assert!(dial(echo).is_ok(), "others can be opened");
     });
 }

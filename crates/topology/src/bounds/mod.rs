@@ -83,7 +83,7 @@ pub fn max_min_of(topology: &Topology, connections: &[Vec<Stream>]) -> Vec<f64> 
 /// Returns the TCP goodput of each flow as [`max_min`] does, if each flow has a lane to every NIC
 /// of its receiver.
 pub fn max_min_over_rails(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<f64> {
-    let ways = Ways::of(topology);
+    let ways = Ways::new(topology);
     let lanes = |&(from, to): &(NodeId, NodeId)| {
         let addresses = topology.nics_of(to).filter_map(|(_, nic)| nic.address);
         addresses.map(|address| ways.to_address(from, to, address)).collect()
@@ -156,7 +156,7 @@ pub fn by_hash(topology: &Topology, flows: &[(NodeId, NodeId)]) -> bool {
 }
 
 fn streams(topology: &Topology, flows: &[(NodeId, NodeId)]) -> Vec<Vec<Stream>> {
-    let ways = Ways::of(topology);
+    let ways = Ways::new(topology);
     flows.iter().map(|&(from, to)| ways.between(from, to)).collect()
 }
 

@@ -82,7 +82,7 @@ fn a_larger_mtu_leaves_more_for_payload() {
 fn a_star_has_a_wire_for_each_node() {
     let topology = star(&basis(3, 100), Between::Forwarded);
     all_close(&max_min(&topology, &[(0, 1), (0, 2), (0, 3), (1, 0)]), 100.0 * WIRE);
-    let streams = Ways::of(&topology).between(1, 2);
+    let streams = Ways::new(&topology).between(1, 2);
     let path = &streams[0].there[0].legs[0].path;
     assert_eq!(path.nodes, [1, 0, 2]);
     let out = |node: NodeId, at| Resource::Out(topology.nics_of(node).nth(at).unwrap().0);
@@ -217,7 +217,7 @@ fn a_forwarding_node_on_one_hub_pays_twice() {
         });
     }
     topology.nodes[0].forwards = true;
-    assert_eq!(Ways::of(&topology).between(1, 2)[0].there[0].legs[0].path.nodes, [1, 0, 2]);
+    assert_eq!(Ways::new(&topology).between(1, 2)[0].there[0].legs[0].path.nodes, [1, 0, 2]);
     close(max_min(&topology, &[(1, 2)])[0], 5.0 * HUB);
     topology.nodes[0].forwards = false;
     assert_eq!(max_min(&topology, &[(1, 2)]), [0.0]);
@@ -270,13 +270,13 @@ fn spines_are_chosen_by_flow_and_uplinks_bound() {
         topology.uplinks.push(super::super::Uplink { from, to, rate: None });
     }
     assert!(topology.media.iter().all(|m| m.kind == MediumKind::Switch { backplane: None }));
-    let streams = Ways::of(&topology).between(0, 2);
+    let streams = Ways::new(&topology).between(0, 2);
     assert_eq!(streams[0].there.len(), 2);
     let way = &streams[0].there[1].legs[0].path.resources;
     assert_eq!(way[..], [Resource::Out(0), Resource::Up(1), Resource::Down(3), Resource::In(2)]);
     all_close(&max_min(&topology, &[(0, 2), (1, 3)]), 100.0 * WIRE);
     all_close(&expected(&topology, &[(0, 2), (1, 3)]), 75.0 * WIRE);
-    let ways = Ways::of(&topology);
+    let ways = Ways::new(&topology);
     let both = [ways.between(0, 2), ways.between(1, 3)];
     for (placing, sharing) in [(Placing::Even, 1), (Placing::Colliding, 2)] {
         let uses = uses(&topology, &both, placing);
@@ -306,7 +306,7 @@ fn rails_are_used_by_lanes() {
     assert_eq!(rails(&topology), 3);
     close(max_min(&topology, &[(0, 1)])[0], 10.0 * WIRE);
     close(max_min_over_rails(&topology, &[(0, 1)])[0], 30.0 * WIRE);
-    let stream = Ways::of(&topology).between(2, 1).remove(0);
+    let stream = Ways::new(&topology).between(2, 1).remove(0);
     assert_eq!(stream.there[0].legs[0].path.resources, [Resource::Out(6), Resource::In(3)]);
     let third = paths_to_third(&topology);
     assert_eq!(third.there[0].legs[0].path.resources, [Resource::Out(8), Resource::In(5)]);
@@ -317,7 +317,7 @@ fn rails_are_used_by_lanes() {
 
 fn paths_to_third(topology: &Topology) -> Stream {
     let address = topology.nics[5].address.unwrap();
-    Ways::of(topology).to_address(2, 1, address)
+    Ways::new(topology).to_address(2, 1, address)
 }
 
 /// One of each shape, at 10 Mbit/s.

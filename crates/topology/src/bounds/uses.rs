@@ -48,14 +48,14 @@ mod tests {
     fn what_one_connection_takes_is_what_bounds_it() {
         let basis = Basis::numbered("try", 3).at("100mbit".parse().unwrap());
         for topology in [hub(&basis), star(&basis, Between::Isolated)] {
-            let connection = Ways::of(&topology).between(0, 2);
+            let connection = Ways::new(&topology).between(0, 2);
             let uses = uses(&topology, &[connection], Placing::Even).remove(0).unwrap();
             let rates = uses.iter().map(|(resource, weight)| resource.capacity(&topology) / weight);
             let least = rates.fold(f64::INFINITY, f64::min);
             assert!((least / max_min(&topology, &[(0, 2)])[0] - 1.0).abs() < 1e-9);
         }
         let alone = star(&basis, Between::Isolated);
-        let lost = uses(&alone, &[Ways::of(&alone).between(1, 2)], Placing::Even);
+        let lost = uses(&alone, &[Ways::new(&alone).between(1, 2)], Placing::Even);
         assert_eq!(lost, [None]);
     }
 }

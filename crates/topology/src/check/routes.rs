@@ -8,7 +8,7 @@ use super::super::{NextHop, Reach, Route, Selector, Topology, same_network};
 use super::TopologyFault;
 
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
-    let forwarding = Forwarding::of(topology);
+    let forwarding = Forwarding::new(topology);
     let mut seen = HashSet::new();
     for route in &topology.routes {
         let reason = if seen.insert((route.node, route.to, route.prefix)) {

@@ -161,7 +161,7 @@ fn addresses_must_be_possible_and_different() {
         after(switch(), |t| t.nics[2].reach = Reach::Subnet(32)),
         after(switch(), |t| t.nics[2].reach = Reach::Peer(t.nodes[2].address)),
         after(switch(), |t| t.nics[2].mtu = 500),
-        after(switch(), |t| t.nics[2].ethernet = Ethernet::of(1)),
+        after(switch(), |t| t.nics[2].ethernet = Ethernet::from_index(1)),
         after(switch(), |t| t.nics[2].ethernet = Ethernet([0xff; 6])),
         after(star(&basis(3), Between::Isolated), |t| t.nics[2].reach = t.nics[1].reach),
         after(switch(), |t| t.nodes[2].address = ip(10, 99, 0, 1)),
@@ -270,7 +270,7 @@ fn one_network_on_two_hubs_is_found() {
         t.media.push(Medium { name: "other".into(), ..t.media[0].clone() });
         t.nics[3].medium = 1;
         // A second NIC joins the two hubs, but their networks are one.
-        let ethernet = Ethernet::of(99);
+        let ethernet = Ethernet::from_index(99);
         t.nics.push(Nic {
             name: "eth1".into(),
             medium: 1,

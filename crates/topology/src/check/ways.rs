@@ -11,7 +11,7 @@ const HEAD: NodeId = 0;
 /// may have no routes to each other, as in a star with isolated nodes; if a node has a route,
 /// packets must arrive over it.
 pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
-    let forwarding = Forwarding::of(topology);
+    let forwarding = Forwarding::new(topology);
     for to in 0..topology.nodes.len() {
         let mut walk = Walk {
             topology,

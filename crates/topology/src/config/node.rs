@@ -126,7 +126,11 @@ impl NodeConfig {
     ///
     /// # Errors
     /// When `names` contains unknown NICs or invalid device names.
-    pub fn of(topology: &Topology, node: NodeId, names: &NicNames) -> Result<Self, ConfigFault> {
+    pub fn for_node(
+        topology: &Topology,
+        node: NodeId,
+        names: &NicNames,
+    ) -> Result<Self, ConfigFault> {
         let this = &topology.nodes[node];
         let nics: Vec<(NicId, &Nic)> = topology.nics_of(node).collect();
         let devices = devices(&this.name, &nics, names)?;

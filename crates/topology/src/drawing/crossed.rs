@@ -42,7 +42,7 @@ pub fn crossings(
     place: impl Fn(u16) -> Option<NodeId>,
     rails: &[u16],
 ) -> Vec<Crossing> {
-    let ways = Ways::of(topology);
+    let ways = Ways::new(topology);
     let rails: BTreeSet<usize> = rails.iter().map(|rail| usize::from(*rail)).collect();
     let streams = |from, to| {
         let nics = || topology.nics_of(to).map(|(_, nic)| nic.address);

@@ -115,7 +115,7 @@ fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<()
     topology.nics.sort_by_key(|nic| nic.node);
     for (id, nic) in topology.nics.iter_mut().enumerate() {
         if nic.ethernet == Ethernet([0; 6]) {
-            nic.ethernet = Ethernet::of(id);
+            nic.ethernet = Ethernet::from_index(id);
         }
     }
     Ok(())

@@ -81,7 +81,7 @@ impl<'b> Draft<'b> {
             medium,
             address,
             reach,
-            ethernet: Ethernet::of(place),
+            ethernet: Ethernet::from_index(place),
             mtu: MTU,
             price: Price::default(),
         });

@@ -33,7 +33,7 @@ pub struct Cabling {
 
 impl Cabling {
     /// Compares the cabling with the plan: NICs that received frames from each other are connected.
-    pub fn of(topology: &Topology, observed: &Observed) -> Self {
+    pub fn compare(topology: &Topology, observed: &Observed) -> Self {
         let ports = ports(topology, observed);
         let mut judge = Judge::new(topology, observed, ports);
         judge.absent();
@@ -112,7 +112,8 @@ impl<'a> Judge<'a> {
         for (id, nic) in self.topology.nics.iter().enumerate() {
             let reached = self.observed.nodes.get(nic.node).is_some_and(Option::is_some);
             if reached && !self.ports.contains_key(&id) {
-                self.findings.push(Finding::NoNic { nic: NicName::of(self.topology, id) });
+                self.findings
+                    .push(Finding::NoNic { nic: NicName::from_topology(self.topology, id) });
                 self.accused.insert(id);
             }
         }

@@ -34,7 +34,9 @@ pub(super) fn ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId,
 
 /// Returns the name of the real NIC that was found for a planned one, or else the planned name.
 pub(super) fn name(topology: &Topology, ports: &BTreeMap<NicId, Port>, nic: NicId) -> NicName {
-    ports.get(&nic).map_or_else(|| NicName::of(topology, nic), |port| port.name(topology))
+    ports
+        .get(&nic)
+        .map_or_else(|| NicName::from_topology(topology, nic), |port| port.name(topology))
 }
 
 /// Returns the facts that a node reported of a real NIC.

@@ -67,8 +67,8 @@ fn seen(actual: &Topology) -> Observed {
 /// Returns all observations in `actual`, including links and routes.
 fn judged(planned: &Topology, actual: &Topology) -> Vec<Finding> {
     let mut observed = seen(actual);
-    let cabling = Cabling::of(planned, &observed);
-    let own = Cabling::of(actual, &observed);
+    let cabling = Cabling::compare(planned, &observed);
+    let own = Cabling::compare(actual, &observed);
     let truth = own.links(actual);
     for link in cabling.links(planned) {
         let from = link.from;
@@ -79,7 +79,7 @@ fn judged(planned: &Topology, actual: &Topology) -> Vec<Finding> {
         let passes = Some(actual.nics[from].mtu.min(actual.nics[to].mtu));
         observed.mtus.push(MtuSeen { from, to, passes });
     }
-    let ways = Ways::of(planned);
+    let ways = Ways::new(planned);
     for from in 0..planned.nodes.len() {
         for to in (0..planned.nodes.len()).filter(|to| *to != from) {
             let mut counts = vec![0.0; actual.nics.len()];
@@ -161,7 +161,7 @@ fn stations_of_a_switch_are_told_apart() {
     );
     let mut dead = switch.clone();
     for nic in 0..6 {
-        let name = NicName::of(&dead, nic);
+        let name = NicName::from_topology(&dead, nic);
         dead = miswired(&dead, &[Miswiring::Missing(name)]).unwrap();
     }
     assert_eq!(
@@ -213,7 +213,7 @@ fn nics_tell_of_themselves() {
     nics[0].name = "enp3s0".to_owned();
     let port = |node, nic: &str| Port { node, nic: nic.to_owned() };
     observed.heard = [(port(0, "eth0"), port(1, "eth0"))].into();
-    let cabling = Cabling::of(&wires, &observed);
+    let cabling = Cabling::compare(&wires, &observed);
     assert_eq!(
         said(&judge(&wires, &observed, &cabling)),
         [
@@ -223,10 +223,10 @@ fn nics_tell_of_themselves() {
         ]
     );
     observed.nodes[2] = Some(Vec::new());
-    let cabling = Cabling::of(&wires, &observed);
+    let cabling = Cabling::compare(&wires, &observed);
     assert!(said(&cabling.findings).contains(&"n2 has no NIC eth0".to_owned()));
     observed.nodes[2] = None;
-    let cabling = Cabling::of(&wires, &observed);
+    let cabling = Cabling::compare(&wires, &observed);
     assert_eq!(said(&cabling.findings), [""; 0], "nothing is known of a node that wasn't reached");
 }
 
@@ -248,7 +248,7 @@ fn ways_are_compared_with_the_plan() {
         burst(1, 0, 3, &[(port(1, "eth0"), 3)]),
         burst(1, 2, 200, &[(port(1, "eth0"), 200), (port(0, "eth1"), 200)]),
     ];
-    let cabling = Cabling::of(&star, &observed);
+    let cabling = Cabling::compare(&star, &observed);
     assert_eq!(
         said(&judge(&star, &observed, &cabling)),
         [
@@ -270,16 +270,16 @@ fn management_is_no_extra_link() {
     for node in 0..4 {
         let mut nic = actual.nics[0].clone();
         (nic.node, nic.name, nic.medium) = (node, "office0".to_owned(), 3);
-        nic.ethernet = garland_core::nic_facts::Ethernet::of(100 + node);
+        nic.ethernet = garland_core::nic_facts::Ethernet::from_index(100 + node);
         actual.nics.push(nic);
     }
     let mut observed = seen(&actual);
     assert_eq!(
-        said(&Cabling::of(&planned, &observed).findings),
+        said(&Cabling::compare(&planned, &observed).findings),
         ["extra: n[0-3]/office0 reach each other, but are not in the plan"]
     );
     observed.management = [Port { node: 1, nic: "office0".to_owned() }].into();
-    assert_eq!(said(&Cabling::of(&planned, &observed).findings), [""; 0]);
+    assert_eq!(said(&Cabling::compare(&planned, &observed).findings), [""; 0]);
 }
 
 /// Returns the NICs on each medium, without the names of the media.
@@ -322,7 +322,7 @@ proptest! {
             actual.nics[one].medium = actual.nics[two].medium;
             actual.nics[two].medium = medium;
         }
-        let findings = Cabling::of(&planned, &seen(&actual)).findings;
+        let findings = Cabling::compare(&planned, &seen(&actual)).findings;
         let told = as_told(&planned, &findings);
         prop_assert_eq!(partition(&told), partition(&actual), "{:?}", said(&findings));
         if partition(&planned) == partition(&actual) {

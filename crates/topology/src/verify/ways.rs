@@ -31,7 +31,7 @@ pub struct WayJudge<'a> {
 impl<'a> WayJudge<'a> {
     /// Creates a judge for `topology`. Paths over accused cables are not judged.
     pub fn new(topology: &'a Topology, cabling: &'a Cabling) -> Self {
-        Self { topology, cabling, ways: Ways::of(topology) }
+        Self { topology, cabling, ways: Ways::new(topology) }
     }
 
     /// Returns how a burst deviates from the planned routes; `None` if it does not deviate, or if

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn tree(files: &[(&str, &str)]) -> Tree {
-        Tree::of(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
+        Tree::from_files(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
     }
 
     #[test]

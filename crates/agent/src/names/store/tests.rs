@@ -30,7 +30,7 @@ fn entry_by(key: &Secret, name: &str, number: u64, manifest: Option<&[u8]>) -> N
 }
 
 fn key() -> RecordKey {
-    RecordKey::of(&KEY)
+    RecordKey::from_secret(&KEY)
 }
 
 fn numbers(store: &NameStore, name: Option<&str>) -> Vec<u64> {
@@ -98,7 +98,7 @@ fn a_record_of_a_clock_far_ahead_is_refused_unless_it_follows_one() {
 fn a_record_that_is_none_of_the_key_counts_for_nothing() {
     let (_scratch, store) = store("foreign");
     let foreign = entry_by(&Secret([2; 32]), "a", 90, None);
-    store.keep(&foreign, b"", &RecordKey::of(&Secret([2; 32])), 90).unwrap();
+    store.keep(&foreign, b"", &RecordKey::from_secret(&Secret([2; 32])), 90).unwrap();
     let valid = store.keep(&entry("a", 5, Some(b"m")), b"m", &key(), 90);
     assert_eq!(valid.map(|valid| valid.number()), Ok(5));
     assert_eq!(numbers(&store, None), [5]);

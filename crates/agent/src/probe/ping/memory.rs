@@ -11,7 +11,7 @@ pub struct Memory {
 
 impl Memory {
     /// Creates memory for operations of `each` bytes.
-    pub fn of(each: u64) -> Self {
+    pub fn new(each: u64) -> Self {
         let each = usize::try_from(each).unwrap_or(1).max(1);
         let whole = each * (WINDOW / each).max(1);
         // No byte is zero, so that bytes that were never written differ.
@@ -34,12 +34,12 @@ mod tests {
 
     #[test]
     fn sending_wraps_around_in_the_ring() {
-        let memory = Memory::of(3);
+        let memory = Memory::new(3);
         let whole = 64 << 10 >> 1 << 1;
         assert_eq!(memory.next(0, 6), [1, 2, 3, 4, 5, 6]);
         let length = (whole / 3 * 3) as u64;
         assert_eq!(memory.next(length - 1, length + 2).len(), 1);
         assert_eq!(memory.next(length, length + 2), [1, 2]);
-        assert_eq!(Memory::of(1 << 20).next(5, 1 << 20).len(), (1 << 20) - 5);
+        assert_eq!(Memory::new(1 << 20).next(5, 1 << 20).len(), (1 << 20) - 5);
     }
 }

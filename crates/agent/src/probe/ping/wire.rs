@@ -35,7 +35,7 @@ impl ProbeTransport for Wire<'_> {
     fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let (ask, answer) = order.bytes();
         let depth = u64::from(order.depth);
-        let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(ask), true)?;
+        let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::new(ask), true)?;
         let mut begins = vec![0; order.depth as usize];
         let mut begun = 0_u64;
         let mut done = 0_u64;
@@ -74,7 +74,8 @@ impl ProbeTransport for Wire<'_> {
 
     fn serve(&mut self, order: &Order) -> Result<u64, ProbeError> {
         let (ask, answer) = order.bytes();
-        let mut flow = Flow::new(self.meeting, self.stream, self.polls, Memory::of(answer), false)?;
+        let mut flow =
+            Flow::new(self.meeting, self.stream, self.polls, Memory::new(answer), false)?;
         let asked = order.count.saturating_mul(ask);
         let owed = order.count.saturating_mul(answer);
         let mut now = 0;

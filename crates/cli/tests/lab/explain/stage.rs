@@ -15,7 +15,7 @@ impl<'a> Stage<'a> {
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-3]\"\n\
                         rate = \"400mbit\"\n";
-        Self(TestLab::of(garland, scratch, &format!("{topology}{more}")))
+        Self(TestLab::with_topology(garland, scratch, &format!("{topology}{more}")))
     }
 
     /// Runs a command on a node.

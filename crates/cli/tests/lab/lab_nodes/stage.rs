@@ -14,7 +14,7 @@ impl<'a> Stage<'a> {
     pub fn new(scratch: &'a Scratch, topology: &str) -> Self {
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         Self(match topology.contains('\n') {
-            true => TestLab::of(garland, scratch, topology),
+            true => TestLab::with_topology(garland, scratch, topology),
             false => TestLab::up(garland, scratch, &[topology]),
         })
     }

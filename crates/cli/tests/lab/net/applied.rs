@@ -30,7 +30,7 @@ fn stars() -> impl Iterator<Item = (Shape, NodeId)> {
 
 /// A machine with a node's NICs, and the files for it in their places, put there as docs/net.md says.
 fn placed<'a>(scratch: &'a Scratch, shape: &Shape, node: NodeId, format: &str) -> Stage<'a> {
-    let stage = Stage::of(scratch, &shape.topology, node);
+    let stage = Stage::from_topology(scratch, &shape.topology, node);
     let path = shape.file(scratch);
     let name = shape.topology.nodes[node].name.as_str();
     let diff = ["net", "config", &path, "--node", name, "--format", format, "--diff"];

@@ -52,7 +52,7 @@ impl<'a> Stage<'a> {
     }
 
     /// A machine with the NICs of a topology's node.
-    pub fn of(scratch: &'a Scratch, topology: &Topology, node: usize) -> Self {
+    pub fn from_topology(scratch: &'a Scratch, topology: &Topology, node: usize) -> Self {
         let nics: Vec<&str> = topology.nics_of(node).map(|(_, nic)| nic.name.as_str()).collect();
         Self::new(scratch, &nics)
     }

@@ -25,7 +25,7 @@ impl<'a> Stage<'a> {
     #[track_caller]
     pub fn of_shape(scratch: &'a Scratch, shape: &str, nodes: &str) -> Self {
         let topology = format!("version = 1\n[topology]\n{shape}\n");
-        Self::with_agents(TestLab::of(garland(scratch), scratch, &topology), nodes)
+        Self::with_agents(TestLab::with_topology(garland(scratch), scratch, &topology), nodes)
     }
 
     #[track_caller]

@@ -79,7 +79,7 @@ fn john_goes_on_where_another_node_has_stopped_it() {
         )
     };
     list(&scratch, "jobs.toml", &["one", "two"].map(job).concat());
-    let lab = TestLab::of(garland(&scratch), &scratch, LAB);
+    let lab = TestLab::with_topology(garland(&scratch), &scratch, LAB);
     let said = lab.garland.run(&[&RUN[..], &["lab:n[1-2]", "--data", "stage"]].concat());
     let record = moved(&records(&said.with_code(0)), "lab:n1", "lab:n2", "migrated");
     let log = |name: &str| fs::read_to_string(scratch.path(format!("{name}.log"))).unwrap();

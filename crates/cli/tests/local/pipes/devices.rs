@@ -17,7 +17,7 @@ const MIB: u64 = 1 << 20;
 struct Loop(PathBuf);
 
 impl Loop {
-    fn of(file: &Path) -> Self {
+    fn attach(file: &Path) -> Self {
         let mut command = Command::new("losetup");
         let made = command.args(["--find", "--show"]).arg(file).output().expect("losetup is there");
         let said = String::from_utf8_lossy(&made.stderr).into_owned();
@@ -63,7 +63,7 @@ fn disks(scratch: &Scratch, mib: u64) -> Vec<Loop> {
     let disk = |node: String| {
         let image = scratch.path(format!("{node}.img"));
         random_file(&image, mib * MIB, 77);
-        let disk = Loop::of(&image);
+        let disk = Loop::attach(&image);
         disk.in_root(scratch, &node, "disk");
         disk
     };
@@ -127,7 +127,7 @@ fn one_that_is_in_use_or_too_small_is_refused() {
     let scratch = Scratch::new("device-used");
     let from = source(&scratch, 5 * MIB);
     let disks = disks(&scratch, 6);
-    let small = Loop::of(&{
+    let small = Loop::attach(&{
         random_file(&scratch.path("small.img"), 4 * MIB, 3);
         scratch.path("small.img")
     });

@@ -83,7 +83,7 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     let copy = |number: usize| copied(&garland, &source, number);
     let in_peace: Vec<Copied> = (0..if is_soak() { 9 } else { 1 }).map(copy).collect();
     let agents = [garland.agent("local1"), farm.process()];
-    let all_opened = is_soak().then(|| OpenedPaths::of(&agents));
+    let all_opened = is_soak().then(|| OpenedPaths::watch(&agents));
     let over = AtomicBool::new(false);
     let said = AtomicU64::new(0);
     let mut copies = Vec::new();

@@ -311,7 +311,7 @@ fn blocks_that_are_longer_than_a_message_are_read_from_nodes() {
     let mut controller =
         HostileNode::open(field.port("local1"), &field.controller(), &field.agent_key("local1"))
             .expect("it is the controller");
-    for order in [register, NamesOrder::Keep(entry, RecordKey::of(&signer))] {
+    for order in [register, NamesOrder::Keep(entry, RecordKey::from_secret(&signer))] {
         controller.order(&ToAgent::Names(NamesOrder::Piece(manifest.clone(), true)));
         controller.order(&ToAgent::Names(order));
         controller.await_message(|message| match message {
@@ -419,7 +419,7 @@ fn nothing_is_kept_for_a_member_that_leaves_before_it_is_answered() {
     for piece in manifest.chunks(60_000) {
         controller.order(&ToAgent::Names(NamesOrder::Piece(piece.to_vec(), true)));
     }
-    controller.order(&ToAgent::Names(NamesOrder::Keep(entry, RecordKey::of(&signer))));
+    controller.order(&ToAgent::Names(NamesOrder::Keep(entry, RecordKey::from_secret(&signer))));
     controller.await_message(|message| match message {
         FromAgent::Names(NamesEvent::Kept(_)) => Some(()),
         _ => None,

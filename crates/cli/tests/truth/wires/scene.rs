@@ -14,7 +14,7 @@ use super::case::{Case, Fault, RATE_MBIT};
 /// Builds the lab of a case, and returns what is found in it, with the exit code.
 pub fn measured(case: &Case, program: &std::path::Path) -> (Value, i32) {
     let scratch = Scratch::in_memory("truth-wires");
-    let lab = TestLab::of(Garland::new(program, &scratch), &scratch, &topology(case));
+    let lab = TestLab::with_topology(Garland::new(program, &scratch), &scratch, &topology(case));
     spoil(case, &lab);
     let nodes = format!("lab:n[1-{}]", case.nodes);
     let said = lab.garland.run(&["wires", "--json", &nodes]);

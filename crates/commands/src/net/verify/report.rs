@@ -123,7 +123,10 @@ struct Rows<'a> {
 impl Rows<'_> {
     fn name(&self, nic: NicId) -> NicName {
         let port = self.cabling.ports.get(&nic);
-        port.map_or_else(|| NicName::of(self.topology, nic), |port| port.name(self.topology))
+        port.map_or_else(
+            || NicName::from_topology(self.topology, nic),
+            |port| port.name(self.topology),
+        )
     }
 
     fn row(&self, ends: &[NicId]) -> LinkResult {

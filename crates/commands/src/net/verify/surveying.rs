@@ -60,7 +60,7 @@ impl<'a> Surveying<'a> {
         reasons: Vec<Option<String>>,
     ) -> Self {
         let observed = Observed { nodes: vec![None; topology.nodes.len()], ..Observed::default() };
-        let cabling = Cabling::of(topology, &observed);
+        let cabling = Cabling::compare(topology, &observed);
         let seen = SurveyOutcome { observed, evidence: Evidence::Frames, reasons };
         let screen = Screen::new(quiet);
         let withheld = BTreeSet::new();
@@ -85,7 +85,7 @@ impl<'a> Surveying<'a> {
         self.open()?;
         self.seen.observed.management = management(addresses, &self.seen.observed.nodes);
         self.probe()?;
-        self.cabling = Cabling::of(self.topology, &self.seen.observed);
+        self.cabling = Cabling::compare(self.topology, &self.seen.observed);
         phases.end("probe");
         let mut links = self.cabling.links(self.topology);
         links.retain(|link| !self.withheld.contains(&link.address));

@@ -49,7 +49,7 @@ impl Kept {
         let plain = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let user = process::user_id();
         let own = stat.st_uid == user || user == 0;
-        let same = plain && own && Stamp::of(&stat) == stamp;
+        let same = plain && own && Stamp::from_stat(&stat) == stamp;
         let (linked, others) = linked;
         let single = stat.st_nlink == 1 || linked && others.take(&stat);
         let may = same && single && entry.refuse_folded().is_ok() && has_no_others(&file, meta);

@@ -73,7 +73,7 @@ impl PartialFile {
             nameless.ok_or(io::ErrorKind::NotFound)?
         };
         entry.learn(&file);
-        let write_back = WriteBack::of(&file, length, false);
+        let write_back = WriteBack::for_file(&file, length, false);
         Ok(Self {
             file: Arc::new(file),
             name: name.to_vec(),
@@ -92,7 +92,7 @@ impl PartialFile {
 
     /// Sets whether the file is synced before it gets its final name. Called before the first write.
     pub fn synced(self, synced: bool) -> Self {
-        let write_back = WriteBack::of(&self.file, self.length, synced);
+        let write_back = WriteBack::for_file(&self.file, self.length, synced);
         Self { write_back, synced, ..self }
     }
 
@@ -204,7 +204,7 @@ impl PartialFile {
             final_mode: false,
             synced: self.synced,
             summing: None,
-            write_back: WriteBack::of(file, self.length, self.synced),
+            write_back: WriteBack::for_file(file, self.length, self.synced),
         };
         copy.write(&bytes)?;
         copy.end()?;

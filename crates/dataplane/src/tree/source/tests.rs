@@ -32,7 +32,7 @@ fn read_blocks(tree: &TreeSource, layout: Layout, indexes: std::ops::Range<u64>)
 /// Makes a change until the file has another ctime: within a tick of the kernel's clock it has
 /// the same.
 fn change_stamp(path: &Path, change: &dyn Fn(&Path)) {
-    let stamp = || Stamp::of(&rustix::fs::stat(path).unwrap());
+    let stamp = || Stamp::from_stat(&rustix::fs::stat(path).unwrap());
     let before = stamp();
     while stamp() == before {
         change(path);

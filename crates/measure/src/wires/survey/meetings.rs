@@ -48,7 +48,7 @@ impl<'a> Meetings<'a> {
         let ends = meet(&mut self.session, meetings);
         let ends = ends.or_nothing("failed to wait for the agents")?;
         let met = |((end, found), pair): ((PairEnd, Vec<_>), &Pair)| match end {
-            PairEnd::Done => Ok(Box::new(PairFindings::of(found, pair))),
+            PairEnd::Done => Ok(Box::new(PairFindings::combine(found, pair))),
             end => Err(end),
         };
         let ends: Vec<_> = ends.zip(meetings).map(met).collect();
@@ -59,7 +59,7 @@ impl<'a> Meetings<'a> {
 
 impl PairFindings {
     /// Combines the findings of a pair. Each has the index of the node that reported the finding.
-    fn of(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
+    fn combine(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
         let mut sum = Self::default();
         found.into_iter().for_each(|(node, finding)| sum.take(finding, node == pair.to));
         sum

@@ -158,7 +158,7 @@ impl Rail {
     /// with the others. Pairs without a common node follow each other.
     pub fn doubtful(&self) -> Vec<MatchUp> {
         let rates = self.rates();
-        let expected = Expected::of(&rates);
+        let expected = Expected::from_matrix(&rates);
         let is_low = |from, to| expected.share(from, to).is_some_and(|share| share < WHOLE);
         let is_doubtful = |pair: &MatchUp| {
             let &MatchUp { one, other } = pair;

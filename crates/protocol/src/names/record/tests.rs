@@ -15,7 +15,7 @@ fn manifest() -> NameManifest {
 #[test]
 fn only_the_key_makes_a_record_and_every_field_counts() {
     let key = Secret([1; 32]);
-    let [public, other] = [&key, &Secret([2; 32])].map(RecordKey::of);
+    let [public, other] = [&key, &Secret([2; 32])].map(RecordKey::from_secret);
     let content = NamedContent { root: [3; 32], length: 5, files: 1 };
     let record = NameRecord::new("llama:v3", 7, Some(content), &key);
     assert!(record.is_signed_by(&public) && !record.is_signed_by(&other));
@@ -257,7 +257,7 @@ fn the_largest_entry_that_is_kept_fits_into_a_message() {
     assert_eq!((entry.holders.len(), entry.check()), (HOLDERS_MAX, Ok(())));
     let told = crate::FromAgent::Names(NamesEvent::Entry(Box::new(entry.clone())));
     assert!(crate::Message::to_bytes(&told).len() <= crate::wire::MAX_MESSAGE);
-    let kept = NamesOrder::Keep(Box::new(entry.clone()), RecordKey::of(&signer));
+    let kept = NamesOrder::Keep(Box::new(entry.clone()), RecordKey::from_secret(&signer));
     let kept = crate::Message::to_bytes(&crate::ToAgent::Names(kept)).len();
     assert!(kept <= crate::wire::MAX_MESSAGE, "{kept}");
     // What would be longer is neither added nor sent.

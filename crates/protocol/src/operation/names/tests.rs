@@ -12,7 +12,7 @@ struct Request(Query<'static, NamesAnswer>);
 impl Request {
     fn new(nodes: usize, order: &NamesOrder) -> Self {
         let limits = vec![NAMES_PATIENCE; nodes];
-        let mut query = names(&limits, order, &[], Some(&RecordKey::of(&KEY)));
+        let mut query = names(&limits, order, &[], Some(&RecordKey::from_secret(&KEY)));
         query.begin(0, &mut Orders::default());
         Self(query)
     }
@@ -91,7 +91,7 @@ fn a_keeper_that_sends_without_end_takes_no_memory() {
     let own = NamesEvent::End(Ok(()));
     // What is not signed takes none at all.
     let mut answering = Answering::default();
-    let mut verified = Verified { key: Some(RecordKey::of(&KEY)), known: HashMap::new() };
+    let mut verified = Verified { key: Some(RecordKey::from_secret(&KEY)), known: HashMap::new() };
     let mut ends = Vec::new();
     for number in 0..NAMES_MAX + 9 {
         let forged = entry(&format!("n{number}"), &Secret([2; 32]));
@@ -153,7 +153,7 @@ fn an_answer_has_each_name_once_and_only_what_was_asked_for() {
 fn only_a_record_of_the_controller_is_told_to_be_valid() {
     let record = |key: &Secret| NameRecord::new("a", 9, None, key);
     let entry = NameEntry { record: record(&KEY), holders: Vec::new() };
-    let order = NamesOrder::Keep(Box::new(entry), RecordKey::of(&KEY));
+    let order = NamesOrder::Keep(Box::new(entry), RecordKey::from_secret(&KEY));
     for (key, is_taken) in [(&KEY, true), (&Secret([2; 32]), false)] {
         let mut asked = Request::new(1, &order);
         asked.say(0, NamesEvent::Kept(Box::new(record(key))));

@@ -11,5 +11,5 @@ fn files(
     format: Format,
     names: &NicNames,
 ) -> Result<Vec<ConfigFile>, ConfigFault> {
-    format.files(topology, &NodeConfig::of(topology, node, names)?)
+    format.files(topology, &NodeConfig::for_node(topology, node, names)?)
 }

@@ -15,12 +15,13 @@ fn names(pairs: &[(&str, &str)]) -> NicNames {
 fn names_of_real_machines() {
     let star = star(&Basis::numbered("star", 2), Between::Isolated);
     let given = names(&[("eth1", "enp3s0")]);
-    let config = NodeConfig::of(&star, 0, &given).unwrap();
+    let config = NodeConfig::for_node(&star, 0, &given).unwrap();
     let devices: Vec<_> = config.interfaces.iter().map(|nic| nic.device.name.as_str()).collect();
     assert_eq!(devices, ["eth0", "enp3s0"]);
 
-    let said =
-        |pairs: &[(&str, &str)]| NodeConfig::of(&star, 0, &names(pairs)).unwrap_err().to_string();
+    let said = |pairs: &[(&str, &str)]| {
+        NodeConfig::for_node(&star, 0, &names(pairs)).unwrap_err().to_string()
+    };
     assert_eq!(said(&[("eth2", "a")]), "n0 has no NIC eth2; it has eth0, eth1");
     assert_eq!(
         said(&[("eth1", "eth0")]),

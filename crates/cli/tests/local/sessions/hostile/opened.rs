@@ -46,7 +46,7 @@ pub(super) struct OpenedPaths {
 
 impl OpenedPaths {
     /// Watches from now on. Needs root, and `fatrace`.
-    pub(super) fn of(processes: &[Process]) -> Self {
+    pub(super) fn watch(processes: &[Process]) -> Self {
         let mut command = Command::new("fatrace");
         let mut tracer = command
             .args(["-f", "O"])

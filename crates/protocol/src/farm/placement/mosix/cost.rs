@@ -20,7 +20,7 @@ pub(super) struct Stand {
 
 impl Stand {
     /// Returns the load of `node` by its present state.
-    pub(super) fn of(node: &Candidate) -> Self {
+    pub(super) fn from_candidate(node: &Candidate) -> Self {
         Self {
             wanted: f64::from(node.busy + node.waiting) + node.load.unwrap_or(0.0).max(0.0),
             cores: f64::from(node.cores.max(1)),
@@ -94,7 +94,7 @@ mod tests {
     fn the_fuller_the_dearer() {
         let mut scale = Scale::default();
         let job = job(1);
-        let mut marginal = |busy| scale.marginal(&Stand::of(&node(4, busy)), &job, 10);
+        let mut marginal = |busy| scale.marginal(&Stand::from_candidate(&node(4, busy)), &job, 10);
         let costs: Vec<f64> = (0..4).map(&mut marginal).collect();
         assert!(costs.is_sorted() && costs[0] > 0.0, "{costs:?}");
     }
@@ -105,7 +105,11 @@ mod tests {
         let job = Job { memory: Some(1 << 30), ..job(1) };
         let stand = |busy, free: u64| {
             let memory = (Some(8 << 30), Some(free << 30));
-            Stand::of(&Candidate { memory: memory.0, memory_free: memory.1, ..node(4, busy) })
+            Stand::from_candidate(&Candidate {
+                memory: memory.0,
+                memory_free: memory.1,
+                ..node(4, busy)
+            })
         };
         let mut cost = |busy, free| scale.marginal(&stand(busy, free), &job, 10);
         assert!(cost(2, 8) < cost(0, 1), "the last gigabyte is dearer than two jobs beside it");

@@ -77,7 +77,7 @@ impl Gossip {
     pub(super) fn place(&mut self, at: usize, node: &Candidate, job: &Job, now: f64) {
         let Some(view) = self.views.last_mut() else { return };
         let known = view.iter().find(|entry| entry.node == at);
-        let stand = known.map_or(Stand::of(node), |entry| entry.stand).with(job);
+        let stand = known.map_or(Stand::from_candidate(node), |entry| entry.stand).with(job);
         learn(view, Entry { node: at, stand, since: now });
         if let Some(last) = self.last.get_mut(at) {
             last.busy += job.cores;
@@ -89,7 +89,7 @@ impl Gossip {
         let Some(view) = self.views.last_mut() else { return };
         for (at, (node, before)) in nodes.iter().zip(&self.last).enumerate() {
             if node.is_alive && node.busy + node.waiting < before.busy + before.waiting {
-                learn(view, Entry { node: at, stand: Stand::of(node), since: now });
+                learn(view, Entry { node: at, stand: Stand::from_candidate(node), since: now });
             }
         }
     }
@@ -98,7 +98,7 @@ impl Gossip {
     fn exchange(&mut self, nodes: &[Candidate], at: f64) {
         let count = nodes.len();
         for (teller, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_alive) {
-            let own = Entry { node: teller, stand: Stand::of(node), since: at };
+            let own = Entry { node: teller, stand: Stand::from_candidate(node), since: at };
             learn(&mut self.views[teller], own);
             // The receiver is another node, or the controller, which has the last index.
             let to = (teller + 1 + self.below(count)) % (count + 1);

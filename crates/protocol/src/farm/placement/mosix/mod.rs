@@ -62,7 +62,9 @@ impl Mosix {
         let free = |at: &usize| {
             let room = asked.at_once || nodes[*at].has_room(asked.job);
             let new = is_quiet || (asked.at_once && !is_known(*at));
-            new && room && asked.may_have(*at) && Stand::of(&nodes[*at]).holds(asked.job)
+            new && room
+                && asked.may_have(*at)
+                && Stand::from_candidate(&nodes[*at]).holds(asked.job)
         };
         (0..nodes.len()).find(free)
     }
