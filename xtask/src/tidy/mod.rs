@@ -2,6 +2,7 @@
 
 mod banned;
 mod bindings;
+mod constructors;
 mod direction;
 mod displays;
 mod finding;
