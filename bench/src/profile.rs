@@ -22,10 +22,10 @@ pub(crate) const NEED: Need = ("linux-perf", "perf");
 const RATE: u32 = 997;
 
 /// How often the processes of the nodes are looked up; a process that lives shorter may be missed.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOKUP_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The most functions of a kind of node.
-const MOST: usize = 8;
+const MAX_FUNCTIONS: usize = 8;
 
 /// The part of a function in the processor time of a kind of node.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -57,7 +57,7 @@ pub(crate) fn take(
                 for node in 0..=field.receivers {
                     nodes.extend(field.group(node).processes().into_iter().map(|pid| (pid, node)));
                 }
-                thread::sleep(LOOK);
+                thread::sleep(LOOKUP_INTERVAL);
             }
             nodes
         });
@@ -134,7 +134,7 @@ fn costs(text: &str, nodes: &HashMap<i32, usize>, receivers: usize, gib: f64) ->
         all.sort_by(|a, b| {
             b.seconds.total_cmp(&a.seconds).then_with(|| a.function.cmp(&b.function))
         });
-        all.truncate(MOST);
+        all.truncate(MAX_FUNCTIONS);
         all
     };
     ["head", "relay", "tail"].into_iter().flat_map(of_role).collect()

@@ -11,7 +11,7 @@ use crate::error::OrderError;
 use crate::expected::{Expectation, Expected};
 
 /// The maximum number of links that one order may request.
-const MOST: usize = 64;
+const MAX_LINKS: usize = 64;
 
 /// Opens a standing link to each of `addresses` that has none yet, and accepts links from
 /// neighbours that know `secret`. An agent that ends with its controller keeps none: it only finds
@@ -39,6 +39,6 @@ pub fn stand(
         Ok(())
     };
     let is_kept = |address| link_pool.is_some_and(|pool| pool.count_to(address) > 0);
-    let missing = addresses.iter().take(MOST).filter(|address| !is_kept(**address));
+    let missing = addresses.iter().take(MAX_LINKS).filter(|address| !is_kept(**address));
     Ok((expectation, missing.filter_map(|address| open(address).err()).collect()))
 }

@@ -13,7 +13,7 @@ use garland_sys::sync::Mutex;
 const MAX: u64 = 256 << 10;
 
 /// The number of bytes at the end of a log that are kept.
-const KEPT: usize = 64 << 10;
+const KEPT_LOG_BYTES: usize = 64 << 10;
 
 /// Writes a line to the agent's log. Errors are ignored: standard error may be a pipe without a
 /// reader.
@@ -28,15 +28,15 @@ pub fn log(line: &str) {
     }
 }
 
-/// Truncates a log that has become too long to the lines within its last [`KEPT`] bytes. The file
+/// Truncates a log that has become too long to the lines within its last [`KEPT_LOG_BYTES`] bytes. The file
 /// must be open for appending.
 fn cut(log: &File) -> io::Result<()> {
     let stat = log.metadata()?;
     if !stat.is_file() || stat.len() <= MAX {
         return Ok(());
     }
-    let mut end = vec![0; KEPT];
-    log.read_exact_at(&mut end, stat.len() - KEPT as u64)?;
+    let mut end = vec![0; KEPT_LOG_BYTES];
+    log.read_exact_at(&mut end, stat.len() - KEPT_LOG_BYTES as u64)?;
     let line = end.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     log.set_len(0)?;
     let mut log = log;

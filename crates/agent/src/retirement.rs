@@ -15,7 +15,7 @@ use crate::log::log;
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// The interval at which they are checked.
-const POLL: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Answers a controller's request, and exits the process if it is granted.
 ///
@@ -33,7 +33,7 @@ pub fn answer(
     let mut open = agent.open.lock();
     while matches!(request, RetireRequest::Replace(_)) && serves_controller(&open) {
         drop(open);
-        threads::sleep(POLL);
+        threads::sleep(CHECK_INTERVAL);
         open = agent.open.lock();
         if clock::until(until_ns).is_zero() {
             break;

@@ -34,7 +34,7 @@ use crate::threads_of_keys::KeyShare;
 /// The interval at which a blocked write to the head checks whether the session is over. A head
 /// that reads nothing may itself be blocked on its output (`garland exec .. | less`). If the head's
 /// host is gone, the kernel breaks the connection, because bytes are not acknowledged.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WRITE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// While the connection is broken, messages are kept up to this number of bytes; senders then wait.
 const KEPT_MAX: usize = 1 << 20;
@@ -293,15 +293,15 @@ impl Session {
             && !self.is_over()
         {
             // Once only: the thread that receives orders may wait for this one.
-            let _ = self.continued.wait_for(&mut sending, PATIENCE);
+            let _ = self.continued.wait_for(&mut sending, WRITE_CHECK_INTERVAL);
         }
         self.send_now(&mut sending, message);
     }
 
-    /// Waits until a node has acknowledged enough for another message, at most for [`PATIENCE`]: the
+    /// Waits until a node has acknowledged enough for another message, at most for [`WRITE_CHECK_INTERVAL`]: the
     /// thread that receives orders may wait for this one.
     fn await_room(&self, sending: &mut MutexGuard<'_, Outgoing>) {
-        let until_ns = clock::after(PATIENCE);
+        let until_ns = clock::after(WRITE_CHECK_INTERVAL);
         while self.is_over_budget() && !self.is_over() {
             let left = clock::until(until_ns);
             if left.is_zero() {
@@ -502,7 +502,7 @@ fn is_dead(socket: &TcpStream) -> bool {
 
 /// Prepares the socket of a control session.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(WRITE_CHECK_INTERVAL))?;
     tcp::keep_alive(stream)
 }
 

@@ -5,7 +5,7 @@ use super::line::fit_line;
 
 /// A point is on another line if its relative distance from the line of the previous points exceeds
 /// this.
-const OFF: f64 = 0.25;
+const MAX_DEVIATION: f64 = 0.25;
 
 /// The minimum number of points that define a line.
 const FEWEST: usize = 3;
@@ -22,7 +22,8 @@ pub fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
         let off = |&(size, time): &(f64, f64)| {
             let line = line?;
             let expected = line.at_zero + line.slope.max(0.0) * size;
-            Some(time / expected.max(f64::MIN_POSITIVE) - 1.0).filter(|off| off.abs() > OFF)
+            Some(time / expected.max(f64::MIN_POSITIVE) - 1.0)
+                .filter(|off| off.abs() > MAX_DEVIATION)
         };
         match (off(&point), points.get(at + 1).and_then(&off)) {
             (Some(this), Some(next)) if (this > 0.0) == (next > 0.0) => {

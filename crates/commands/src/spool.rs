@@ -60,7 +60,7 @@ use crate::cp::spooled;
 
 /// The longest interval between two looks into the directory: inotify(7) does not see what other
 /// machines do on a shared file system, and a file that is being written changes without an event.
-const LOOK: Duration = Duration::from_secs(1);
+const MAX_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Of the time of the command, at most one part in so many goes by with looks into the directory,
 /// and with writing the record: both take longer the more entries wait.
@@ -280,7 +280,7 @@ impl Spool<'_> {
         ];
         let until_ns = due.into_iter().flatten().min().unwrap_or(u64::MAX);
         let watch = self.events.as_ref().map(AsFd::as_fd);
-        self.members.rest(watch, self.interrupts, LOOK.min(clock::until(until_ns)))?;
+        self.members.rest(watch, self.interrupts, MAX_SCAN_INTERVAL.min(clock::until(until_ns)))?;
         // What no event tells.
         self.looking.is_wanted = true;
         Ok(())
@@ -395,7 +395,7 @@ impl Spool<'_> {
     fn attend(&mut self, entry: &Entry, nodes: Vec<usize>) -> Result<(), Failure> {
         let is_closed = match self.directory.writers(entry) {
             Writers::Present => {
-                self.queue.postpone(entry, clock::after(LOOK));
+                self.queue.postpone(entry, clock::after(MAX_SCAN_INTERVAL));
                 return Ok(());
             }
             Writers::Absent => true,
@@ -428,7 +428,7 @@ impl Spool<'_> {
 
     /// Lets an entry wait that is gone or was replaced, until the next look tells.
     fn look_again(&mut self, entry: &Entry) {
-        self.queue.postpone(entry, clock::after(LOOK));
+        self.queue.postpone(entry, clock::after(MAX_SCAN_INTERVAL));
         self.looking.is_wanted = true;
     }
 

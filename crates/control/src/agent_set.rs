@@ -21,7 +21,7 @@ use garland_transport::connection::Connection;
 use garland_transport::{ConnectionError, Redial, Renewed, Unrenewed, limits};
 
 /// How long a channel that broke is dialled again, unless a copy's policy says otherwise.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REDIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a channel may be silent before it is dialled again, in nanoseconds.
 const SILENCE_NS: u64 = limits::SILENCE.as_nanos() as u64;
@@ -65,7 +65,7 @@ impl AgentSet {
             lost: Vec::new(),
             channels: Channels::new(SILENCE_NS, ConnectionError::Gone.to_string()),
             redials: BTreeMap::new(),
-            patience: PATIENCE,
+            patience: REDIAL_TIMEOUT,
             wake: None,
         };
         set.changed.extend(set.ids());

@@ -112,7 +112,7 @@ fn of_links(
 
 /// The number of machines whose processors are named: without the one that a fault is at, the next
 /// one is the limit.
-const SLOWEST: usize = 2;
+const NAMED_MACHINES: usize = 2;
 
 /// Returns the rates that the processors of the slowest machines allow for this plan, if its blocks are
 /// sent in the form `payload`.
@@ -137,7 +137,7 @@ fn of_processors(
     let wires = topology.map_or(Wires::Measured(&unknown), Wires::Drawn);
     let costs = Costs { processors, payload, ..Costs::USUAL };
     let known = processor_limits(&CopyTry { wires, plan, places: &places, costs });
-    let named = known.iter().take(SLOWEST).map(|known| ProcessorRate {
+    let named = known.iter().take(NAMED_MACHINES).map(|known| ProcessorRate {
         node: known.node.map(|node| plan.nodes[node].name.clone()),
         rate: known.rate as u64,
     });

@@ -15,7 +15,7 @@ use garland_terminal::output;
 const LIMIT: Duration = Duration::from_millis(1900);
 
 /// Interval between checks for Ctrl-C.
-const POLL: Duration = Duration::from_millis(100);
+const INTERRUPT_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Ends this process [`LIMIT`] after Ctrl-C, unless [`Overtime::end`] is called or the value is
 /// dropped before.
@@ -33,7 +33,7 @@ impl Overtime {
         let interrupts = Arc::clone(interrupts);
         threads::spawn("overtime", move || {
             while !interrupts.have_come() {
-                threads::sleep(POLL);
+                threads::sleep(INTERRUPT_CHECK_INTERVAL);
                 if is_over.load(Ordering::Acquire) {
                     return;
                 }

@@ -13,14 +13,15 @@ use rustix::io::Errno;
 
 /// The size in bytes of the buffers for the list of names and for one value: the kernel's limit
 /// (`XATTR_LIST_MAX`, `XATTR_SIZE_MAX`).
-const MOST: usize = 64 << 10;
+const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
 /// The size in bytes of the buffer for a first, cheap check whether there are any names.
 const FEW: usize = 128;
 
 /// Prefixes of the attributes that are copied: those of users and of root, access control lists,
 /// and file capabilities. All other attributes, such as SELinux labels, describe the machine.
-const KEPT: [&[u8]; 4] = [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
+const COPIED_PREFIXES: [&[u8]; 4] =
+    [b"user.", b"trusted.", b"system.posix_acl_", b"security.capability"];
 
 /// The access control list of a file or directory, and that of new entries of a directory (acl(5)).
 const LISTS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
@@ -30,7 +31,7 @@ pub fn modified(stat: &Stat) -> (i64, u32) {
     (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0))
 }
 
-/// Returns the extended attributes of an open file or directory that begin with a prefix in `KEPT`,
+/// Returns the extended attributes of an open file or directory that begin with a prefix in `COPIED_PREFIXES`,
 /// as pairs of name and value. The list is empty if the file system does not support extended
 /// attributes.
 ///
@@ -60,16 +61,16 @@ fn read_by(
     if matches!(list(&mut [0_u8; FEW]), Ok(0)) {
         return Ok(Vec::new());
     }
-    let mut names = vec![0; MOST];
+    let mut names = vec![0; MAX_ATTRIBUTE_BYTES];
     let length = match list(names.as_mut_slice()) {
         Ok(length) => length,
         Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
     let names = names[..length].split(|&byte| byte == 0);
-    let mut value = vec![0; MOST];
+    let mut value = vec![0; MAX_ATTRIBUTE_BYTES];
     let mut found = Vec::new();
-    for name in names.filter(|name| KEPT.iter().any(|kept| name.starts_with(kept))) {
+    for name in names.filter(|name| COPIED_PREFIXES.iter().any(|kept| name.starts_with(kept))) {
         let length = get(name, value.as_mut_slice())?;
         found.push((name.to_vec(), value[..length].to_vec()));
     }

@@ -18,7 +18,7 @@ const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The rate in bytes per second of a very slow disk: a call may take the time that its bytes need
 /// at this rate.
-const SLOWEST: u64 = 5_000_000;
+const SLOWEST_DISK_RATE: u64 = 5_000_000;
 
 /// The maximum length of a reported path in characters.
 const PATH_MAX: usize = 300;
@@ -83,7 +83,7 @@ impl Calls {
             let mut state = self.state.lock();
             let number = state.next;
             state.next += 1;
-            let allowance = u128::from(bytes) * 1_000_000_000 / u128::from(SLOWEST);
+            let allowance = u128::from(bytes) * 1_000_000_000 / u128::from(SLOWEST_DISK_RATE);
             state.calls.push(OpenCall {
                 number,
                 operation,

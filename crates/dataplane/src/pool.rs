@@ -38,7 +38,7 @@ struct State {
 const BUDGET: usize = 24 << 20;
 
 /// The interval at which a wait for a buffer checks whether to continue.
-const POLL: Duration = Duration::from_millis(20);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The minimum number of buffers of a pool.
 const FEWEST: usize = 3;
@@ -110,7 +110,7 @@ impl Pool {
             if let Some(buffer) = state.take(self.size) {
                 break Some(buffer);
             }
-            let _ = self.returned.wait_for(&mut state, POLL);
+            let _ = self.returned.wait_for(&mut state, STOP_CHECK_INTERVAL);
         };
         state.end_waiting(since);
         buffer

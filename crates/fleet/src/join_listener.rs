@@ -26,7 +26,7 @@ const ASKED: &str = "asked";
 const ANSWERED: &str = "answered";
 
 /// The polling interval of a young copy, and if the user has no inotify instance left.
-const POLL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The age from which a copy watches its directory by inotify(7). Until then it polls: the kernel takes 10 to
 /// 20 ms to close a watch, which is longer than a small copy takes.
@@ -118,17 +118,17 @@ pub fn is_open(run: &Run) -> bool {
 }
 
 /// Waits until the directory has an event, one of `others` is readable, or `limit` has passed.
-/// Without `events`, waits [`POLL`] at most.
+/// Without `events`, waits [`POLL_INTERVAL`] at most.
 fn wait(events: Option<&FolderEvents>, others: &[BorrowedFd<'_>], limit: Option<Duration>) {
     let folder = events.map(AsFd::as_fd);
     let fds: Vec<BorrowedFd<'_>> = others.iter().copied().chain(folder).collect();
     let limit = match events {
         Some(_) => limit,
-        None => Some(limit.map_or(POLL, |limit| limit.min(POLL))),
+        None => Some(limit.map_or(POLL_INTERVAL, |limit| limit.min(POLL_INTERVAL))),
     };
     if event::wait_readable(&fds, limit).is_err() {
         // poll(2) failed for lack of memory.
-        garland_sys::threads::sleep(POLL);
+        garland_sys::threads::sleep(POLL_INTERVAL);
     }
 }
 

@@ -24,7 +24,7 @@ const PIECE: usize = 256 * 1024;
 const AFTER: Duration = Duration::from_millis(30);
 
 /// The timeout of all network operations.
-const PATIENCE: Duration = Duration::from_secs(10);
+const NETWORK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs the probe; see [`crate::hidden::main`].
 pub(crate) fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn run(flow: &FlowTask, task: &Task) -> io::Result<f64> {
     thread::scope(|scope| {
         let sender = threads::spawn_in(scope, "send", || {
             enter(&flow.from)?;
-            let stream = tcp::connect(address.into(), PATIENCE, transport)?;
+            let stream = tcp::connect(address.into(), NETWORK_TIMEOUT, transport)?;
             // Every kernel has Reno, and it fills the wire; BBR would send at its own estimate of
             // the rate.
             tcp::choose_congestion(&stream, &["reno"])?;
@@ -74,10 +74,10 @@ fn enter(path: &Path) -> io::Result<()> {
     Namespace::open(Kind::Net, path)?.join()
 }
 
-/// Accepts one connection; fails if none arrives within [`PATIENCE`].
+/// Accepts one connection; fails if none arrives within [`NETWORK_TIMEOUT`].
 fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     listener.set_nonblocking(true)?;
-    let deadline = clock::now_ns() + nanos(PATIENCE);
+    let deadline = clock::now_ns() + nanos(NETWORK_TIMEOUT);
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -94,7 +94,7 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
 }
 
 fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(NETWORK_TIMEOUT))?;
     let piece = vec![0x5a; PIECE];
     let end = clock::now_ns() + nanos(duration);
     while clock::now_ns() < end {
@@ -107,7 +107,7 @@ fn send(mut stream: TcpStream, duration: Duration) -> io::Result<()> {
 /// Receives a flow and returns its goodput in bits per second. It is measured from the first to the
 /// last read in the window.
 fn receive(mut stream: TcpStream, task: &Task) -> io::Result<f64> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(NETWORK_TIMEOUT))?;
     let mut piece = vec![0; PIECE];
     let begin = clock::now_ns() + nanos(task.warm_up);
     let window = begin..=begin + nanos(task.window);

@@ -101,7 +101,7 @@ fn is_exact(rate: u64, in_all: u64) -> bool {
 }
 
 /// The minimum rate of a link: below it, a frame takes longer than a second.
-const SLOWEST: u64 = 16_000;
+const MIN_LINK_RATE: u64 = 16_000;
 
 /// The maximum rate of a shaped link: one CPU of 2026 moves little more through veth devices.
 const FASTEST: u64 = 25_000_000_000;
@@ -197,8 +197,8 @@ pub fn goodput_of_hub(rate: u64) -> f64 {
 
 /// Returns why a rate in bits per second cannot be emulated; `None` if it can.
 pub(crate) fn fault(rate: u64) -> Option<String> {
-    if rate < SLOWEST {
-        Some(format!("the rate of {rate} bit/s is too low; the minimum is {SLOWEST} bit/s"))
+    if rate < MIN_LINK_RATE {
+        Some(format!("the rate of {rate} bit/s is too low; the minimum is {MIN_LINK_RATE} bit/s"))
     } else if rate > FASTEST {
         Some(format!(
             "the rate of {:.0} Gbit/s cannot be emulated; the maximum is {:.0} Gbit/s; without a \

@@ -35,14 +35,14 @@ const WRITTEN: Duration = Duration::from_secs(10);
 
 /// The interval at which the recording is saved if it has grown. If the mount is killed, its trace
 /// lacks at most the last interval.
-const KEPT: Duration = Duration::from_secs(10);
+const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The interval at which files that stay open are looked at, and what is held of them is sent.
 const SENT: Duration = Duration::from_secs(1);
 
-/// The number of attempts to unmount a directory in use before it is detached, [`LOOK`] apart.
-const LOOKS: u32 = 5;
-const LOOK: Duration = Duration::from_millis(40);
+/// The number of attempts to unmount a directory in use before it is detached, [`UNMOUNT_INTERVAL`] apart.
+const UNMOUNT_ATTEMPTS: u32 = 5;
+const UNMOUNT_INTERVAL: Duration = Duration::from_millis(40);
 
 /// What to mount, and where.
 pub struct MountJob {
@@ -162,7 +162,7 @@ pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
     let failed =
         |error| MountError::Fuse(format!("cannot unmount {}", printable::path(dir)), error);
     // Try again: a short access ends soon.
-    for _ in 0..LOOKS {
+    for _ in 0..UNMOUNT_ATTEMPTS {
         match fuse::unmount(dir, false) {
             Ok(()) => return Ok(Ended::Unmounted),
             Err(error) if !is_mounted(dir) => {
@@ -171,7 +171,7 @@ pub fn unmount(dir: &Path) -> Result<Ended, MountError> {
                     Err(_) => failed(error),
                 });
             }
-            Err(_) => threads::sleep(LOOK),
+            Err(_) => threads::sleep(UNMOUNT_INTERVAL),
         }
     }
     fuse::unmount(dir, true).map(|()| Ended::InUse).map_err(failed)
@@ -216,7 +216,7 @@ impl Mounted {
         let mut ended = Ended::Unmounted;
         loop {
             let both = [over.as_fd(), interrupts.as_fd()];
-            let come = event::wait_readable(&both, Some(KEPT)).map_err(failed)?;
+            let come = event::wait_readable(&both, Some(SAVE_INTERVAL)).map_err(failed)?;
             if come[0] {
                 break;
             }

@@ -12,7 +12,7 @@ use crate::recording::Recording;
 
 /// Timeout for the answer to a request. An agent that is stopped is noticed sooner, by its heartbeats: this is for
 /// disks that do not respond.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why bytes of a node's file cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,13 +76,13 @@ impl NodeFiles {
         let length = (length - piece * PIECE).min(PIECE);
         let (then, told) = awaited();
         self.0.ask(Ask::Block { root, file, block, piece, arriving }, Vec::new(), then);
-        let reply = match told.recv_timeout(PATIENCE) {
+        let reply = match told.recv_timeout(ANSWER_TIMEOUT) {
             Ok(Ok(reply)) => reply,
             Ok(Err(Errno::STALE)) => return Err(NodeFileError::Differs),
             Ok(Err(Errno::AGAIN)) => return Err(NodeFileError::Later),
             Ok(Err(error)) => return Err(self.failed(error)),
             Err(RecvTimeoutError::Timeout) => {
-                let late = format!("no answer within {} s", PATIENCE.as_secs());
+                let late = format!("no answer within {} s", ANSWER_TIMEOUT.as_secs());
                 return Err(NodeFileError::Unreached(late));
             }
             Err(RecvTimeoutError::Disconnected) => {

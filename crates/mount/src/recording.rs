@@ -14,7 +14,7 @@ use garland_sys::{clock, random};
 const SPANS: usize = 16384;
 
 /// The minimum number of spans for a node, whatever the number of nodes.
-const LEAST: usize = 256;
+const MIN_SPANS: usize = 256;
 
 /// The recording of a mount. All threads of the mount add spans to it.
 pub struct Recording {
@@ -90,7 +90,7 @@ impl Recording {
 
 /// Returns the maximum number of spans of each of `nodes` nodes.
 fn share(nodes: usize) -> usize {
-    (SPANS / nodes.max(1)).max(LEAST)
+    (SPANS / nodes.max(1)).max(MIN_SPANS)
 }
 
 fn locked(ring: &Mutex<Ring>) -> MutexGuard<'_, Ring> {

@@ -15,7 +15,7 @@ use garland_sys::identity::Identity;
 use garland_sys::{process, regular_file, threads};
 
 /// The interval at which the process named in a lock file is checked, if flock is not supported.
-const POLL: Duration = Duration::from_millis(100);
+const HOLDER_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A held lock file. The lock is released when this value is dropped or the process ends.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub fn released(path: &Path) -> io::Result<Arc<Wake>> {
         let locked = open(&path, false).map(|file| uninterrupted(|| file.lock()));
         if matches!(locked, Ok(Err(_))) {
             while named(&path).is_some_and(|process| process.is_alive()) {
-                threads::sleep(POLL);
+                threads::sleep(HOLDER_CHECK_INTERVAL);
             }
         }
         raised.raise();

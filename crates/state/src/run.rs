@@ -153,7 +153,7 @@ impl Run {
         let folder = if is_path(asked) { PathBuf::from(asked) } else { runs.join(asked) };
         if !folder.is_dir() {
             let kept = |failure: Failure| {
-                let count = retention::KEPT;
+                let count = retention::MAX_KEPT_RUNS;
                 let days = retention::AGE.as_secs() / 86400;
                 kept(failure).hint(format!(
                     "only the last {count} runs of each command are kept, for {days} days"

@@ -8,14 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 /// The number of [`Shown`] values that exist; `None` if this process was never hidden.
-static SHOWN: Mutex<Option<usize>> = Mutex::new(None);
+static SHOWN_COUNT: Mutex<Option<usize>> = Mutex::new(None);
 
 /// Hides the memory of this process.
 ///
 /// # Errors
 /// When the kernel refuses.
 pub fn hide() -> io::Result<()> {
-    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shown = SHOWN_COUNT.lock().unwrap_or_else(PoisonError::into_inner);
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     shown.get_or_insert(0);
     Ok(())
@@ -42,7 +42,7 @@ impl Drop for Shown {
 }
 
 fn change(count: impl Fn(usize) -> usize) {
-    if let Some(shown) = &mut *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(shown) = &mut *SHOWN_COUNT.lock().unwrap_or_else(PoisonError::into_inner) {
         *shown = count(*shown);
         // Fails for no process that has been hidden.
         let _ = set_dumpable_behavior(match *shown {
@@ -67,7 +67,7 @@ mod tests {
         let shown = dumpable_behavior().unwrap();
         drop(second);
         let hidden = dumpable_behavior().unwrap();
-        *SHOWN.lock().unwrap() = None;
+        *SHOWN_COUNT.lock().unwrap() = None;
         set_dumpable_behavior(DumpableBehavior::Dumpable).unwrap();
         assert_eq!((shown, hidden), (DumpableBehavior::Dumpable, DumpableBehavior::NotDumpable));
     }

@@ -75,7 +75,7 @@ pub enum Handle {
 }
 
 /// How often a process without a descriptor is looked at to see whether it has ended.
-const POLL: Duration = Duration::from_millis(10);
+const END_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Handle {
     /// Kills the process (SIGKILL). Succeeds if it has already ended.
@@ -126,7 +126,7 @@ fn ended_within(identity: &Identity, limit: Duration) -> bool {
         if u128::from(crate::clock::now_ns() - start) >= limit.as_nanos() {
             return false;
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(END_CHECK_INTERVAL);
     }
     true
 }

@@ -25,7 +25,7 @@ static IGNORED: AtomicU64 = AtomicU64::new(0);
 // SAFETY: the section holds pointers to functions, which are called before `main`, and this is one.
 // What it calls needs nothing that the runtime has yet to initialise.
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static LOOK_BEFORE_MAIN: extern "C" fn() = look;
 
 extern "C" fn look() {
     for descriptor in 0..=2 {

@@ -27,7 +27,7 @@ const DUMP: u16 = 0x301;
 const LISTEN: u32 = 10;
 
 /// What is asked of each socket: its name and its user (`UDIAG_SHOW_NAME | UDIAG_SHOW_UID`).
-const SHOWN: u32 = 0x1 | 0x40;
+const REQUESTED_ATTRIBUTES: u32 = 0x1 | 0x40;
 
 /// The length of what precedes the attributes in a message, `struct unix_diag_msg`. Its second byte
 /// is the type of the socket.
@@ -70,7 +70,7 @@ fn request() -> Vec<u8> {
     let family = AddressFamily::UNIX.as_raw() as u8;
     let any_cookie = u32::MAX;
     let mut asked = vec![family, 0, 0, 0];
-    for number in [1 << LISTEN, 0, SHOWN, any_cookie, any_cookie] {
+    for number in [1 << LISTEN, 0, REQUESTED_ATTRIBUTES, any_cookie, any_cookie] {
         asked.extend(u32::to_ne_bytes(number));
     }
     let length = (HEADER + asked.len()) as u32;

@@ -2,7 +2,7 @@
 //! below the text of the line, not below its label. Tables, paths and commands to be copied stay as they are.
 
 /// The least width in characters to which lines are wrapped.
-const LEAST: usize = 40;
+const MIN_WIDTH: usize = 40;
 
 /// The widest label of a line, in characters, below which text does not stand.
 const LABEL: usize = 28;
@@ -14,7 +14,7 @@ const EXACT: [&str; 6] = ["command", "copy", "output", "plan", "remove", "run"];
 /// place for it.
 pub fn wrapped(text: &str, columns: usize) -> String {
     let lines = text.split_inclusive('\n').map(|line| match line.trim_end().chars().count() {
-        long if long > columns && columns >= LEAST => wrapped_line(line, columns),
+        long if long > columns && columns >= MIN_WIDTH => wrapped_line(line, columns),
         _ => line.to_owned(),
     });
     lines.collect()

@@ -194,7 +194,7 @@ impl Holder {
 
     /// Waits until the first process has set up the file systems, and returns its process ID.
     fn first_process(&self) -> Result<u32> {
-        const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
+        const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(10);
         for _ in 0..6000 {
             if let Ok(pid) = only_child(self.child.id()) {
                 let mounts = std::fs::read_to_string(format!("/proc/{pid}/mounts"));
@@ -202,7 +202,7 @@ impl Holder {
                     return Ok(pid);
                 }
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(LOOK_INTERVAL);
         }
         bail!("the machines' first process didn't start")
     }

@@ -56,7 +56,7 @@ impl Slurm {
     }
 
     fn wait_idle(&self, nodes: u8) -> Result<()> {
-        const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
+        const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(50);
         let conf = format!("SLURM_CONF={}", Self::CONF);
         let mut last = String::new();
         for _ in 0..2400 {
@@ -66,7 +66,7 @@ impl Slurm {
                 return Ok(());
             }
             last = said(&output);
-            std::thread::sleep(LOOK);
+            std::thread::sleep(LOOK_INTERVAL);
         }
         let log = fs::read_to_string(self.machines.seen(0, "/mnt/slurm/slurmctld.log"));
         bail!("Slurm's nodes didn't come up: {last}\n{}", log.unwrap_or_default())

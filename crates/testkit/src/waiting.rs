@@ -7,7 +7,7 @@ use garland_sys::clock;
 /// The time after which an operation counts as hanging, even on a slow and busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(240);
 
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Calls `look` until it returns a value, and returns the value.
 ///
@@ -20,7 +20,7 @@ pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(clock::now_ns() < end, "waited {} s for {what}", DEADLINE.as_secs());
-        std::thread::sleep(LOOK);
+        std::thread::sleep(LOOK_INTERVAL);
     }
 }
 

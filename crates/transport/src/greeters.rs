@@ -24,7 +24,7 @@ use crate::key_ring::{Identity, KeyRing};
 use crate::limits::{GREETING, PROVING, STRANGERS, STRANGERS_OF_ADDRESS};
 
 /// The interval at which deadlines of greetings are checked, if there are any.
-const POLL: Duration = Duration::from_millis(100);
+const DEADLINE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 const POLL_IDLE: Duration = Duration::from_secs(60);
 
 /// The maximum number of connections that are accepted before others are served.
@@ -94,7 +94,7 @@ impl Greeters {
         let mut table = Table { next, ..Table::new(&self.watch, host) };
         let mut checked_ns = 0;
         loop {
-            let patience = if table.peers.is_empty() { POLL_IDLE } else { POLL };
+            let patience = if table.peers.is_empty() { POLL_IDLE } else { DEADLINE_CHECK_INTERVAL };
             for number in self.watch.wait(patience)? {
                 match number {
                     WAKE => {
@@ -115,7 +115,7 @@ impl Greeters {
                 }
             }
             let now = clock::now_ns();
-            if now.saturating_sub(checked_ns) >= POLL.as_nanos() as u64 {
+            if now.saturating_sub(checked_ns) >= DEADLINE_CHECK_INTERVAL.as_nanos() as u64 {
                 checked_ns = now;
                 table.refuse_late(now);
             }

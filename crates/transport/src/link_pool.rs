@@ -17,10 +17,10 @@ use garland_sys::{clock, event};
 
 /// The maximum number of parked connections that this node opened, and the same for those that its
 /// peers opened. If there are more, the oldest is closed.
-const MOST: usize = 64;
+const MAX_PARKED: usize = 64;
 
 /// How often connections are checked for their age.
-const POLL: Duration = Duration::from_secs(1);
+const AGE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The parked connections of a node. Each is closed when its peer closes it, after some time
 /// without use, or, if this node opened it, when bytes arrive.
@@ -66,7 +66,7 @@ impl LinkPool {
         let number = state.next;
         let until_ns = clock::now_ns().saturating_add(self.patience_ns);
         let same = |parked: &&Parked| parked.dialled.is_some() == dialled.is_some();
-        if state.parked.iter().filter(same).count() >= MOST
+        if state.parked.iter().filter(same).count() >= MAX_PARKED
             && let Some(oldest) = state.parked.iter().find(same).map(|parked| parked.number)
         {
             self.take(&mut state, |parked| parked.number == oldest);
@@ -104,7 +104,7 @@ impl LinkPool {
     /// `greet` with each connection that its peer opened and on which bytes arrive.
     pub fn attend(&self, greet: impl Fn(TcpStream)) {
         loop {
-            let Ok(numbers) = self.watch.wait(POLL) else { return };
+            let Ok(numbers) = self.watch.wait(AGE_CHECK_INTERVAL) else { return };
             for number in numbers {
                 let spoken = self.take(&mut self.state.lock(), |parked| parked.number == number);
                 let spoken = spoken.filter(|parked| parked.dialled.is_none());
@@ -186,12 +186,12 @@ mod tests {
     #[test]
     fn a_full_pool_closes_its_oldest_connection() {
         let link_pool = LinkPool::new(Duration::from_secs(60)).unwrap();
-        let pairs: Vec<_> = (0..=MOST).map(|_| pair()).collect();
+        let pairs: Vec<_> = (0..=MAX_PARKED).map(|_| pair()).collect();
         let mut far = Vec::new();
         for (address, near, other) in pairs {
             link_pool.park(near, Some(address));
             far.push((address, other));
         }
-        assert_eq!((link_pool.count(), link_pool.count_to(far[0].0)), (MOST, 0));
+        assert_eq!((link_pool.count(), link_pool.count_to(far[0].0)), (MAX_PARKED, 0));
     }
 }

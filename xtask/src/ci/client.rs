@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 /// The type checker, as a requirement for pip.
 const CHECKER: &str = "mypy==1.19.1";
 
-const LOOK: &str = "import mypy";
+const IMPORT_CHECKER: &str = "import mypy";
 
 /// Installs the client and the type checker unless they are installed.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn install(root: &Path) -> Result<()> {
         }
     }
     let mut look = Command::new("python3");
-    look.args(["-c", LOOK]).env("PYTHONPATH", &folder).stderr(Stdio::null());
+    look.args(["-c", IMPORT_CHECKER]).env("PYTHONPATH", &folder).stderr(Stdio::null());
     if !look.status().is_ok_and(|status| status.success()) {
         println!("installing a Python package: {CHECKER}");
         pip(&folder, &[CHECKER])?;

@@ -11,7 +11,7 @@ use garland_sys::threads;
 
 /// The maximum delay of the report of an ended job, which allows several reports to be sent
 /// together.
-const PATIENCE: Duration = Duration::from_millis(5);
+const MAX_REPORT_DELAY: Duration = Duration::from_millis(5);
 
 /// The number of waiting reports of ended jobs at which all are sent without further delay.
 const TOGETHER: usize = 64;
@@ -73,7 +73,7 @@ impl EventBatcher {
                 return;
             }
             drop(ends);
-            threads::sleep(PATIENCE);
+            threads::sleep(MAX_REPORT_DELAY);
             ends = self.ends.lock();
             let together = std::mem::take(&mut ends.0);
             drop(ends);

@@ -21,7 +21,7 @@ const SMALL_THREADS: usize = 8;
 
 /// On connections for small requests, a buffer with a capacity of more bytes than this is freed
 /// after each request.
-const KEPT: usize = 64 << 10;
+const MAX_KEPT_CAPACITY: usize = 64 << 10;
 
 /// The first of the error numbers that the kernel uses for itself. No program gets them, and a mount
 /// takes them for faults.
@@ -69,7 +69,7 @@ impl Link {
                 let mut frame = Vec::new();
                 while link.serve_one(&mut body, &mut frame).is_ok() {
                     for buffer in [&mut body, &mut frame] {
-                        if number != BULK_LINK && buffer.capacity() > KEPT {
+                        if number != BULK_LINK && buffer.capacity() > MAX_KEPT_CAPACITY {
                             *buffer = Vec::new();
                         }
                     }

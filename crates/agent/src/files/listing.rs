@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::attr;
 
 /// The total size of entries in bytes from which on an answer is full.
-const ENOUGH: usize = 48 << 10;
+const FULL_ANSWER_BYTES: usize = 48 << 10;
 
 /// The approximate size of an entry's attributes in bytes.
 const ATTR: usize = 70;
@@ -29,7 +29,7 @@ impl Listing {
     pub fn go_on(&mut self) -> Result<(Vec<Entry>, bool), Errno> {
         let mut entries = Vec::new();
         let mut bytes = 0;
-        while bytes < ENOUGH {
+        while bytes < FULL_ANSWER_BYTES {
             let Some(entry) = self.0.read() else { return Ok((entries, false)) };
             let entry = entry?;
             let name = entry.file_name().to_bytes();

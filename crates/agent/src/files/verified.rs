@@ -18,7 +18,7 @@ use crate::names::HeldBlock;
 const ARRIVAL: Duration = Duration::from_secs(2);
 
 /// The interval at which it looks.
-const LOOK: Duration = Duration::from_millis(4);
+const LOOK_INTERVAL: Duration = Duration::from_millis(4);
 
 /// How many looks at open files there are for one at the name.
 const LOOKS: u32 = 16;
@@ -102,7 +102,7 @@ pub fn read<'a>(
         frame.truncate(before);
         wanted.append(frame, |offset, length, bytes| read(file, offset, length, bytes))
     };
-    let mut pause = LOOK;
+    let mut pause = LOOK_INTERVAL;
     let mut partial = Vec::new();
     let mut listings = Listings { due: 0, pause: LOOKS };
     for look in 0.. {

@@ -24,7 +24,7 @@ use super::*;
 use crate::agent::AgentConfig;
 
 /// How long a step may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A list of members that the controller tells the agent.
 #[derive(Clone, Copy, Debug)]
@@ -290,7 +290,7 @@ struct PeerLink {
 impl PeerLink {
     fn open(agent: &Arc<Agent>, key: PublicKey, grant: Grant, order: SessionOrder) -> Self {
         let (near, stream) = socket::pair().expect("loopback is there");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
+        stream.set_read_timeout(Some(STEP_TIMEOUT)).expect("a socket takes a timeout");
         let (ours, channel) = channels();
         let caller = Caller { peer: ([127, 0, 0, 1], 1).into(), key, role: grant.role };
         let first = ToAgent::Session(order).to_bytes();
@@ -325,7 +325,7 @@ impl PeerLink {
 
     /// Reads until the agent ends the connection.
     fn await_end(&mut self) {
-        let until_ns = clock::after(PATIENCE);
+        let until_ns = clock::after(STEP_TIMEOUT);
         while self.hear().is_some() {
             assert!(!clock::until(until_ns).is_zero(), "the agent goes on to serve a stranger");
         }
@@ -333,7 +333,7 @@ impl PeerLink {
 
     /// Returns the next frame; `None` if the agent has ended the connection.
     fn hear(&mut self) -> Option<Vec<u8>> {
-        let until_ns = clock::after(PATIENCE);
+        let until_ns = clock::after(STEP_TIMEOUT);
         loop {
             if let Some(frame) = self.channel.receiving.open(&mut self.received).ok()? {
                 return Some(frame.to_vec());

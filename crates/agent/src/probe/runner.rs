@@ -20,7 +20,7 @@ use crate::error::cannot;
 use crate::expected::Expected;
 
 /// The maximum number of meetings that one controller may have at one agent at a time.
-const MOST: usize = 32;
+const MAX_MEETINGS: usize = 32;
 
 /// A meeting in progress.
 pub struct Running {
@@ -40,8 +40,8 @@ impl Running {
     ) {
         running.retain(|other| !other.thread.is_finished());
         let refused = match meeting.check() {
-            Ok(()) if running.len() >= MOST => Some(format!(
-                "too many meetings: an agent allows one controller at most {MOST} at a time"
+            Ok(()) if running.len() >= MAX_MEETINGS => Some(format!(
+                "too many meetings: an agent allows one controller at most {MAX_MEETINGS} at a time"
             )),
             checked => checked.err(),
         };

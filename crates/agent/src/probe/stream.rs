@@ -21,7 +21,7 @@ use counter::Counter;
 pub use together::Together;
 
 /// The byte that a receiver sends when it has measured enough.
-const ENOUGH: u8 = b'.';
+const MEASURED_ENOUGH: u8 = b'.';
 
 /// The number of bytes that are read at a time.
 const READ: usize = 256 << 10;
@@ -132,7 +132,7 @@ pub fn send(
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The receiver has sent `ENOUGH` and closed the connection.
+            // The receiver has sent `MEASURED_ENOUGH` and closed the connection.
             Err(_) if has_enough(stream)? => return Ok(account(stream)),
             Err(error) => return Err(error),
         }
@@ -149,7 +149,7 @@ fn has_enough(mut stream: &TcpStream) -> io::Result<bool> {
     let mut word = [0];
     match stream.read(&mut word) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-        Ok(_) => Ok(word == [ENOUGH]),
+        Ok(_) => Ok(word == [MEASURED_ENOUGH]),
         Err(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) =>
         {
@@ -226,7 +226,7 @@ fn count(
 /// not be sent again, and the sender would fail.
 fn say_enough(mut stream: &TcpStream, buffer: &mut [u8], is_over: &dyn Fn() -> bool) {
     // An error means that the sender is gone, which no longer matters.
-    let mut is_there = stream.write_all(&[ENOUGH]).is_ok();
+    let mut is_there = stream.write_all(&[MEASURED_ENOUGH]).is_ok();
     let deadline_ns = clock::after(DELIVERY);
     while is_there && !is_delivered(stream) && !is_over() && clock::now_ns() < deadline_ns {
         // The sender goes on until it has the word.

@@ -15,11 +15,11 @@ use super::responder::ECHO;
 const HEADERS: u16 = 28;
 
 /// The datagram size in bytes which every host must accept (RFC 791).
-const LEAST: u16 = 576;
+const MIN_DATAGRAM: u16 = 576;
 
 /// Timeouts of the attempts. There are several, since a lost packet or a busy node must not look
 /// like a small MTU.
-const PATIENCE: [Duration; 4] = [
+const ATTEMPT_TIMEOUTS: [Duration; 4] = [
     Duration::from_millis(50),
     Duration::from_millis(100),
     Duration::from_millis(200),
@@ -27,11 +27,11 @@ const PATIENCE: [Duration; 4] = [
 ];
 
 /// The maximum number of probes of one order.
-const MOST: usize = 1024;
+const MAX_PROBES: usize = 1024;
 
 /// For each probe, returns the size of the largest packet that was answered, in bytes.
 pub fn find(probes: &[MtuProbe]) -> io::Result<Vec<Option<u16>>> {
-    probes.iter().take(MOST).map(largest).collect()
+    probes.iter().take(MAX_PROBES).map(largest).collect()
 }
 
 fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
@@ -42,10 +42,10 @@ fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
     if passes(probe.most)? {
         return Ok(Some(probe.most));
     }
-    if probe.most <= LEAST || !passes(LEAST)? {
+    if probe.most <= MIN_DATAGRAM || !passes(MIN_DATAGRAM)? {
         return Ok(None);
     }
-    let mut good = LEAST;
+    let mut good = MIN_DATAGRAM;
     let mut bad = probe.most;
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
@@ -63,7 +63,7 @@ fn passes(
 ) -> io::Result<bool> {
     let mut packet = vec![0; usize::from(bytes.saturating_sub(HEADERS)).max(5)];
     packet[0] = ECHO;
-    for patience in PATIENCE {
+    for patience in ATTEMPT_TIMEOUTS {
         *number += 1;
         packet[1..5].copy_from_slice(&number.to_le_bytes());
         match socket.send(&packet, probe.to) {

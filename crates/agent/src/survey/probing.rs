@@ -30,7 +30,7 @@ const SENT_AFTER: [Duration; 5] = [
 const LISTEN: Duration = Duration::from_millis(1400);
 
 /// The maximum number of heard probes that are kept; enough for a thousand nodes on one medium.
-const MOST: usize = 4096;
+const MAX_HEARD_PROBES: usize = 4096;
 
 /// Probes with Ethernet frames of an experimental EtherType, and returns the probes heard. Answers
 /// with `Refused` if the agent lacks the privileges.
@@ -97,7 +97,7 @@ pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer>
 
 fn note(heard: &mut BTreeSet<Heard>, token: &Token, by: &str, bytes: &[u8]) {
     if let Some((node, nic)) = probe::read(token, bytes)
-        && heard.len() < MOST
+        && heard.len() < MAX_HEARD_PROBES
     {
         heard.insert(Heard { by: by.to_owned(), node, nic });
     }

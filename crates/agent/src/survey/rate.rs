@@ -23,7 +23,7 @@ const UNSETTLED: u32 = 3;
 const WRITE: u32 = 256 << 10;
 
 /// How much longer than its duration a stream may take in total, its answer included.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const STREAM_GRACE: Duration = Duration::from_secs(5);
 
 /// Timeout for opening a connection.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -43,7 +43,7 @@ fn task(millis: u32) -> StreamTask {
 
 /// Returns a function to be polled: whether a stream that begins now has taken too long.
 fn too_long(task: &StreamTask) -> impl Fn() -> bool {
-    let longest = Duration::from_millis(u64::from(task.warm_up_ms + task.most_ms)) + PATIENCE;
+    let longest = Duration::from_millis(u64::from(task.warm_up_ms + task.most_ms)) + STREAM_GRACE;
     let deadline = after(longest);
     move || clock::now_ns() > deadline
 }
@@ -58,7 +58,7 @@ pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer
     let task = task(millis);
     stream::send(&task, &stream, &too_long(&task))?;
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(STREAM_GRACE))?;
     let mut rate = [0; 8];
     stream.read_exact(&mut rate)?;
     Ok(SurveyAnswer::Rate(f64::from_le_bytes(rate)))
@@ -68,7 +68,7 @@ pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer
 /// with the rate in bits per second, and waits for the sender to close.
 pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(STREAM_GRACE))?;
     let mut millis = [0; 4];
     stream.read_exact(&mut millis)?;
     let task = task(u32::from_le_bytes(millis));

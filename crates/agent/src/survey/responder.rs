@@ -30,7 +30,7 @@ const BURSTS: usize = 64;
 const CONNECTIONS: usize = 64;
 
 /// The maximum number of datagrams of a burst.
-const MOST: u32 = 10_000;
+const MAX_BURST: u32 = 10_000;
 
 /// How often a port is asked for that is free at all addresses.
 const CHOICES_MAX: u32 = 32;
@@ -136,7 +136,7 @@ pub fn burst(to: SocketAddrV4, number: u32, count: u32) -> io::Result<u32> {
     let mut bytes = vec![BURST];
     bytes.extend(number.to_le_bytes());
     let mut sent = 0;
-    for place in 0..count.min(MOST) {
+    for place in 0..count.min(MAX_BURST) {
         sent += u32::from(socket.send(&bytes, to).is_ok());
         if place % TOGETHER == TOGETHER - 1 {
             threads::sleep(Duration::from_millis(1));

@@ -20,7 +20,7 @@ use crate::log::log;
 
 /// How long another agent may leave the answer unread. Also the pause when no file descriptor is
 /// free.
-const PATIENCE: Duration = Duration::from_millis(200);
+const UNREAD_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The copies and executors of an agent.
 #[derive(Default)]
@@ -122,11 +122,11 @@ impl Activity {
 
     fn answer(&self, socket: &NamedListener) {
         loop {
-            match socket.next(PATIENCE) {
+            match socket.next(UNREAD_TIMEOUT) {
                 // An agent that does not read gets no answer.
                 Ok(mut caller) => drop(caller.write_all(&self.account().to_bytes())),
                 // No file descriptor is free now.
-                Err(_) => threads::sleep(PATIENCE),
+                Err(_) => threads::sleep(UNREAD_TIMEOUT),
             }
         }
     }

@@ -13,7 +13,7 @@ use garland_sys::local_socket::{self, Heard, Hearing};
 use garland_sys::{process, random};
 
 /// Timeout for the answers of all agents together.
-const PATIENCE: Duration = Duration::from_millis(300);
+const ANSWERS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The maximum number of agents that are asked; further ones count as silent. Sockets of other
 /// users, who may take names like theirs, do not count, nor does what nobody listens on.
@@ -39,7 +39,8 @@ pub fn add_all(prefix: Option<&str>, own: Option<&str>, account: &mut Account) -
     // Without the kernel's list of sockets no other agent is found.
     let mut names = names.and_then(Result::ok).unwrap_or_default();
     names.retain(|name| Some(name.as_str()) != own);
-    let hearing = Hearing { sockets_max: ASKED, length_max: ACCOUNT_MAX, patience: PATIENCE };
+    let hearing =
+        Hearing { sockets_max: ASKED, length_max: ACCOUNT_MAX, patience: ANSWERS_TIMEOUT };
     let Heard { messages, mut silent } = local_socket::hear(&names, hearing);
     for bytes in messages {
         match Account::parse(&bytes) {

@@ -69,6 +69,6 @@ impl Evidence {
 /// Converts a reading of a monotonic clock, clamped to 2^60 ns (36 years), so that sums of a few
 /// readings cannot overflow, whatever a file contains.
 pub fn reading(ns: u64) -> i64 {
-    const MOST: i64 = 1 << 60;
-    i64::try_from(ns).unwrap_or(MOST).min(MOST)
+    const MAX_READING_NS: i64 = 1 << 60;
+    i64::try_from(ns).unwrap_or(MAX_READING_NS).min(MAX_READING_NS)
 }

@@ -74,7 +74,7 @@ const NARROWEST: f64 = 0.01;
 const DOUBLING: f64 = 0.05;
 
 /// More nodes count as a gain only if they raise the power by at least this factor.
-const ENOUGH: f64 = 1.05;
+const MIN_GAIN: f64 = 1.05;
 
 /// The maximum plausible speed-up between two points, as a multiple of the ratio of their node
 /// counts.
@@ -228,7 +228,7 @@ fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
 /// to the end of the curve.
 fn enough(curve: &[At]) -> Option<u32> {
     let most = curve.iter().map(|at| at.power).fold(0.0, f64::max);
-    let first = curve.iter().find(|at| at.power * ENOUGH >= most)?;
+    let first = curve.iter().find(|at| at.power * MIN_GAIN >= most)?;
     let last = curve.last()?;
     // The curve beyond the last node count is unknown.
     (f64::from(first.nodes) * 1.2 < f64::from(last.nodes)).then_some(first.nodes)

@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 pub(super) const MOST_NODES: u32 = 1_000_000;
 
 /// The longest time that is accepted, in seconds: a hundred years.
-const LONGEST: f64 = 3.2e9;
+const MAX_SECONDS: f64 = 3.2e9;
 
 /// The shortest time that is accepted, in seconds.
 const SHORTEST: f64 = 1e-6;
@@ -32,7 +32,7 @@ impl Points {
     /// Checks `points`, which were measured with `work`.
     pub(super) fn new(points: &[Point], work: &Work<'_>) -> Result<Self, Refusal> {
         for point in points {
-            let sound = (SHORTEST..=LONGEST).contains(&point.seconds);
+            let sound = (SHORTEST..=MAX_SECONDS).contains(&point.seconds);
             if !sound || !(1..=MOST_NODES).contains(&point.nodes) {
                 return Err(Refusal::NoPoint { nodes: point.nodes, seconds: point.seconds });
             }

@@ -10,7 +10,7 @@ use garland_topology::{Topology, scenarios};
 use toml::{Table, Value};
 
 /// The maximum number of nodes of a generated topology, not counting the first.
-pub const MOST: u32 = 1000;
+pub const MAX_DRAWN_NODES: u32 = 1000;
 
 /// The text of a topology, from which variants can be generated.
 pub struct Drawn {
@@ -56,9 +56,9 @@ impl Drawn {
     }
 
     /// Returns the topology with `nodes` nodes, not counting the first. `nodes` is clamped to
-    /// 1..=[`MOST`].
+    /// 1..=[`MAX_DRAWN_NODES`].
     pub fn with(&mut self, nodes: u32) -> Result<&Topology, Failure> {
-        let nodes = nodes.clamp(1, MOST);
+        let nodes = nodes.clamp(1, MAX_DRAWN_NODES);
         if !self.known.contains_key(&nodes) {
             let text = self.changed(|topology| {
                 topology.insert("nodes".to_owned(), Value::Integer(nodes.into()));

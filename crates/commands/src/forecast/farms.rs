@@ -4,7 +4,7 @@ use garland_analysis::forecast::Floor;
 use garland_predict::{Farm, Files, Job, Machine, Network, NoWay, Processors, farm};
 use garland_topology::Topology;
 
-use super::drawn::{Drawn, MOST};
+use super::drawn::{Drawn, MAX_DRAWN_NODES};
 use super::limits::Moved;
 
 /// The most jobs and nodes that are simulated; more would take too long.
@@ -73,7 +73,7 @@ impl Jobs {
     /// `None` if the topology cannot have that many nodes or lacks a route, or if the simulation
     /// would take too long.
     pub fn on(&self, drawn: &mut Drawn, nodes: u32) -> Option<Floor> {
-        if nodes > NODES.min(MOST) {
+        if nodes > NODES.min(MAX_DRAWN_NODES) {
             return None;
         }
         let topology = drawn.holding(nodes).ok()?;

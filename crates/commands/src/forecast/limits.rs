@@ -11,7 +11,7 @@ use garland_predict::{CopyRun, CopyTry, Costs, Network, NoWay, Processors, Wires
 use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 
-use super::drawn::{Drawn, MOST};
+use super::drawn::{Drawn, MAX_DRAWN_NODES};
 use super::measured::{Measured, seconds};
 use crate::args::{Forecast, PlanName};
 
@@ -165,7 +165,7 @@ impl CopyFloor {
         Self { processors: None, ..self }
     }
 
-    /// Returns the shortest time that wires, disks and processors allow, and the bottleneck. Beyond [`MOST`]
+    /// Returns the shortest time that wires, disks and processors allow, and the bottleneck. Beyond [`MAX_DRAWN_NODES`]
     /// nodes the time is extrapolated; it is 0 if the copy cannot be simulated.
     pub fn to(&self, nodes: u32) -> Floor {
         let floor = |nodes: u32| {
@@ -174,13 +174,13 @@ impl CopyFloor {
             let name = run.and_then(|run| run.limit).unwrap_or_default();
             Floor { seconds, name }
         };
-        if nodes <= MOST {
+        if nodes <= MAX_DRAWN_NODES {
             return floor(nodes);
         }
-        let half = floor(MOST / 2);
-        let all = floor(MOST);
-        let each = (all.seconds - half.seconds) / f64::from(MOST - MOST / 2);
-        Floor { seconds: all.seconds + each * f64::from(nodes - MOST), name: all.name }
+        let half = floor(MAX_DRAWN_NODES / 2);
+        let all = floor(MAX_DRAWN_NODES);
+        let each = (all.seconds - half.seconds) / f64::from(MAX_DRAWN_NODES - MAX_DRAWN_NODES / 2);
+        Floor { seconds: all.seconds + each * f64::from(nodes - MAX_DRAWN_NODES), name: all.name }
     }
 
     fn run(&self, nodes: u32) -> Option<CopyRun> {

@@ -257,7 +257,7 @@ fn plain(text: &str) -> Option<f64> {
 /// duplicates.
 pub fn counts(text: &str) -> Result<Vec<u32>, Failure> {
     /// The maximum number of node counts.
-    const MOST: usize = 10_000;
+    const MAX_COUNTS: usize = 10_000;
     let wrong = |part: &str| {
         Failure::usage(format!("{part:?} is not a node count"))
             .hint("write counts and ranges, such as 1..64 or 8,16,24")
@@ -272,8 +272,8 @@ pub fn counts(text: &str) -> Result<Vec<u32>, Failure> {
         if first == 0 || last < first {
             return Err(wrong(part));
         }
-        if counts.len() + (last - first) as usize >= MOST {
-            return Err(Failure::usage(format!("more than {MOST} node counts"))
+        if counts.len() + (last - first) as usize >= MAX_COUNTS {
+            return Err(Failure::usage(format!("more than {MAX_COUNTS} node counts"))
                 .hint("give fewer, such as 1,10,100,1000"));
         }
         counts.extend(first..=last);

@@ -16,7 +16,7 @@ use serde::Serialize;
 use super::record::Record;
 
 /// How long to wait for the status of a mount before it is reported as silent.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result object `garland.mount-status/2`.
 #[derive(Serialize)]
@@ -84,7 +84,7 @@ fn ask(record: Record) -> Result<Option<MountState>, Failure> {
         let _ = sender.send(std::fs::read(path));
     });
     begun.or_nothing("asking a mount for its status")?;
-    let (state, account) = match receiver.recv_timeout(PATIENCE) {
+    let (state, account) = match receiver.recv_timeout(STATUS_TIMEOUT) {
         Err(_) => ("silent", None),
         Ok(Ok(text)) => match serde_json::from_slice::<Account>(&text) {
             Ok(account) => ("up", Some(account)),

@@ -7,7 +7,7 @@ use garland_core::units::{Nanos, bytes};
 use super::{SuggestResult, Tried};
 
 /// The most plans that are printed.
-const SHOWN: usize = 8;
+const MAX_PRINTED_PLANS: usize = 8;
 
 impl fmt::Display for SuggestResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,7 +24,7 @@ impl fmt::Display for SuggestResult {
             let mut before = self.plans[..*place].iter();
             kind(plan) == kind(best) || !before.any(|other| kind(other) == kind(plan))
         };
-        let shown = self.plans.iter().enumerate().filter(is_shown).take(SHOWN);
+        let shown = self.plans.iter().enumerate().filter(is_shown).take(MAX_PRINTED_PLANS);
         shown.map(|(_, plan)| plan).try_for_each(|plan| write!(f, "{plan}"))?;
         writeln!(f, "\nplan    garland cp {} FILE '{}:PATH'", self.options, self.list)?;
         writeln!(f, "why     {}", self.why)

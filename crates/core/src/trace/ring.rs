@@ -5,10 +5,10 @@ use super::condense::condense;
 use super::record::{Lost, Span};
 
 /// The minimum capacity in spans, and the maximum number of [`Lost`] sums.
-const LEAST: usize = 64;
+const MIN_SPANS: usize = 64;
 
 /// The maximum number of blocks of a copy, and so of a span.
-const MOST: u32 = 1 << 24;
+const MAX_BLOCKS: u32 = 1 << 24;
 
 /// The spans of one thread, approximately sorted by start time. When the buffer is full,
 /// neighbouring spans are merged ([`condense`]); if that is not enough, spans are discarded and
@@ -27,9 +27,9 @@ pub struct Ring {
 impl Ring {
     /// Returns an empty ring with a capacity of `room` spans, at least 64.
     pub fn new(room: usize) -> Self {
-        let room = room.max(LEAST);
+        let room = room.max(MIN_SPANS);
         // Reserve the room for discarded spans as well: they are of few kinds.
-        let lost = Vec::with_capacity(LEAST);
+        let lost = Vec::with_capacity(MIN_SPANS);
         Self { spans: Vec::with_capacity(room), room, most: 1, even: false, lost }
     }
 
@@ -68,7 +68,7 @@ impl Ring {
     fn make_room(&mut self, enough: usize) {
         for all in [self.even, true] {
             let mut most = self.most;
-            while self.spans.len() > enough && most <= MOST {
+            while self.spans.len() > enough && most <= MAX_BLOCKS {
                 condense(&mut self.spans, most, all);
                 if self.spans.len() > enough {
                     most *= 2;
@@ -91,7 +91,7 @@ fn lose(lost: &mut Vec<Lost>, span: &Span) {
     let same = |kept: &Lost| (kept.stage, kept.lane, kept.peer) == (stage, lane, peer);
     let at = match lost.iter().position(same) {
         Some(at) => at,
-        None if lost.len() < LEAST => {
+        None if lost.len() < MIN_SPANS => {
             lost.push(Lost { stage, lane, peer, count: 0, busy_ns: 0, bytes: 0 });
             lost.len() - 1
         }

@@ -21,7 +21,7 @@ use garland_sys::process;
 use super::stamp::{is_trusted, stamp, unsettled_ns};
 
 /// Files with fewer bytes have no record: reading them takes no longer than reading a record.
-const LEAST: u64 = 4 << 20;
+const MIN_RECORDED_BYTES: u64 = 4 << 20;
 
 /// The maximum size of a record in bytes, enough for a file of 2 TiB.
 const RECORD_MAX: u64 = 17 << 20;
@@ -85,7 +85,7 @@ impl Records {
     }
 
     fn is_worth(&self, file: &File, stamp: &FileStamp) -> bool {
-        self.folder.is_some() && stamp.length >= LEAST && is_trusted(file)
+        self.folder.is_some() && stamp.length >= MIN_RECORDED_BYTES && is_trusted(file)
     }
 
     fn keep(
@@ -195,13 +195,13 @@ mod tests {
         fs::create_dir(scratch.join("records")).unwrap();
         let records = Records::at(scratch.join("records"));
         let path = scratch.join("file");
-        fs::write(&path, vec![7; LEAST as usize]).unwrap();
+        fs::write(&path, vec![7; MIN_RECORDED_BYTES as usize]).unwrap();
         let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
         (scratch, records, file)
     }
 
     fn layout() -> Layout {
-        Layout::fitting(LEAST)
+        Layout::fitting(MIN_RECORDED_BYTES)
     }
 
     fn digests() -> Vec<Option<[u8; 32]>> {

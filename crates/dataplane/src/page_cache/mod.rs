@@ -27,8 +27,8 @@ fn is_large(length: u64) -> bool {
 
 /// Returns the largest number of bytes of a file that may stay in the page cache.
 fn most() -> u64 {
-    static MOST: OnceLock<u64> = OnceLock::new();
-    *MOST.get_or_init(|| {
+    static MAX_CACHED_BYTES: OnceLock<u64> = OnceLock::new();
+    *MAX_CACHED_BYTES.get_or_init(|| {
         let limit = cgroup::memory().map_or(u64::MAX, |memory| memory.most);
         // A kernel that does not tell its memory has 0.
         let memory = Some(process::total_memory()).filter(|memory| *memory > 0);

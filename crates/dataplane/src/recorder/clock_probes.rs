@@ -18,7 +18,7 @@ const EVERY_NS: u64 = 250_000_000;
 const EACH_NS: u64 = 2_500_000;
 
 /// The maximum number of answers that are kept per node, not counting those of bursts.
-const KEPT: usize = 256;
+const MAX_KEPT_ANSWERS: usize = 256;
 
 /// The maximum number of answers that are kept of all nodes together. Answers of bursts and other
 /// answers are limited separately.
@@ -38,7 +38,7 @@ pub struct ClockProbes {
 impl ClockProbes {
     /// Returns an instance for `nodes` nodes, without answers.
     pub fn new(nodes: usize) -> Self {
-        let room = (KEPT * nodes).min(KEPT_IN_ALL);
+        let room = (MAX_KEPT_ANSWERS * nodes).min(KEPT_IN_ALL);
         let bursts = Vec::new();
         let between = Samples::new(room);
         Self { left: vec![0; nodes], bursts, between, next_ns: u64::MAX }

@@ -5,7 +5,7 @@ use garland_core::trace::{NONE, Parcel, Trace};
 use garland_protocol::copy::{CopyId, TRACE_MAX};
 
 /// The maximum number of records of one node: its budget, and the summaries of lost spans.
-const MOST: usize = TRACE_MAX as usize + 1024;
+const MAX_RECORDS: usize = TRACE_MAX as usize + 1024;
 
 /// The parts of the nodes' traces that have arrived, by the index of the node in the plan.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Harvest {
         };
         let origin = parcel.origin;
         let trace = slot.trace.get_or_insert_with(|| Trace { origin, records: Vec::new() });
-        let room = MOST.saturating_sub(trace.records.len());
+        let room = MAX_RECORDS.saturating_sub(trace.records.len());
         trace.records.extend(parcel.records.into_iter().take(room));
     }
 

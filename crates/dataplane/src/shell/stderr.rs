@@ -8,11 +8,11 @@ use std::time::Duration;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads;
 
-/// The maximum number of bytes that are kept; at most `LINES` lines of them, and `SHOWN`
+/// The maximum number of bytes that are kept; at most `LINES` lines of them, and `MAX_SHOWN_CHARACTERS`
 /// characters, are shown.
-const KEPT: usize = 2048;
+const MAX_KEPT_BYTES: usize = 2048;
 const LINES: usize = 3;
-const SHOWN: usize = 300;
+const MAX_SHOWN_CHARACTERS: usize = 300;
 
 /// How long to wait for the end of the pipe once the command has ended: a process that the command
 /// has started may keep the pipe open.
@@ -37,14 +37,14 @@ impl StderrTail {
         let shared = Arc::<Shared>::default();
         let its = Arc::clone(&shared);
         threads::spawn("stderr", move || {
-            let mut buffer = [0; KEPT];
+            let mut buffer = [0; MAX_KEPT_BYTES];
             loop {
                 let read = pipe.read(&mut buffer);
                 let mut tail = its.tail.lock();
                 match read {
                     Ok(read @ 1..) => {
                         tail.0.extend(&buffer[..read]);
-                        let surplus = tail.0.len().saturating_sub(KEPT);
+                        let surplus = tail.0.len().saturating_sub(MAX_KEPT_BYTES);
                         tail.0.drain(..surplus);
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -75,7 +75,7 @@ fn last_lines(bytes: &[u8]) -> String {
     // Control characters must not reach the terminal.
     let mut text: String =
         last.join("; ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if let Some((surplus, _)) = text.char_indices().rev().nth(SHOWN) {
+    if let Some((surplus, _)) = text.char_indices().rev().nth(MAX_SHOWN_CHARACTERS) {
         text = format!("..{}", &text[surplus..]);
     }
     text

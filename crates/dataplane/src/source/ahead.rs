@@ -49,7 +49,7 @@ const WORKERS_MAX: usize = 4;
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// The interval at which a lane that waits for a block checks whether the copy is over.
-const POLL: Duration = Duration::from_millis(200);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Prepares the blocks of one lane by reading the source.
 pub struct SourceFeeder {
@@ -234,7 +234,7 @@ impl SourceFeeder {
             }
             if !shared.copy.layout.open {
                 // A remote source may never answer: the wait ends when the copy is over.
-                let _ = shared.filled.wait_for(&mut state, POLL);
+                let _ = shared.filled.wait_for(&mut state, STOP_CHECK_INTERVAL);
                 if shared.copy.is_closing() {
                     return Err(FeedError::NotYet);
                 }

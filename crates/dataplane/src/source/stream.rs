@@ -27,7 +27,7 @@ const WINDOW: usize = 256 << 20;
 const SPARE: usize = 16;
 
 /// The interval at which a waiting thread checks whether its block is still needed.
-const POLL: Duration = Duration::from_millis(100);
+const NEED_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A source that is read once, from a file descriptor: a pipe, or the output of a command.
 pub struct StreamSource {
@@ -127,7 +127,7 @@ impl StreamSource {
     fn verdict(&self, stale: &dyn Fn() -> bool) -> Option<Result<(), String>> {
         let Some(shell) = &self.shell else { return Some(Ok(())) };
         loop {
-            let verdict = shell.verdict(POLL);
+            let verdict = shell.verdict(NEED_CHECK_INTERVAL);
             if verdict.is_some() || stale() {
                 return verdict;
             }
@@ -144,7 +144,7 @@ impl StreamSource {
         stale: &dyn Fn() -> bool,
     ) -> io::Result<bool> {
         while *filled < block.len() {
-            if !event::wait_readable(&[self.input.as_fd()], Some(POLL))?[0] {
+            if !event::wait_readable(&[self.input.as_fd()], Some(NEED_CHECK_INTERVAL))?[0] {
                 if stale() {
                     return Ok(false);
                 }
@@ -210,7 +210,7 @@ impl Content for StreamSource {
             }
             let full = state.kept.len() >= (WINDOW / self.block).max(1);
             state = if state.busy || full {
-                let _ = self.changed.wait_for(&mut state, POLL);
+                let _ = self.changed.wait_for(&mut state, NEED_CHECK_INTERVAL);
                 state
             } else {
                 self.read_on(state, stale)

@@ -23,7 +23,7 @@ const THREADS_MAX: usize = 16;
 const DEVICES_KEPT: usize = 256;
 
 /// How long a full disk is given to free the next file. It takes about a second for 10 GiB.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FREEING_TIMEOUT: Duration = Duration::from_secs(10);
 
 static DEVICES: Mutex<BTreeMap<u64, Device>> = Mutex::new(BTreeMap::new());
 
@@ -121,7 +121,7 @@ pub fn await_more(device: u64, closed: u64) -> bool {
     let waits = |devices: &mut BTreeMap<u64, Device>| {
         devices.get(&device).is_some_and(|own| own.is_busy && own.closed == closed)
     };
-    let is_late = IS_CLOSED.wait_while_for(&mut devices, waits, PATIENCE);
+    let is_late = IS_CLOSED.wait_while_for(&mut devices, waits, FREEING_TIMEOUT);
     !is_late && devices.get(&device).map_or(0, |own| own.closed) != closed
 }
 

@@ -12,10 +12,10 @@ use super::value::{FarmResult, NodeResult};
 use super::words::{percent, power, took};
 
 /// If a run has more jobs than this, the table shows only the slowest ones.
-const SHOWN: usize = 48;
+const MAX_LISTED_JOBS: usize = 48;
 
 /// The number of jobs that are shown in a table of only the slowest ones.
-const SLOWEST: usize = 5;
+const SLOWEST_JOBS: usize = 5;
 
 /// The maximum number of failed jobs that are listed.
 const FAILED: usize = 20;
@@ -81,10 +81,10 @@ impl FarmResult {
         if records.is_empty() {
             return Ok(());
         }
-        if records.len() > SHOWN {
+        if records.len() > MAX_LISTED_JOBS {
             let ran = |record: &&Record| record.ran().unwrap_or(0.0);
             records.sort_by(|one, two| ran(two).total_cmp(&ran(one)));
-            records.truncate(SLOWEST);
+            records.truncate(SLOWEST_JOBS);
             writeln!(
                 f,
                 "the slowest of {} jobs; all are in the run's records.jsonl",
@@ -104,7 +104,7 @@ impl FarmResult {
         let records = self.records.iter();
         let moves = records.flat_map(|record| record.moves.iter().map(move |one| (record, one)));
         let moves: Vec<(&Record, &Move)> = moves.collect();
-        for (record, Move { from, to, at, kind, cpu, .. }) in moves.iter().take(SHOWN) {
+        for (record, Move { from, to, at, kind, cpu, .. }) in moves.iter().take(MAX_LISTED_JOBS) {
             let to = to.as_deref().unwrap_or("no node");
             let kind = kind.to_string();
             let at = took(*at);
@@ -114,8 +114,12 @@ impl FarmResult {
         }
         match moves.len() {
             0 => Ok(()),
-            many if many > SHOWN => {
-                writeln!(f, "{} more moves are in the run's records.jsonl\n", many - SHOWN)
+            many if many > MAX_LISTED_JOBS => {
+                writeln!(
+                    f,
+                    "{} more moves are in the run's records.jsonl\n",
+                    many - MAX_LISTED_JOBS
+                )
             }
             _ => writeln!(f),
         }

@@ -29,7 +29,7 @@ use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
 
 /// The interval at which the files of ended jobs are polled.
-const POLL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The interval in nanoseconds at which Slurm is asked whether the array still exists.
 const ASK_NS: u64 = 1_000_000_000;
@@ -249,7 +249,7 @@ impl Array {
             if work.interrupts.have_come() {
                 return Ok(true);
             }
-            garland_sys::threads::sleep(POLL);
+            garland_sys::threads::sleep(POLL_INTERVAL);
             if clock::now_ns().saturating_sub(asked_ns) > ASK_NS {
                 asked_ns = clock::now_ns();
                 // If the array is gone, the next turn of the loop reads the last ends of jobs.

@@ -22,7 +22,7 @@ use super::input::Input;
 use super::stdout;
 
 /// Timeout for each step before an agent is ready.
-const PATIENCE: Duration = Duration::from_secs(60);
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Timeout for a process to end after it has closed its output, without an agent. An ssh that waits for
 /// nothing (`SessionType none`), or a login that goes on without output, might never end.
@@ -129,7 +129,7 @@ impl Starting {
             threads::spawn("child", move || stdout::read(output, tell, passes_output))
         });
         child.reader = reader.transpose()?;
-        Ok(Self { child, cancellation, lines, log, other: None, until_ns: after(PATIENCE) })
+        Ok(Self { child, cancellation, lines, log, other: None, until_ns: after(READY_TIMEOUT) })
     }
 
     /// Returns the standard input of the process; none if it has been closed.
@@ -156,13 +156,13 @@ impl Starting {
                 Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
             }
         }
-        Err(LaunchError::Stalled("its agent did not start within", PATIENCE.as_secs()))
+        Err(LaunchError::Stalled("its agent did not start within", READY_TIMEOUT.as_secs()))
     }
 
     /// Notes that the start has come a step further, so that the next step has all of its time. Only
     /// what happens once is a step: a node that talks on and on must not hold up all others.
     pub fn has_gone_on(&mut self) {
-        self.until_ns = after(PATIENCE);
+        self.until_ns = after(READY_TIMEOUT);
     }
 
     /// Waits for the agent's ready line. Calls `answer` with every earlier line and the input of

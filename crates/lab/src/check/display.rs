@@ -5,7 +5,7 @@ use std::fmt;
 use super::report::{Measured, Report};
 
 /// The maximum number of deviating pairs that are printed.
-const SHOWN: usize = 10;
+const MAX_PRINTED_PAIRS: usize = 10;
 
 /// The CPU utilization, 0 to 1, above which this machine may be the cause of deviations.
 const SATURATED: f64 = 0.9;
@@ -44,7 +44,7 @@ impl fmt::Display for Report {
             measured - off.len(),
             worst * 100.0
         )?;
-        for pair in off.iter().take(SHOWN) {
+        for pair in off.iter().take(MAX_PRINTED_PAIRS) {
             writeln!(out, "    {}, with {} flows at once", words(pair), pair.at_once)?;
         }
         for anomaly in &self.anomalies {

@@ -4,7 +4,7 @@ use garland_protocol::measure::{PingKind, PingSample, Summary};
 use serde::Serialize;
 
 /// The fraction of the requested depth that the average number of operations in flight must reach.
-const ENOUGH: f64 = 0.9;
+const MIN_DEPTH_FRACTION: f64 = 0.9;
 
 /// The result of one line of `garland ping`: operations of one size at one depth.
 #[derive(Clone, Debug, Serialize)]
@@ -58,7 +58,9 @@ impl PointResult {
     /// requested depth. None with a rate, where the depth is only a limit.
     pub fn fell_short(&self) -> Option<f64> {
         self.reached.filter(|&reached| {
-            self.rate.is_none() && self.depth > 1 && reached < ENOUGH * f64::from(self.depth)
+            self.rate.is_none()
+                && self.depth > 1
+                && reached < MIN_DEPTH_FRACTION * f64::from(self.depth)
         })
     }
 

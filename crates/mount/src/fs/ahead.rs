@@ -19,7 +19,7 @@ const PIECE_LEN: u64 = PIECE as u64;
 pub const PIECES_MAX: usize = 64;
 
 /// The maximum number of pieces that are read ahead for one open file.
-pub const MOST: u64 = 8;
+pub const MAX_PIECES_AHEAD: u64 = 8;
 
 /// The age in nanoseconds above which a piece is used only if the node confirms that the file is
 /// unchanged.

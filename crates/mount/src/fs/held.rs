@@ -12,7 +12,7 @@ use super::attr::BELIEVED;
 use crate::peer::room;
 
 /// The maximum number of bytes held of one file. A longer file is a stream, which is not held.
-const MOST: usize = 64 << 10;
+const MAX_HELD_BYTES: usize = 64 << 10;
 
 /// The bits of a mode that the node may refuse to set without an error: set-user-id and set-group-id.
 const SET_ID: u16 = 0o6000;
@@ -43,7 +43,7 @@ impl<T: Clone + PartialEq> Held<T> {
         let follows = at == self.end() && *owner == self.owner;
         // A write after the times were set changes the times.
         let is_late = self.changes.accessed.is_some() || self.changes.modified.is_some();
-        if !follows || is_late || self.data.len() - FRAME_HEAD + bytes.len() > MOST {
+        if !follows || is_late || self.data.len() - FRAME_HEAD + bytes.len() > MAX_HELD_BYTES {
             return false;
         }
         self.data.extend_from_slice(bytes);

@@ -10,7 +10,7 @@ use garland_sys::clock;
 use rustix::io::Errno;
 
 use super::Mount;
-use super::ahead::{MOST, PIECES_MAX, PendingRead, Read, Served};
+use super::ahead::{MAX_PIECES_AHEAD, PIECES_MAX, PendingRead, Read, Served};
 use super::attr::errno;
 use super::cache_stamp::CacheStamp;
 use super::inode::OpenFile;
@@ -71,7 +71,8 @@ impl Mount {
 
     fn serve(self: &Arc<Self>, file: &Arc<OpenFile>, read: Read, has_waited: bool) {
         let length = file.inode.flow().size;
-        let most = (PIECES_MAX as u64 / self.opens.count().max(1) as u64).clamp(1, MOST);
+        let most =
+            (PIECES_MAX as u64 / self.opens.count().max(1) as u64).clamp(1, MAX_PIECES_AHEAD);
         let since_ns = read.since_ns;
         let size = u64::from(read.size);
         let (served, ask) = file.ahead().serve(read, length, most, &self.pieces);

@@ -24,7 +24,7 @@ const REFUSALS: [Errno; 4] = [Errno::PERM, Errno::INVAL, Errno::OPNOTSUPP, Errno
 const HELD_NS: u64 = 1_000_000_000;
 
 /// The pause between two looks whether the nodes have all that was written.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Mount {
     /// Queues bytes to be written at the offset `at`. Replies at once if the window has space. If
@@ -72,7 +72,7 @@ impl Mount {
         while self.windows.iter().any(|window| window.used() > 0)
             && !clock::until(deadline_ns).is_zero()
         {
-            threads::sleep(LOOK);
+            threads::sleep(LOOK_INTERVAL);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::wire::Secret;
 use crate::{FromAgent, ToAgent};
 
 /// Timeout for agents to open their links, or to report the number of their links.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LINKS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The links of a node to the next node in the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn count_links() -> Query<'static, u32> {
 }
 
 fn patience() -> (Duration, String) {
-    (PATIENCE, format!("no answer within {} s", PATIENCE.as_secs()))
+    (LINKS_TIMEOUT, format!("no answer within {} s", LINKS_TIMEOUT.as_secs()))
 }
 
 #[cfg(test)]

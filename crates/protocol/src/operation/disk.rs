@@ -5,7 +5,7 @@ use crate::measure::{DiskEvent, DiskFigures, DiskJob, DiskOrder, DiskPlace};
 use crate::{FromAgent, ToAgent};
 
 /// The rate in bytes per second below which a disk is considered to hang.
-const SLOWEST: u64 = 2_000_000;
+const HANGING_DISK_RATE: u64 = 2_000_000;
 
 /// Time allowed for a measurement, in addition to the time for its bytes, in nanoseconds.
 const GRACE_NS: u64 = 30_000_000_000;
@@ -70,7 +70,7 @@ impl Operation for DiskCourse {
     /// Sends the order to the nodes that have not begun (one by one: to the first of them, once
     /// those before it have ended). Fails tests without progress for too long: the disk hangs.
     fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
-        let bytes_ns = (self.order.size / SLOWEST).saturating_mul(1_000_000_000);
+        let bytes_ns = (self.order.size / HANGING_DISK_RATE).saturating_mul(1_000_000_000);
         let patience = GRACE_NS.saturating_add(self.order.time_ns).saturating_add(bytes_ns);
         for (at, node) in self.nodes.iter_mut().enumerate().filter(|(_, it)| it.end.is_none()) {
             let moved_ns = *node.moved_ns.get_or_insert_with(|| {

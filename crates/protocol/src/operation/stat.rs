@@ -8,7 +8,7 @@ use crate::{FromAgent, ToAgent};
 
 /// How long an agent may take to look up a file, or be silent while it scans a tree: a disk may have to
 /// spin up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends each of `requests` to the node with its index. A scan may take any time, if its agent says
 /// all the while that it goes on; one that is silent, as while its disk does not answer, holds up no other
@@ -17,12 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn stat(requests: Vec<StatRequest>) -> Query<'static, Vec<StatReply>> {
     let scans = requests.iter().any(|request| request.tree.is_some());
     let orders = requests.into_iter().map(ToAgent::Stat).enumerate();
-    let seconds = PATIENCE.as_secs();
+    let seconds = LOOKUP_TIMEOUT.as_secs();
     let late = match scans {
         true => format!("looking for the files: no progress for {seconds} s"),
         false => format!("the lookup of the file timed out after {seconds} s"),
     };
-    let query = Query::new(orders, Some((PATIENCE, late)), |_, message| match message {
+    let query = Query::new(orders, Some((LOOKUP_TIMEOUT, late)), |_, message| match message {
         FromAgent::Looked(reply) => Some(reply),
         _ => None,
     });

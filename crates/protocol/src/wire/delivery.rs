@@ -21,7 +21,7 @@ const TOLD_AFTER: u64 = 64;
 const TOLD_AFTER_BYTES: usize = 32 << 10;
 
 /// What a message that is kept costs beside its bytes: its place in the list, and its allocation.
-const KEPT: usize = 64;
+const KEPT_MESSAGE_COST: usize = 64;
 
 /// The identity of a control session; the head chooses it at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub struct OutOfOrder;
 impl Delivery {
     /// The most memory in bytes that messages take which have arrived, and whose acknowledgement is
     /// not due yet.
-    pub const UNTOLD_MAX: usize = TOLD_AFTER_BYTES + TOLD_AFTER as usize * KEPT;
+    pub const UNTOLD_MAX: usize = TOLD_AFTER_BYTES + TOLD_AFTER as usize * KEPT_MESSAGE_COST;
 
     /// Keeps a message, and returns its frame.
     pub fn send(&mut self, message: Vec<u8>) -> Vec<u8> {
@@ -128,7 +128,7 @@ impl Delivery {
     /// their bytes.
     #[must_use]
     pub fn kept_bytes_of(message: &[u8]) -> usize {
-        KEPT + message.len()
+        KEPT_MESSAGE_COST + message.len()
     }
 
     /// Returns the frames to send over a new connection to a side at which `arrived` messages have
@@ -248,7 +248,10 @@ mod tests {
         assert_eq!(delivery.receive(&frame(1, 0)), Ok(Delivered::Nothing), "it came before");
         assert_eq!(delivery.resume(1), Err(OutOfOrder));
         let _ = delivery.send(b"abc".to_vec());
-        assert_eq!((delivery.kept_bytes(), delivery.resume(1)), (KEPT + 3, Ok(Vec::new())));
+        assert_eq!(
+            (delivery.kept_bytes(), delivery.resume(1)),
+            (KEPT_MESSAGE_COST + 3, Ok(Vec::new()))
+        );
         assert_eq!(delivery.kept_bytes(), 0);
     }
 }

@@ -25,7 +25,7 @@ const LOCK: &str = "controller.key.lock";
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The interval at which the lock is tried.
-const POLL: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The maximum length of a command line in a message, in characters.
 const COMMAND_MAX: usize = 80;
@@ -105,7 +105,7 @@ impl Places {
                 is_told = true;
                 garland_terminal::errln!("waiting {purpose} for {}", holders(&file));
             }
-            threads::sleep(POLL);
+            threads::sleep(RETRY_INTERVAL);
         }
     }
 

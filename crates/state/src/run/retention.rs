@@ -14,7 +14,7 @@ use super::names::{LOCK, SECOND, TRACES};
 use crate::lock;
 
 /// For each command, the maximum number of runs that are kept.
-pub const KEPT: usize = 200;
+pub const MAX_KEPT_RUNS: usize = 200;
 
 /// For each command, the default number of runs whose traces are kept. Traces are most of a run's
 /// bytes.
@@ -58,7 +58,7 @@ pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTim
             // look at hundreds again.
             let mut traces = last(traced).iter().rev();
             let _ = traces.try_for_each(|folder| remove_traces(folder, &why));
-            last(KEPT).iter().for_each(|folder| remove(folder));
+            last(MAX_KEPT_RUNS).iter().for_each(|folder| remove(folder));
         }
         let old = last(FEWEST).iter().take_while(|folder| is_old(folder, now));
         old.for_each(|folder| remove(folder));
@@ -156,7 +156,8 @@ mod tests {
         let farm = runs.add("farm", 0);
         let other = runs.0.join("notes");
         fs::create_dir(&other).unwrap();
-        let execs: Vec<PathBuf> = (0..KEPT + 3).map(|number| runs.add("exec", number)).collect();
+        let execs: Vec<PathBuf> =
+            (0..MAX_KEPT_RUNS + 3).map(|number| runs.add("exec", number)).collect();
         runs.forget("exec", wall_time());
         runs.forget("cp", wall_time());
         assert!(farm.join(TRACES).is_dir() && other.is_dir());
@@ -166,7 +167,7 @@ mod tests {
         assert_eq!(traced, TRACED);
         let why = "only the last 50 are kept";
         assert_eq!(why_removed(&execs[3]).as_deref(), Some(why));
-        assert_eq!(why_removed(&execs[KEPT]), None);
+        assert_eq!(why_removed(&execs[MAX_KEPT_RUNS]), None);
     }
 
     #[test]
@@ -174,7 +175,7 @@ mod tests {
         let runs = Runs::new("live");
         let live = runs.add("farm", 0);
         let lock = LockFile::hold(&live.join(LOCK)).unwrap();
-        (1..KEPT + 2).for_each(|number| drop(runs.add("farm", number)));
+        (1..MAX_KEPT_RUNS + 2).for_each(|number| drop(runs.add("farm", number)));
         runs.forget("farm", wall_time() + 2 * AGE);
         assert!(live.join(TRACES).is_dir());
         drop(lock);

@@ -59,7 +59,7 @@ const STEP_NS: u64 = 500;
 const DISK_NS: u64 = 2_000_000;
 
 /// The longest time that a world lasts. A world that lasts longer hangs.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_WORLD_TIME: Duration = Duration::from_secs(3600);
 
 /// The time that passes, in nanoseconds, if threads only wait for each other to run.
 const PATIENCE_NS: u64 = 1_000_000;
@@ -373,7 +373,7 @@ impl World {
         let patient_ns =
             state.tasks.any_waits_for_others().then(|| self.now_ns.get() + PATIENCE_NS);
         let next_ns = next_ns.or(patient_ns);
-        let is_over = next_ns.is_none_or(|at| at > BEGINNING_NS + nanoseconds(LONGEST));
+        let is_over = next_ns.is_none_or(|at| at > BEGINNING_NS + nanoseconds(MAX_WORLD_TIME));
         if is_over {
             let names = state.processes.join(" ");
             let waits = state.tasks.describe();
@@ -458,7 +458,7 @@ pub(crate) fn use_disk(operation: Operation) -> Result<(), Errno> {
         Some(DiskEvent::Fails(errno)) => Err(errno),
         Some(DiskEvent::PowerFails(_)) => {
             // This thread never runs again; until the world is over.
-            sleep(LONGEST);
+            sleep(MAX_WORLD_TIME);
             Err(Errno::IO)
         }
     }

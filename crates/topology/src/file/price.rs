@@ -6,7 +6,7 @@ use super::error::Fault;
 use crate::{MediumKind, Price, Topology};
 
 /// The maximum price of a part, in hundredths of the unit of prices.
-const MOST: u32 = 1_000_000_000;
+const MAX_PRICE: u32 = 1_000_000_000;
 
 pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     let keys = ["node", "nic", "cable", "hub", "switch", "port"];
@@ -44,5 +44,5 @@ pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(),
 
 /// Reads a price with at most two decimals.
 pub(super) fn price(section: &Section<'_>, key: &'static str) -> Result<Option<Price>, Fault> {
-    Ok(section.parts(key, 100, 0..=MOST)?.map(|parts| Price(u64::from(parts))))
+    Ok(section.parts(key, 100, 0..=MAX_PRICE)?.map(|parts| Price(u64::from(parts))))
 }

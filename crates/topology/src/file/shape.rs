@@ -88,10 +88,10 @@ fn bonded(section: &Section<'_>, _: &Basis) -> Result<Shape, Fault> {
 
 fn mesh(section: &Section<'_>, basis: &Basis) -> Result<Shape, Fault> {
     /// The maximum number of nodes of a mesh: 16 x 16.
-    const MOST: usize = 256;
-    at_most(section, basis, "mesh", MOST, "every node has a route to every other one")?;
+    const MAX_MESH_NODES: usize = 256;
+    at_most(section, basis, "mesh", MAX_MESH_NODES, "every node has a route to every other one")?;
     let side = |key, example| {
-        let number = section.integer(key, 1..=MOST as u32)?;
+        let number = section.integer(key, 1..=MAX_MESH_NODES as u32)?;
         number.ok_or_else(|| section.missing(key, example))
     };
     let rows = side("rows", "`rows = 4`")?;

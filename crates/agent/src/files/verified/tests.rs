@@ -230,7 +230,7 @@ fn blocks_of_a_file_of_2_tib_are_served_in_pieces_and_verified_as_a_whole() {
 fn a_request_that_waits_lists_the_directory_a_few_times() {
     let mut listings = Listings { due: 0, pause: LOOKS };
     // As many looks as there are at most while bytes are waited for.
-    let looks = (ARRIVAL.as_millis() / LOOK.as_millis()) as u32;
+    let looks = (ARRIVAL.as_millis() / LOOK_INTERVAL.as_millis()) as u32;
     let listed: Vec<u32> =
         (0..looks).step_by(LOOKS as usize).filter(|look| listings.are_due(*look)).collect();
     assert_eq!(listed, [0, 16, 48, 112, 240, 496]);

@@ -20,7 +20,7 @@ use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
 /// The maximum memory that two agents share, in bytes.
-const MOST: u64 = 128 << 20;
+const MAX_SHARED_BYTES: u64 = 128 << 20;
 
 /// The number of words (8 bytes each) of a cache line.
 const LINE: usize = 8;
@@ -64,9 +64,9 @@ impl<'a> Mapped<'a> {
             2 * slot * u64::from(point.depth) * 8
         });
         let ring = needs.max().unwrap_or(0);
-        if ring > MOST {
+        if ring > MAX_SHARED_BYTES {
             return Err(format!(
-                "too many bytes in flight: {ring}; two agents can share at most {MOST}"
+                "too many bytes in flight: {ring}; two agents can share at most {MAX_SHARED_BYTES}"
             )
             .into());
         }

@@ -8,7 +8,7 @@ const FEWEST: u64 = 1000;
 
 /// The half-width of the median's confidence interval that is precise enough, as a fraction of the
 /// median.
-const ENOUGH: f64 = 0.01;
+const PRECISE_HALF_WIDTH: f64 = 0.01;
 
 /// The measurements of a point so far.
 #[derive(Default)]
@@ -30,7 +30,8 @@ impl Tally {
     pub fn is_enough(&self) -> bool {
         let (low, high) = self.sojourn.median_between();
         let width = (high - low) as f64 / 2.0;
-        self.sojourn.count() >= FEWEST && width <= ENOUGH * self.sojourn.percentile(0.5) as f64
+        self.sojourn.count() >= FEWEST
+            && width <= PRECISE_HALF_WIDTH * self.sojourn.percentile(0.5) as f64
     }
 
     /// Returns a summary of the times.

@@ -3,13 +3,17 @@
 use garland_topology::NodeId;
 
 /// The maximum number of pairs, or the number of nodes if that is larger. A pair takes about 30 ms.
-const MOST: usize = 400;
+const MAX_PAIRS: usize = 400;
 
-/// Returns all ordered pairs of `nodes`; or, if there are more than `MOST`, pairs of each node with
+/// Returns all ordered pairs of `nodes`; or, if there are more than `MAX_PAIRS`, pairs of each node with
 /// an equal number of others.
 pub fn pairs(nodes: &[NodeId]) -> Vec<(NodeId, NodeId)> {
     let count = nodes.len();
-    let each = if count * count.saturating_sub(1) <= MOST { count } else { (MOST / count).max(1) };
+    let each = if count * count.saturating_sub(1) <= MAX_PAIRS {
+        count
+    } else {
+        (MAX_PAIRS / count).max(1)
+    };
     let of = |place: usize| {
         // Spread over the list: its neighbours are often physical neighbours.
         let step = (count / (each + 1)).max(1);
@@ -34,7 +38,7 @@ mod tests {
         assert!(all.iter().all(|(from, to)| from != to));
         let many: Vec<NodeId> = (0..300).collect();
         let some = pairs(&many);
-        assert!((300..=MOST).contains(&some.len()), "{}", some.len());
+        assert!((300..=MAX_PAIRS).contains(&some.len()), "{}", some.len());
         assert!(some.iter().all(|(from, to)| from != to));
         assert!(pairs(&[]).is_empty() && pairs(&[3]).is_empty());
     }

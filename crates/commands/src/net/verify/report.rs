@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::outcome::{Evidence, SurveyOutcome};
 
 /// The most findings of one kind that are printed; all are in the result object.
-const SHOWN: usize = 12;
+const MAX_PRINTED_FINDINGS: usize = 12;
 
 /// The result object `garland.net-verify/2`.
 #[derive(Serialize)]
@@ -243,8 +243,10 @@ impl VerifyResult {
         for hint in hints {
             let all: Vec<&VerifyFinding> =
                 self.findings.iter().filter(|finding| finding.hint == hint).collect();
-            all.iter().take(SHOWN).try_for_each(|finding| writeln!(f, "{}", finding.text))?;
-            if let Some(more @ 1..) = all.len().checked_sub(SHOWN) {
+            all.iter()
+                .take(MAX_PRINTED_FINDINGS)
+                .try_for_each(|finding| writeln!(f, "{}", finding.text))?;
+            if let Some(more @ 1..) = all.len().checked_sub(MAX_PRINTED_FINDINGS) {
                 writeln!(f, "... {more} more: --json")?;
             }
             writeln!(f, "  hint: {hint}")?;

@@ -8,7 +8,7 @@ use garland_topology::{MediumKind, NodeId, Topology};
 
 /// The maximum number of links in a round: with more, the head, or the machine that emulates the
 /// links, may be the bottleneck.
-const MOST: usize = 8;
+const MAX_LINKS: usize = 8;
 
 /// Returns the rounds, each as the indices of its links.
 pub fn rounds(topology: &Topology, links: &[Link]) -> Vec<Vec<usize>> {
@@ -19,7 +19,7 @@ pub fn rounds(topology: &Topology, links: &[Link]) -> Vec<Vec<usize>> {
         let mut round = Vec::new();
         left.retain(|&place| {
             let taken = busy_of(topology, &links[place]);
-            if round.len() == MOST || taken.iter().any(|one| busy.contains(one)) {
+            if round.len() == MAX_LINKS || taken.iter().any(|one| busy.contains(one)) {
                 return true;
             }
             busy.extend(taken);

@@ -21,7 +21,7 @@ use super::pairs::pairs;
 use super::rounds::rounds;
 
 /// Timeout of an answer that needs no measurement.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Duration of the measurement of a link, in milliseconds.
 const MILLIS: u32 = 400;
@@ -120,7 +120,7 @@ impl<'a> Surveying<'a> {
         let with = self.seen.reasons.iter().enumerate().filter(|(_, reason)| reason.is_none());
         let orders = with.map(|(node, _)| (node, SurveyOrder::Open(self.addresses_of(node))));
         let orders = orders.collect();
-        for (node, answer) in self.survey.ask(orders, PATIENCE)? {
+        for (node, answer) in self.survey.ask(orders, ANSWER_TIMEOUT)? {
             match answer {
                 Ok(SurveyAnswer::Open { nics, udp, tcp, withheld }) => {
                     self.seen.observed.nodes[node] = Some(nics);
@@ -161,13 +161,13 @@ impl<'a> Surveying<'a> {
         self.show("probing which NICs hear each other".to_owned());
         let token = random::bytes();
         let place = |node: NodeId| u32::try_from(node).unwrap_or(u32::MAX);
-        let answers = self.ask(|node| SurveyOrder::Frames(token, place(node)), PATIENCE)?;
+        let answers = self.ask(|node| SurveyOrder::Frames(token, place(node)), ANSWER_TIMEOUT)?;
         let refused = answers.values().any(|answer| matches!(answer, Ok(SurveyAnswer::Refused(_))));
         self.note(answers);
         if refused {
             self.seen.evidence = Evidence::Datagrams;
             let order = |node| SurveyOrder::Datagrams(token, place(node), PORT);
-            let answers = self.ask(order, PATIENCE)?;
+            let answers = self.ask(order, ANSWER_TIMEOUT)?;
             self.note(answers);
         }
         Ok(())
@@ -220,7 +220,8 @@ impl<'a> Surveying<'a> {
             let probes = probes.iter().map(|(_, probe)| probe.clone()).collect();
             (*node, SurveyOrder::Mtu(probes))
         });
-        let patience = PATIENCE + Duration::from_secs(8) * u32::try_from(longest).unwrap_or(1);
+        let patience =
+            ANSWER_TIMEOUT + Duration::from_secs(8) * u32::try_from(longest).unwrap_or(1);
         for (node, answer) in self.survey.ask(orders.collect(), patience)? {
             if let Ok(SurveyAnswer::Mtu(all)) = answer {
                 let seen = by_node[&node].iter().zip(all).map(|((link, _), passes)| MtuSeen {
@@ -274,7 +275,7 @@ impl<'a> Surveying<'a> {
             orders.push((from.node, SurveyOrder::Rate { nic, to, millis: MILLIS }));
             places.insert(from.node, place);
         }
-        let patience = PATIENCE + Duration::from_millis(u64::from(5 * MILLIS));
+        let patience = ANSWER_TIMEOUT + Duration::from_millis(u64::from(5 * MILLIS));
         for (node, answer) in self.survey.ask(orders, patience)? {
             let Ok(SurveyAnswer::Rate(measured)) = answer else { continue };
             let place = places[&node];
@@ -337,7 +338,7 @@ impl<'a> Surveying<'a> {
         let before = self.counts(0)?.0;
         let there = SocketAddrV4::new(address, udp);
         let order = SurveyOrder::Burst { to: there, number, count: COUNT };
-        let answer = self.survey.ask(vec![(from, order)], PATIENCE)?.remove(&from);
+        let answer = self.survey.ask(vec![(from, order)], ANSWER_TIMEOUT)?.remove(&from);
         let Some(Ok(SurveyAnswer::Sent(sent))) = answer else { return Ok(None) };
         let mut after = BTreeMap::new();
         let mut arrived = 0;
@@ -360,7 +361,7 @@ impl<'a> Surveying<'a> {
     fn counts(&mut self, burst: u32) -> io::Result<(BTreeMap<Port, u32>, BTreeMap<NodeId, u32>)> {
         let mut sent = BTreeMap::new();
         let mut arrived = BTreeMap::new();
-        for (node, answer) in self.ask(|_| SurveyOrder::Counts(burst), PATIENCE)? {
+        for (node, answer) in self.ask(|_| SurveyOrder::Counts(burst), ANSWER_TIMEOUT)? {
             let Ok(SurveyAnswer::Counts(nics, came)) = answer else { continue };
             let nics = nics.into_iter().map(|(nic, count)| (Port { node, nic }, count));
             sent.extend(nics);

@@ -44,8 +44,8 @@ fn bytes_and_attributes_go_together() {
 fn streams_and_other_writers_are_not_held() {
     let mut held = held();
     assert!(!held.put(&1, 1, b"a") && !held.put(&2, 0, b"a"));
-    assert!(held.put(&1, 0, &[0; MOST]));
-    assert!(!held.put(&1, MOST as u64, b"a"));
+    assert!(held.put(&1, 0, &[0; MAX_HELD_BYTES]));
+    assert!(!held.put(&1, MAX_HELD_BYTES as u64, b"a"));
 }
 
 #[test]

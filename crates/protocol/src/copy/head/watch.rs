@@ -29,7 +29,7 @@ const HEARD: usize = 30;
 const TRIAL_WINDOWS: u32 = 8;
 
 /// The rate of the other nodes is the lowest median of this number of consecutive windows.
-const KEPT: usize = 3;
+const MEDIAN_WINDOWS: usize = 3;
 
 /// The number of trials without a result after which a lane is assumed to be as fast as it can be.
 const TRIALS_MAX: u32 = 2;
@@ -315,8 +315,9 @@ impl Watch {
         if now.saturating_sub(last.since) > 2 * WINDOW_NS {
             self.paces.extend(median(rates));
         }
-        let kept = self.paces.iter().rev().take(KEPT).copied().fold(f64::INFINITY, f64::min);
-        let others = if self.paces.len() < KEPT { 0.0 } else { kept };
+        let kept =
+            self.paces.iter().rev().take(MEDIAN_WINDOWS).copied().fold(f64::INFINITY, f64::min);
+        let others = if self.paces.len() < MEDIAN_WINDOWS { 0.0 } else { kept };
         let least = others * f64::from(slow_below) / 1000.0;
         let is_slow = |trial: &Trial| {
             let blocks = blocks(trial.suspect.node).saturating_sub(trial.had);

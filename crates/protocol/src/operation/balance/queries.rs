@@ -10,9 +10,9 @@ use crate::measure::{BalanceEvent, BalanceOrder, DiskCached, DiskPlace, NodeUse}
 use crate::{FromAgent, ToAgent};
 
 /// The rate in bytes per second below which a disk is considered to hang.
-const SLOWEST: u64 = 2_000_000;
+const HANGING_DISK_RATE: u64 = 2_000_000;
 
-/// Time allowed for an order, in addition to the time for its bytes at the rate `SLOWEST`.
+/// Time allowed for an order, in addition to the time for its bytes at the rate `HANGING_DISK_RATE`.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The test file that was created on a node.
@@ -66,7 +66,7 @@ pub fn account(job: &RoundJob) -> Query<'static, NodeUse> {
 
 /// Returns the timeout for an order that reads or writes `size` bytes.
 pub(super) fn patience(size: u64) -> Duration {
-    GRACE.saturating_add(Duration::from_secs(size / SLOWEST))
+    GRACE.saturating_add(Duration::from_secs(size / HANGING_DISK_RATE))
 }
 
 fn nodes_of(job: &RoundJob) -> BTreeSet<usize> {

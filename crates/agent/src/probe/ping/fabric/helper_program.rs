@@ -10,7 +10,7 @@ use garland_sys::program::Program;
 use crate::log::log;
 
 /// The maximum size of a helper program that an agent accepts, in bytes.
-const MOST: usize = 32 << 20;
+const MAX_PROGRAM_BYTES: usize = 32 << 20;
 
 /// The helper that a controller has sent.
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl HelperProgram {
         let before = self.coming.take().unwrap_or_else(|| Ok((Program::new()?, 0)));
         let now = before.and_then(|(mut program, bytes)| {
             let bytes = bytes + parcel.len();
-            if bytes > MOST {
+            if bytes > MAX_PROGRAM_BYTES {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
             program.add(parcel)?;
@@ -65,7 +65,7 @@ mod tests {
         let program = helper_program.whole.expect("it is whole");
         assert!(Command::new(program.path()).status().expect("it starts").success());
         let mut helper_program = HelperProgram::default();
-        let parcel = vec![0; MOST / 2];
+        let parcel = vec![0; MAX_PROGRAM_BYTES / 2];
         helper_program.take(&parcel, true);
         helper_program.take(&parcel, true);
         helper_program.take(&[0], true);

@@ -19,7 +19,7 @@ use crate::probe::error::ProbeError;
 use crate::probe::meeting_state::MeetingState;
 
 /// The maximum memory for operations in flight on each side, in bytes.
-const MOST: u64 = 128 << 20;
+const MAX_IN_FLIGHT_BYTES: u64 = 128 << 20;
 
 /// A libfabric endpoint that is connected to the other agent's.
 pub struct Fabric<'a>(Helper<'a>);
@@ -131,14 +131,14 @@ impl ProbeTransport for Fabric<'_> {
 }
 
 /// Returns the memory in bytes that the operations in flight need, at the point that needs the
-/// most. Fails if twice this memory, which each side allocates, exceeds [`MOST`].
+/// most. Fails if twice this memory, which each side allocates, exceeds [`MAX_IN_FLIGHT_BYTES`].
 fn ring(task: &PingTask) -> Result<u64, ProbeError> {
     let needs = task.points.iter().map(|point| words::stride(point.size) * u64::from(point.depth));
     let ring = needs.max().unwrap_or(0);
     match 2 * ring {
-        ..=MOST => Ok(ring),
+        ..=MAX_IN_FLIGHT_BYTES => Ok(ring),
         _ => {
-            let most = MOST / 2;
+            let most = MAX_IN_FLIGHT_BYTES / 2;
             Err(format!("too many bytes in flight: {ring}; an endpoint can have at most {most}")
                 .into())
         }

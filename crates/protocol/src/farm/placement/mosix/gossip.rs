@@ -18,7 +18,7 @@ const BEFORE: u32 = 16;
 
 /// The maximum number of rounds that are simulated at once: after so many rounds, no older entry is
 /// left.
-const MOST: u32 = 64;
+const MAX_ROUNDS: u32 = 64;
 
 /// What one node knows of another.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl Gossip {
         self.views.resize(nodes.len() + 1, Vec::new());
         let first = self.round.is_none();
         let mut at = self.round.unwrap_or(now - f64::from(BEFORE) * PERIOD);
-        at = at.max(now - f64::from(MOST) * PERIOD);
+        at = at.max(now - f64::from(MAX_ROUNDS) * PERIOD);
         while at + PERIOD <= now {
             at += PERIOD;
             // The states between two updates are unknown: the state at one of them is used.
