@@ -2,6 +2,7 @@
 
 mod banned;
 mod bindings;
+mod constants;
 mod constructors;
 mod direction;
 mod displays;

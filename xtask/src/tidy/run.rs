@@ -7,14 +7,14 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, bindings, constructors, direction, displays, import_order, imports, lengths, names,
-    pages, parameters, paths, promises, reach, scenarios, sizes, vocabulary, waits,
+    banned, bindings, constants, constructors, direction, displays, import_order, imports, lengths,
+    names, pages, parameters, paths, promises, reach, scenarios, sizes, vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     direction::check,
     lengths::check,
     banned::check,
@@ -23,6 +23,7 @@ const RULES: [Rule; 17] = [
     names::check,
     pages::check,
     bindings::check,
+    constants::check,
     constructors::check,
     parameters::check,
     paths::check,
