@@ -38,7 +38,7 @@ fn is_alive(pid: u32) -> bool {
 #[track_caller]
 fn await_nothing(scratch: &Path, processes: [u32; 2]) {
     let left = || {
-        let files = fs::read_dir(scratch).expect("it is there").count();
+        let files = fs::read_dir(scratch).expect("the directory exists").count();
         (processes.map(is_alive), files)
     };
     for _ in 0..3000 {

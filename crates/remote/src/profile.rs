@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn sections_are_found_by_their_headings() {
-        let lab = section(CONFIG, "profile lab").expect("it is there");
+        let lab = section(CONFIG, "profile lab").expect("the section exists");
         assert_eq!(lab["endpoint_url"], "http://s3.lab:9000");
         assert_eq!(lab["region"], "us-west-2");
         assert!(!lab.contains_key("addressing_style"));
@@ -83,7 +83,7 @@ mod tests {
                 _ => None,
             })
         };
-        let lab = with(Some("lab")).expect("it is there");
+        let lab = with(Some("lab")).expect("the profile exists");
         assert_eq!(
             (lab["aws_secret_access_key"].as_str(), lab["region"].as_str()),
             ("a=b", "us-west-2")

@@ -320,7 +320,7 @@ mod tests {
                 let threads: Vec<_> = (0..COMMANDS).map(|_| scope.spawn(first)).collect();
                 threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
             });
-            let kept = scratch.places.controller_keys().expect("it is there").public;
+            let kept = scratch.places.controller_keys().expect("the keys were saved").public;
             assert!(keys.iter().all(|key| *key == kept), "round {round}");
         }
     }

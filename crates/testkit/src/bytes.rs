@@ -70,6 +70,6 @@ mod tests {
         let scratch = crate::Scratch::new("bytes");
         let path = scratch.path("x");
         random_file(&path, 1001, 7);
-        assert_eq!(std::fs::read(path).expect("it is there"), random_bytes(1001, 7));
+        assert_eq!(std::fs::read(path).expect("the file exists"), random_bytes(1001, 7));
     }
 }

@@ -99,7 +99,7 @@ fn no_path_leads_out_of_a_root_and_links_inside_are_followed() {
     for link in ["absolute", "relative", "../../out"] {
         let _ = garland.cp(&["source.bin", &format!("local1:/{link}/x")]);
     }
-    assert_eq!(fs::read_dir(scratch.path("out")).expect("it is there").count(), 0);
+    assert_eq!(fs::read_dir(scratch.path("out")).expect("the directory exists").count(), 0);
     scratch.assert_nobody_left();
 }
 
@@ -125,7 +125,7 @@ fn jobs_of_a_farm_run_and_end_at_their_time() {
     let line = |number: u32| format!("sleep 0.1; echo >>'{}/{number}'\n", marks.display());
     fs::write(scratch.path("jobs"), (1..=30).map(line).collect::<String>()).expect("written");
     let _ = garland.run(&["farm", "run", "jobs", "local[1-2]", "--slots", "2"]).with_code(0);
-    assert_eq!(fs::read_dir(&marks).expect("it is there").count(), 30);
+    assert_eq!(fs::read_dir(&marks).expect("the directory exists").count(), 30);
     fs::write(scratch.path("long"), "sleep 1000\n").expect("it can be written");
     let said = garland.run(&["farm", "run", "long", "local1", "--timeout", "0.5s"]);
     assert_ne!(said.code, 0, "{}", said.out);
@@ -166,7 +166,7 @@ fn standing_agents_serve_copies_and_mounts() {
     fs::create_dir(folder.join("local2/new")).expect("it can be made");
     fs::write(folder.join("local2/new/file"), &bytes).expect("it can be written");
     fs::rename(folder.join("local2/new/file"), folder.join("local2/renamed")).expect("renamed");
-    assert!(fs::read(scratch.root("local2").join("renamed")).expect("it is there") == bytes);
+    assert!(fs::read(scratch.root("local2").join("renamed")).expect("the file exists") == bytes);
     let _ = garland.run(&["mount", "--unmount", "m"]).with_code(0);
     let _ = served.end().with_code(0);
     let _ = garland.run(&["down", "local[1-2]"]).with_code(0);

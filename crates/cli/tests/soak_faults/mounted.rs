@@ -102,7 +102,7 @@ fn serve(scene: &mut Scene<'_>) -> Running {
     let words = ["mount", "--foreground", "m", &scene.stage.list()];
     scene.story.push(format!("garland {}", words.join(" ")));
     let device = || fs::metadata(&dir).map(|stat| stat.dev()).ok();
-    let outside = fs::metadata(scene.stage.scratch.folder()).expect("it is there").dev();
+    let outside = fs::metadata(scene.stage.scratch.folder()).expect("the directory exists").dev();
     let mut command = scene.stage.garland.command(&words);
     end_with_parent(&mut command);
     let mut server = Running::start(command);

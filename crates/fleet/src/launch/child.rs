@@ -381,6 +381,6 @@ mod tests {
             // At its limit it is begun anew.
             assert_eq!(std::fs::metadata(&log).expect("there is a log").len(), LOG_MAX);
         }
-        std::fs::remove_file(log).expect("it is there");
+        std::fs::remove_file(log).expect("the file exists");
     }
 }

@@ -74,7 +74,7 @@ mod tests {
         let start = |program: &str, argument: &str| {
             let mut command = Command::new(program);
             command.arg(argument).stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut child = command.spawn().expect("it is there");
+            let mut child = command.spawn().expect("the program is installed");
             let pipe = child.stdin.take().expect("it is piped");
             (child, Input::new(pipe, Cancellation::default()).expect("a pipe"))
         };

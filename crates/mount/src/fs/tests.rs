@@ -275,7 +275,7 @@ fn open_files_keep_64_pieces_that_are_read_ahead() {
     };
     let mounted = Mounted::new("pieces", Arc::new(answers));
     let open = |number: u64| {
-        let mut file = File::open(mounted.path(format!("bad/{number}"))).expect("it is there");
+        let mut file = File::open(mounted.path(format!("bad/{number}"))).expect("the file exists");
         let mut bytes = vec![0; 128 << 10];
         file.read_exact(&mut bytes).expect("it is read");
         file
@@ -301,7 +301,8 @@ fn the_end_of_a_mount_waits_for_what_was_written() {
         is_write
     };
     let mounted = Mounted::new("written", Arc::new(answers));
-    let mut file = File::options().write(true).open(mounted.path("bad/2")).expect("it is there");
+    let mut file =
+        File::options().write(true).open(mounted.path("bad/2")).expect("the file exists");
     file.write_all(b"x").expect("it is buffered");
     mounted.mount.write_out(Duration::ZERO);
     assert_eq!(mounted.mount.account().nodes[1].bytes_behind, 1);

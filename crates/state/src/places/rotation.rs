@@ -190,6 +190,6 @@ mod tests {
         let refused = state.1.rotate_controller_keys().map(drop).expect_err("it is damaged");
         assert!(refused.to_string().contains("it has 0 bytes"), "{refused}");
         assert!(state.1.existing_controller_keys().is_err());
-        assert_eq!(fs::read(state.path(CURRENT)).expect("it is there"), b"");
+        assert_eq!(fs::read(state.path(CURRENT)).expect("the file exists"), b"");
     }
 }

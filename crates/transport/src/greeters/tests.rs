@@ -140,7 +140,7 @@ fn no_number_of_strangers_displaces_a_head() {
             table.enter(stream, (from, 1).into(), Some(origin(from)));
         }
     };
-    says.write_all(b"G").expect("it is there");
+    says.write_all(b"G").expect("the connection is open");
     let heads = (0..HEADS).map(|_| {
         let (near, far) = pair().expect("a connection");
         let ours = head.clone();

@@ -106,8 +106,8 @@ fn a_replayed_greeting_is_refused() {
         let (again, far) = pair().unwrap();
         near = again;
         let greeted = thread::spawn(move || welcome(&far, secret(1)).map(drop));
-        near.write_all(&recorded).expect("it is there");
-        near.write_all(&[9; 40]).expect("it is there");
+        near.write_all(&recorded).expect("the connection is open");
+        near.write_all(&[9; 40]).expect("the connection is open");
         let refused = greeted.join().expect("it ends");
         let refused = refused.expect_err("the greeting was recorded").to_string();
         assert!(refused.starts_with("the peer doesn't hold the right key"), "{refused}");
@@ -123,8 +123,8 @@ fn recorded(purpose: Purpose, credentials: &Credentials<'_>) -> Vec<u8> {
 /// number of key exchanges that it cost.
 fn cost(ring: &mut KeyRing, hello: &[u8], known: &Credentials<'_>) -> (LinkError, u64) {
     let (mut near, far) = pair().unwrap();
-    near.write_all(hello).expect("it is there");
-    near.write_all(&[9; 40]).expect("it is there");
+    near.write_all(hello).expect("the connection is open");
+    near.write_all(&[9; 40]).expect("the connection is open");
     let before = exchanges_of_thread();
     let refused = welcome_to(ring, &far, known.clone()).map(drop).expect_err("it proves nothing");
     (refused, exchanges_of_thread() - before)

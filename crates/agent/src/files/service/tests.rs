@@ -34,7 +34,7 @@ impl Folder {
             active_ns: Arc::default(),
             open_files: Arc::clone(open_files),
         };
-        let root = Root::confined(&self.0).expect("it is there");
+        let root = Root::confined(&self.0).expect("the directory exists");
         FileService::open(&root, None, reach).expect("it is opened")
     }
 }
@@ -68,7 +68,7 @@ fn a_file_that_a_node_may_not_change_is_not_changed_by_a_handle_either() {
     };
     let cluster = opened(&service, "jobs/cluster.toml").expect("it may be read");
     assert_eq!(change(cluster, 0o666), Err(Errno::ACCESS));
-    let mode = fs::metadata(folder.0.join("jobs/cluster.toml")).expect("it is there");
+    let mode = fs::metadata(folder.0.join("jobs/cluster.toml")).expect("the file exists");
     assert_eq!(mode.permissions().mode() & 0o022, 0);
     let own = opened(&service, "jobs/a/file").expect("it may be read");
     assert_eq!(change(own, 0o640), Ok(()));
@@ -88,7 +88,7 @@ fn a_node_of_a_farm_reserves_no_space_of_the_heads_disk() {
     };
     let allocate =
         |mode, length| asked(&service, &Ask::Allocate(handle, mode, 0, length)).map(drop);
-    let taken = || fs::metadata(&path).expect("it is there").blocks() * 512;
+    let taken = || fs::metadata(&path).expect("the file exists").blocks() * 512;
     let before = taken();
     let [keep_size, zero_range] = [1, 16];
     for mode in [0, keep_size, zero_range, keep_size | zero_range] {

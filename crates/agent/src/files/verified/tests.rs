@@ -58,7 +58,7 @@ impl Folder {
             active_ns: Arc::default(),
             open_files: Slots::new(role.budget().open_files),
         };
-        let root = Root::confined(&self.0).expect("it is there");
+        let root = Root::confined(&self.0).expect("the directory exists");
         (FileService::open(&root, None, reach).expect("it is opened"), content.root)
     }
 

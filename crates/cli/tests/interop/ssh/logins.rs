@@ -185,7 +185,7 @@ fn a_kept_binary_that_was_changed_is_replaced_and_does_not_run() {
     copy("n1:/mnt/home/again");
     assert_whole(&field, 1, "/mnt/home/again");
     assert_eq!(read(&field, 1, "/mnt/home/ran"), None, "what wasn't checked ran");
-    assert!(fs::read(&kept).expect("it is there") != evil.as_bytes(), "it is replaced");
+    assert!(fs::read(&kept).expect("the file exists") != evil.as_bytes(), "it is replaced");
     // Commands don't get what the launcher opened, and the agent is called what it is.
     let sight = "echo $(ls /proc/self/fd | wc -l) $(cat /proc/$PPID/comm)";
     let output = run(&field, &["exec", "n1", "--", "sh", "-c", sight]);

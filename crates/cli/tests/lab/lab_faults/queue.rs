@@ -44,11 +44,11 @@ fn await_waiting(copy: &Running) {
 }
 
 fn assert_files(stage: &Stage<'_>, wanted: &[&str]) {
-    let source = std::fs::read(&stage.source).expect("it is there");
+    let source = std::fs::read(&stage.source).expect("the file exists");
     for node in stage.nodes() {
         assert_eq!(names(&stage.root(&node)), wanted, "{node}");
         for name in wanted {
-            let got = std::fs::read(stage.root(&node).join(name)).expect("it is there");
+            let got = std::fs::read(stage.root(&node).join(name)).expect("the file exists");
             assert!(got == source, "{node}:/{name}");
         }
     }

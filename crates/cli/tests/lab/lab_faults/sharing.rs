@@ -23,9 +23,12 @@ fn two_copies_at_once_both_complete() {
     for node in stage.nodes() {
         assert_eq!(names(&stage.root(&node)), ["x", "y"]);
         let path = |name: &str| stage.root(&node).join(name);
-        let source = std::fs::read(&stage.source).expect("it is there");
+        let source = std::fs::read(&stage.source).expect("the file exists");
         for name in ["x", "y"] {
-            assert!(std::fs::read(path(name)).expect("it is there") == source, "{node}:/{name}");
+            assert!(
+                std::fs::read(path(name)).expect("the file exists") == source,
+                "{node}:/{name}"
+            );
         }
     }
     stage.end();

@@ -46,12 +46,12 @@ fn await_middle(lab: &Lab) {
 #[track_caller]
 fn whole(scratch: &Scratch, lab: &Lab, copy: Running) -> f64 {
     let result: Value = copy.end().with_code(0).json();
-    let wanted = std::fs::read(scratch.path("rails.bin")).expect("it is there");
+    let wanted = std::fs::read(scratch.path("rails.bin")).expect("the file exists");
     for node in ["n2", "n3", "n4", "n5"] {
         assert_eq!(verdict(&result, &format!("lab:{node}")).0, "ok", "{result}");
         let path = lab.root(node).expect("it is a node of the lab").join("x");
-        assert!(std::fs::read(&path).expect("it is there") == wanted, "{node} has other bytes");
-        std::fs::remove_file(path).expect("it is there");
+        assert!(std::fs::read(&path).expect("the file exists") == wanted, "{node} has other bytes");
+        std::fs::remove_file(path).expect("the file exists");
     }
     result["elapsed_ns"].as_f64().expect("it took some time") / 1e9
 }
@@ -59,7 +59,7 @@ fn whole(scratch: &Scratch, lab: &Lab, copy: Running) -> f64 {
 /// Returns the bytes that a node has received over each of its two NICs.
 fn received(lab: &Lab, node: &str) -> [u64; 2] {
     let mut command = lab.command(node, "cat").expect("it is a node of the lab");
-    let output = command.arg("/proc/net/dev").output().expect("it is there");
+    let output = command.arg("/proc/net/dev").output().expect("`cat` is installed");
     let table = String::from_utf8(output.stdout).expect("it is text");
     ["eth0:", "eth1:"].map(|nic| {
         let line = table.lines().find_map(|line| line.trim().strip_prefix(nic));

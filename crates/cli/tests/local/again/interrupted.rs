@@ -80,7 +80,7 @@ fn a_run_of_another_user_runs_nothing_here() {
     };
     // What another user may have written is what another user has written.
     for (path, mode) in [(run.clone(), 0o757), (run.join("command.json"), 0o646)] {
-        let former = fs::metadata(&path).expect("it is there").permissions();
+        let former = fs::metadata(&path).expect("the file exists").permissions();
         set(&path, mode).expect("it is this user's");
         refused(&format!("(mode {mode:04o})"));
         fs::set_permissions(&path, former).expect("it is this user's");

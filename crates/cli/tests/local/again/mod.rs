@@ -58,7 +58,7 @@ fn change(path: &PathBuf, offset: u64) {
 
 /// Changes a byte, and sets the file's time back to what it was.
 fn change_secretly(path: &PathBuf, offset: u64) {
-    let before = std::fs::metadata(path).and_then(|stat| stat.modified()).expect("it is there");
+    let before = std::fs::metadata(path).and_then(|stat| stat.modified()).expect("the file exists");
     change(path, offset);
     let file = File::options().write(true).open(path).expect("it can be written");
     file.set_modified(before).expect("its time can be set");

@@ -83,14 +83,14 @@ fn a_file_s_copy_goes_on_from_any_moment_and_sends_what_is_missing() {
         let scratch = Scratch::new("moments-file");
         let length = 28 << 20;
         random_file(&scratch.path("source.bin"), length, number);
-        let source = std::fs::read(scratch.path("source.bin")).expect("it is there");
+        let source = std::fs::read(scratch.path("source.bin")).expect("the file exists");
         let size = BLOCK.to_string();
         let words = ["--json", "--block-size", &size, "source.bin", "local[1-3]:/x"];
         let how = interrupt(&scratch, &words, &mut chance);
         let missing = NODES.map(|node| missing_of_file(&scratch, node, &source));
         let result = garland(&scratch).cp(&words).with_code(0).json();
         for (node, missing) in NODES.into_iter().zip(missing) {
-            let got = std::fs::read(scratch.root(node).join("x")).expect("it is there");
+            let got = std::fs::read(scratch.root(node).join("x")).expect("the file exists");
             assert!(got == source, "{how}: {node} differs");
             assert_near(sent(&result, node), missing, length / 50, &format!("{how}: {node}"));
         }
@@ -114,7 +114,7 @@ fn tree(scratch: &Scratch, seed: u64) -> Vec<(String, Vec<u8>)> {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
         let length = 200_000 + 90_000 * (number % 23);
         random_file(&path, length, seed * 1000 + number);
-        files.push((name, std::fs::read(&path).expect("it is there")));
+        files.push((name, std::fs::read(&path).expect("the file exists")));
     }
     files
 }
@@ -165,7 +165,7 @@ fn names_below(folder: &Path, files: &[(String, Vec<u8>)]) -> bool {
 fn what_is_missing_is_what_the_result_says_of_a_first_copy() {
     let scratch = Scratch::new("moments-first");
     random_file(&scratch.path("source.bin"), 5_000_000, 1);
-    let source = std::fs::read(scratch.path("source.bin")).expect("it is there");
+    let source = std::fs::read(scratch.path("source.bin")).expect("the file exists");
     assert_eq!(missing_of_file(&scratch, "local1", &source), 5_000_000);
     let result: Value = garland(&scratch).cp(&["--json", "source.bin", "local1:/x"]).json();
     assert_eq!(sent(&result, "local1"), 5_000_000);

@@ -77,8 +77,9 @@ fn a_link_is_replaced_and_never_followed_out_of_the_root() {
     for path in ["local1:/folder/x", "local1:/../../outside/x", "local1:/folder/../kept"] {
         let _ = garland.cp(&["source.bin", path]);
     }
-    assert_eq!(std::fs::read(outside.join("kept")).expect("it is there"), b"as it was");
-    let names: Vec<_> = std::fs::read_dir(&outside).expect("it is there").flatten().collect();
+    assert_eq!(std::fs::read(outside.join("kept")).expect("the file exists"), b"as it was");
+    let names: Vec<_> =
+        std::fs::read_dir(&outside).expect("the directory exists").flatten().collect();
     assert_eq!(names.len(), 1, "{names:?}");
     scratch.assert_nothing_left();
 }

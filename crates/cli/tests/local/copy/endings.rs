@@ -65,7 +65,7 @@ fn an_interrupt_keeps_the_old_file() {
     assert!(said.out.contains("failed  local[1-2]: interrupted\n"), "{}", said.out);
     for node in locals(2) {
         assert_eq!(visible_in(&scratch, &node, ""), ["x"]);
-        assert_eq!(std::fs::read(scratch.root(&node).join("x")).expect("it is there"), b"old");
+        assert_eq!(std::fs::read(scratch.root(&node).join("x")).expect("the file exists"), b"old");
     }
     scratch.assert_nobody_left();
 }
@@ -89,7 +89,7 @@ fn an_interrupt_does_not_wait_for_a_node_that_hangs() {
                 assert_eq!(visible_in(&scratch, &node, ""), Vec::<String>::new(), "{node}");
             }
             // A machine that hangs removes nothing.
-            std::fs::remove_dir_all(scratch.root(hung)).expect("it is there");
+            std::fs::remove_dir_all(scratch.root(hung)).expect("the directory exists");
             scratch.assert_nobody_left();
             waited
         });

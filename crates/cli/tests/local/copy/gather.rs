@@ -199,13 +199,13 @@ fn a_node_s_file_goes_to_standard_output_and_the_result_doesn_t() {
 #[test]
 fn stripes_are_put_together_on_their_way_into_a_pipe() {
     let scratch = Scratch::new("gather-stripes-output");
-    let wanted = fs::read(source(&scratch, 20_000_001)).expect("it is there");
+    let wanted = fs::read(source(&scratch, 20_000_001)).expect("the file exists");
     let garland = garland(&scratch);
     let _ = garland.cp(&["--stripe=64KiB", "source.bin", "local[1-4]:/x"]).with_code(0);
     let said = garland.cp(&["--stripe", "local[1-4]:/x", "-"]).with_code(0);
     assert!(said.bytes == wanted, "{} bytes differ", said.bytes.len());
     let _ = garland.cp(&["--stripe", "local[1-4]:/x", "|cat > here"]).with_code(0);
-    assert!(fs::read(scratch.path("here")).expect("it is there") == wanted);
+    assert!(fs::read(scratch.path("here")).expect("the file exists") == wanted);
     scratch.assert_nothing_left();
 }
 

@@ -63,14 +63,14 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
     let time = File::open(&from).and_then(|file| file.metadata()?.modified()).expect("a time");
     let other = |node: &str, length| {
         let seen = seen_by(&scratch, node, &from);
-        fs::remove_file(&seen).expect("it is there");
+        fs::remove_file(&seen).expect("the file exists");
         random_file(&seen, length, 99);
         File::options().write(true).open(seen).and_then(|it| it.set_modified(time)).expect("ours");
     };
     // The same length and time, and other bytes; another length; nothing.
     other("local2", 12_000_000);
     other("local3", 11_999_999);
-    fs::remove_file(seen_by(&scratch, "local4", &from)).expect("it is there");
+    fs::remove_file(seen_by(&scratch, "local4", &from)).expect("the file exists");
     let words = ["--json", "--shared", "source.bin", "local[1-4]:/x"];
     let result = garland(&scratch).cp(&words).with_code(0).json();
     assert_copied(&scratch, locals(4), "x", &from);

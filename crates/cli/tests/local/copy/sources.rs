@@ -56,20 +56,20 @@ fn a_closed_standard_input_is_no_empty_one() {
     assert!(said.err.contains("standard output is closed"), "{}", said.err);
     let said = run(data_lost, &copy(&["local1:/keep", "-"])).with_code(3);
     assert!(said.err.contains("standard output is closed"), "{}", said.err);
-    assert_eq!(std::fs::read(root.join("keep")).expect("it is there"), b"old");
+    assert_eq!(std::fs::read(root.join("keep")).expect("the file exists"), b"old");
     // What a command says may go nowhere; an empty input is one.
     let nowhere = "exec \"$0\" \"$@\" <&- >&- 2>&-";
     let _ = run(nowhere, &copy(&["source", "local1:/keep"])).with_code(0);
-    assert_eq!(std::fs::read(root.join("keep")).expect("it is there"), b"new");
+    assert_eq!(std::fs::read(root.join("keep")).expect("the file exists"), b"new");
     let _ = run("exec \"$0\" \"$@\" </dev/null", &copy(&["-", "local1:/keep"])).with_code(0);
-    assert_eq!(std::fs::read(root.join("keep")).expect("it is there"), b"");
+    assert_eq!(std::fs::read(root.join("keep")).expect("the file exists"), b"");
     scratch.assert_nobody_left();
 }
 
 #[test]
 fn one_that_grows() {
     fails_when_changed("grows", |from| {
-        let mut file = OpenOptions::new().append(true).open(from).expect("it is there");
+        let mut file = OpenOptions::new().append(true).open(from).expect("the file exists");
         file.write_all(b"more").expect("it can grow");
     });
 }
@@ -77,7 +77,7 @@ fn one_that_grows() {
 #[test]
 fn one_that_shrinks() {
     fails_when_changed("shrinks", |from| {
-        let file = OpenOptions::new().write(true).open(from).expect("it is there");
+        let file = OpenOptions::new().write(true).open(from).expect("the file exists");
         file.set_len(LENGTH / 2).expect("it can shrink");
     });
 }
@@ -85,9 +85,9 @@ fn one_that_shrinks() {
 #[test]
 fn one_that_changes_and_hides_it_by_its_old_time() {
     fails_when_changed("changes", |from| {
-        let before = File::open(from).expect("it is there");
+        let before = File::open(from).expect("the file exists");
         let time = before.metadata().and_then(|stat| stat.modified()).expect("it has a time");
-        let file = OpenOptions::new().write(true).open(from).expect("it is there");
+        let file = OpenOptions::new().write(true).open(from).expect("the file exists");
         file.write_all_at(b"other bytes", 5).expect("it can change");
         file.set_modified(time).expect("it is ours");
     });
@@ -99,8 +99,8 @@ fn one_that_changes_where_nodes_have_it_already() {
     let scratch = Scratch::new("compared");
     let from = source(&scratch, LENGTH);
     let _ = garland(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
-    let old = std::fs::read(&from).expect("it is there");
-    let file = OpenOptions::new().write(true).open(&from).expect("it is there");
+    let old = std::fs::read(&from).expect("the file exists");
+    let file = OpenOptions::new().write(true).open(&from).expect("the file exists");
     file.write_all_at(&random_bytes(30 << 20, 5), 0).expect("it can change");
     let slow = garland(&scratch).over(Wire::slow(60));
     let copy = slow.start_cp(&["--json", "source.bin", "local[1-2]:/x"]);
@@ -111,7 +111,7 @@ fn one_that_changes_where_nodes_have_it_already() {
         let (verdict, reason) = verdict(&result, &node);
         assert_eq!(verdict, "failed", "{reason}");
         assert!(reason.contains("changed while it was copied"), "{reason}");
-        let left = std::fs::read(scratch.root(&node).join("x")).expect("it is there");
+        let left = std::fs::read(scratch.root(&node).join("x")).expect("the file exists");
         assert!(left == old, "{node} has something else");
     }
     let _ = garland(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
@@ -127,7 +127,7 @@ fn one_whose_mode_time_and_links_change_is_copied() {
     let copy = garland.start_cp(&["source.bin", "local[1-2]:/x"]);
     await_middle(&scratch, "local2", &from, 0);
     std::fs::set_permissions(&from, PermissionsExt::from_mode(0o600)).expect("it is ours");
-    let file = File::open(&from).expect("it is there");
+    let file = File::open(&from).expect("the file exists");
     file.set_modified(std::time::UNIX_EPOCH).expect("it is ours");
     std::fs::hard_link(&from, scratch.path("name")).expect("it can be made");
     let _ = copy.end().with_code(0);

@@ -154,7 +154,7 @@ fn a_server_that_is_killed_ends_the_copy_and_is_named() {
         );
     }
     assert_eq!(names_in(&scratch, "local1", ""), ["x.stripe-1of3"], "the old one alone");
-    assert_eq!(fs::read(old("local1")).expect("it is there"), b"old");
+    assert_eq!(fs::read(old("local1")).expect("the file exists"), b"old");
     assert_eq!(names_in(&scratch, "local3", ""), Vec::<String>::new());
     scratch.assert_nobody_left();
 }
@@ -259,7 +259,7 @@ fn a_server_without_room_for_its_manifest_ends_the_copy_before_any_commits() {
     let plain = garland(&scratch);
     let _ = plain.cp(&["--stripe", "source.bin", "local[1-3]:/x"]).with_code(0);
     let manifest =
-        || fs::read(scratch.root("local1").join("x.stripe-1of3.toml")).expect("it is there");
+        || fs::read(scratch.root("local1").join("x.stripe-1of3.toml")).expect("the file exists");
     let before = manifest();
     // The stripe fills the disk of local2 to its last byte.
     let garland = garland(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
@@ -308,15 +308,15 @@ fn spoilt(name: &str, spoil: impl FnOnce(&dyn Fn(u8, &str) -> PathBuf)) -> RunOu
 #[test]
 fn a_set_that_is_not_whole_is_not_read() {
     let said = spoilt("stripe-none", |file| {
-        (1..=3).for_each(|n| fs::remove_file(file(n, ".toml")).expect("it is there"));
+        (1..=3).for_each(|n| fs::remove_file(file(n, ".toml")).expect("the file exists"));
     });
     insta::assert_snapshot!(said.err, @"error: /x: none of these nodes has stripes of the file");
     let said = spoilt("stripe-manifest", |file| {
-        fs::remove_file(file(2, ".toml")).expect("it is there");
+        fs::remove_file(file(2, ".toml")).expect("the file exists");
     });
     insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 2 of 3: missing on these nodes; it was written to local2");
     let said = spoilt("stripe-parts", |file| {
-        fs::remove_file(file(3, "")).expect("it is there");
+        fs::remove_file(file(3, "")).expect("the file exists");
         fs::write(file(1, ""), b"short").expect("it can be written");
     });
     insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 1 of 3: local1 has 5 of 28672 bytes; stripe 3 of 3: local3 has the manifest, but not the stripe");
@@ -349,7 +349,7 @@ fn a_manifest_that_is_wrong_is_said_to_be() {
 #[test]
 fn a_stripe_that_rots_is_found_by_its_digest() {
     let said = spoilt("stripe-rot", |file| {
-        let mut bytes = fs::read(file(2, "")).expect("it is there");
+        let mut bytes = fs::read(file(2, "")).expect("the file exists");
         bytes[5000] ^= 1;
         fs::write(file(2, ""), bytes).expect("it can be written");
     });

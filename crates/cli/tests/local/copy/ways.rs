@@ -67,7 +67,7 @@ fn preserve_keeps_mode_and_time_without_set_id_bits() {
     let touched = Command::new("touch").args(["-d", time]).arg(&from).status();
     assert!(touched.expect("touch is there").success());
     let _ = garland(&scratch).cp(&["-p", "source.bin", "local[1-2]:/x"]).with_code(0);
-    let wanted = from.metadata().expect("it is there");
+    let wanted = from.metadata().expect("the file exists");
     for node in locals(2) {
         let got = scratch.root(&node).join("x").metadata().expect("it was copied");
         assert_eq!((got.mtime(), got.mtime_nsec()), (wanted.mtime(), wanted.mtime_nsec()));
@@ -91,7 +91,7 @@ fn without_preserve_the_umask_counts_and_the_file_is_new() {
     let _ = Running::start(command).end().with_code(0);
     let old = from.metadata();
     let new = scratch.root("local1").join("x").metadata();
-    let old = old.expect("it is there");
+    let old = old.expect("the file exists");
     let new = new.expect("it was copied");
     assert_eq!(format!("{:o}", new.mode() & 0o7777), "750");
     assert!(new.mtime() > old.mtime());
@@ -114,7 +114,7 @@ fn a_null_sink_checks_and_drops() {
 fn standard_output_of_one_node_gives_the_bytes() {
     let scratch = Scratch::new("output");
     let from = source(&scratch, 3_000_001);
-    let wanted = std::fs::read(from).expect("it is there");
+    let wanted = std::fs::read(from).expect("the file exists");
     for rails in ["1", "2", "3"] {
         let arguments = ["-q", "--rails", rails, "source.bin", "local1:-"];
         let said = garland(&scratch).cp(&arguments).with_code(0);

@@ -27,7 +27,7 @@ fn lines_of_jobs_come_while_they_run() {
         lines.sort_unstable();
         assert_eq!(lines, ["a1", "a2", "b1"]);
         assert!(said.err.starts_with("b2\n2 of 2 jobs done"), "{}", said.err);
-        fs::remove_file(scratch.path("go")).expect("it is there");
+        fs::remove_file(scratch.path("go")).expect("the file exists");
     }
     scratch.assert_nothing_left();
 }
@@ -93,7 +93,7 @@ fn only_the_last_try_of_a_job_is_printed_together() {
     let words = ["farm", "run", "--retries", "1", "jobs", "local1"];
     let said = garland(&scratch).run(&[&words[..], &["--group"]].concat()).with_code(0);
     assert_eq!(said.out, "second\n");
-    fs::remove_file(&once).expect("it is there");
+    fs::remove_file(&once).expect("the file exists");
     let said = garland(&scratch).run(&[&words[..], &["--line-buffer"]].concat()).with_code(0);
     assert_eq!(said.out, "first\nsecond\n");
     scratch.assert_nothing_left();
@@ -129,7 +129,7 @@ fn output_that_cannot_be_written_is_told_and_the_jobs_are_done() {
     let garland = garland(&scratch);
     for mode in ["--group", "--line-buffer", "-k"] {
         let mut command = garland.command(&["farm", "run", mode, "--slots", "1", "jobs"]);
-        let full = File::options().write(true).open("/dev/full").expect("it is there");
+        let full = File::options().write(true).open("/dev/full").expect("the device exists");
         let said = command.stdin(Stdio::null()).stdout(full).output().expect("garland starts");
         let err = String::from_utf8_lossy(&said.stderr);
         assert_eq!(said.status.code(), Some(1), "{mode}: {err}");

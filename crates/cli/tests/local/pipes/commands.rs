@@ -64,14 +64,16 @@ fn the_exit_code_counts_when_all_was_read() {
 #[test]
 fn one_that_does_not_read_to_the_end_is_right_if_it_says_so() {
     let scratch = Scratch::new("command-head");
-    let from = std::fs::read(source(&scratch, 9_000_000)).expect("it is there");
+    let from = std::fs::read(source(&scratch, 9_000_000)).expect("the file exists");
     let garland = garland(&scratch);
     for line in ["head -c 1000 > x", "head -c 1000 > x; exec <&-; sleep 0.3; echo > y", "true"] {
         let to = format!("local[1-2]:|{line}");
         let _ = garland.cp(&["source.bin", &to]).with_code(0);
     }
     for node in locals(2) {
-        assert!(std::fs::read(scratch.root(&node).join("x")).expect("it is there") == from[..1000]);
+        assert!(
+            std::fs::read(scratch.root(&node).join("x")).expect("the file exists") == from[..1000]
+        );
         assert!(scratch.root(&node).join("y").exists(), "its end was waited for");
     }
     scratch.assert_nothing_left();

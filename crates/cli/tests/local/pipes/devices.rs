@@ -27,7 +27,7 @@ impl Loop {
 
     /// Makes a node of the device in the directory of a node.
     fn in_root(&self, scratch: &Scratch, node: &str, name: &str) {
-        let number = self.0.metadata().expect("it is there").rdev();
+        let number = self.0.metadata().expect("the device exists").rdev();
         let major = rustix::fs::major(number);
         let minor = rustix::fs::minor(number);
         let root = scratch.root(node);
@@ -72,7 +72,7 @@ fn disks(scratch: &Scratch, mib: u64) -> Vec<Loop> {
 
 fn head_of(path: &Path, length: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let file = File::open(path).expect("it is there");
+    let file = File::open(path).expect("the file exists");
     file.take(length).read_to_end(&mut bytes).expect("it can be read");
     bytes
 }
@@ -84,7 +84,7 @@ fn a_device_gets_the_bytes_where_it_is_and_gives_them() {
     let disks = disks(&scratch, 8);
     let garland = garland(&scratch);
     let _ = garland.cp(&["source.bin", "local[1-2]:/disk"]).with_code(0);
-    let wanted = std::fs::read(&from).expect("it is there");
+    let wanted = std::fs::read(&from).expect("the file exists");
     for disk in &disks {
         assert!(head_of(&disk.0, wanted.len() as u64) == wanted);
     }
@@ -148,7 +148,7 @@ fn one_that_is_in_use_or_too_small_is_refused() {
         format!("cannot write to /disk: it is mounted on {}; --force-device", place.display());
     assert!(word == "failed" && reason.starts_with(&wanted), "{reason}");
     assert_eq!(verdict(&result, "local2"), ("ok", ""), "nobody uses it");
-    assert!(head_of(&disks[0].0, 5 * MIB) != std::fs::read(&from).expect("it is there"));
+    assert!(head_of(&disks[0].0, 5 * MIB) != std::fs::read(&from).expect("the file exists"));
     run("mount", &[disks[0].0.as_os_str(), place.as_os_str()]);
     let forced = garland.cp(&["--force-device", "source.bin", "local1:/disk"]);
     run("umount", &[place.as_os_str()]);
@@ -169,7 +169,7 @@ fn a_named_pipe_gets_the_bytes_of_its_reader_who_may_come_late() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let got = std::fs::read(root.join("fifo")).expect("it can be read");
     let _ = copy.end().with_code(0);
-    assert!(got == std::fs::read(&from).expect("it is there"));
+    assert!(got == std::fs::read(&from).expect("the file exists"));
     // One that goes away before the end fails it.
     let copy = garland.start_cp(&["--json", "source.bin", "local1:/fifo"]);
     let mut reader = File::open(root.join("fifo")).expect("it can be read");
@@ -201,8 +201,8 @@ fn memory_and_dev_null_will_do_and_other_devices_will_not() {
     std::os::unix::fs::symlink(&shared, root.join("shm")).expect("it can be made");
     let roots = ["cp", "--local-root", shared.to_str().expect("text"), "source.bin", "local1:/x"];
     let _ = garland.run(&roots).with_code(0);
-    let got = std::fs::read(shared.join("local1/x")).expect("it is there");
-    assert!(got == std::fs::read(&from).expect("it is there"));
+    let got = std::fs::read(shared.join("local1/x")).expect("the file exists");
+    assert!(got == std::fs::read(&from).expect("the file exists"));
     std::fs::remove_dir_all(&shared).expect("it is ours");
     scratch.assert_nothing_left();
 }

@@ -18,7 +18,7 @@ fn holes_stay_holes_and_cost_nothing() {
     file.set_len(200 * MIB + 123).expect("it can be long");
     file.write_all_at(&random_bytes(1_500_000, 3), 50 * MIB + 7).expect("there is room");
     file.write_all_at(&random_bytes(4096, 4), 120 * MIB).expect("there is room");
-    let taken = file.metadata().expect("it is there").blocks() * 512;
+    let taken = file.metadata().expect("the file exists").blocks() * 512;
     let garland = garland(&scratch);
     for more in [&[][..], &["--no-encrypt"], &["--rails", "2"], &["--compress", "zstd"]] {
         let arguments = [more, &["--json", "--whole", "sparse", "local[1-3]:/x"]].concat();
@@ -28,7 +28,7 @@ fn holes_stay_holes_and_cost_nothing() {
         assert!((1_500_000..6 * MIB).contains(&sent), "{sent} bytes for {taken}");
         assert_copied(&scratch, locals(3), "x", &path);
         for node in locals(3) {
-            let copy = scratch.root(&node).join("x").metadata().expect("it is there");
+            let copy = scratch.root(&node).join("x").metadata().expect("the file exists");
             let there = copy.blocks() * 512;
             assert!(there <= taken + 4 * MIB, "{there} bytes on {node}, {taken} here");
         }
@@ -47,7 +47,7 @@ fn holes_stay_holes_on_a_node_that_is_fed_on_the_side() {
     for place in [0, 294 * MIB] {
         file.write_all_at(&random_bytes(5 << 20, place), place).expect("there is room");
     }
-    let taken = file.metadata().expect("it is there").blocks() * 512;
+    let taken = file.metadata().expect("the file exists").blocks() * 512;
     let garland = garland(&scratch);
     let words = ["--json", "--bwlimit", "16mbit", "--dead-after", "30s", "sparse", "local[1-3]:/x"];
     let copy = garland.start_cp(&words);
@@ -55,7 +55,8 @@ fn holes_stay_holes_on_a_node_that_is_fed_on_the_side() {
     let result = copy.end().with_code(0).json();
     assert_copied(&scratch, locals(3), "x", &path);
     for node in locals(3) {
-        let there = scratch.root(&node).join("x").metadata().expect("it is there").blocks() * 512;
+        let there =
+            scratch.root(&node).join("x").metadata().expect("the file exists").blocks() * 512;
         assert!(there <= taken + 4 * MIB, "{there} bytes on {node}, {taken} here: {result}");
     }
     scratch.assert_nothing_left();
@@ -74,7 +75,7 @@ fn zeros_that_were_written_are_written_there_but_not_sent() {
     assert!(sent < 2 * MIB, "{sent}");
     assert_copied(&scratch, locals(2), "x", &path);
     for node in locals(2) {
-        let stat = scratch.root(&node).join("x").metadata().expect("it is there");
+        let stat = scratch.root(&node).join("x").metadata().expect("the file exists");
         assert!(stat.blocks() * 512 >= 20 * MIB, "a file without holes has none there");
     }
     let _ = garland.cp(&["zeros", "local[1-2]:|cat > y"]).with_code(0);

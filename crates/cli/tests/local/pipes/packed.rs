@@ -68,7 +68,7 @@ fn a_large_tree_gets_smaller_too_and_comes_out_the_same() {
         for node in locals(2) {
             for name in ["long", "noise"] {
                 let [from, to] = [folder.clone(), scratch.root(&node).join("tree")]
-                    .map(|folder| std::fs::read(folder.join(name)).expect("it is there"));
+                    .map(|folder| std::fs::read(folder.join(name)).expect("the file exists"));
                 assert!(from == to, "{how}: {name} of {node}");
             }
         }

@@ -50,7 +50,7 @@ fn standard_input_of_any_length_reaches_every_node() {
         (2_000_001, &["--verify"]),
     ] {
         let from = source(&scratch, length);
-        let input = File::open(&from).expect("it is there");
+        let input = File::open(&from).expect("the file exists");
         let arguments = [more, &["--json", "-", "local[1-3]:/x"]].concat();
         let result = garland.start_cp_reading(&arguments, input).end().with_code(0).json();
         assert_eq!(result["bytes"], length, "{result}");
@@ -66,7 +66,7 @@ fn a_node_that_stood_still_gets_the_rest_of_a_stream_and_its_end() {
     let scratch = Scratch::new("stream-still");
     let from = source(&scratch, 40 << 20);
     let garland = garland(&scratch);
-    let input = File::open(&from).expect("it is there");
+    let input = File::open(&from).expect("the file exists");
     let words = ["--json", "--bwlimit", "80mbit", "--dead-after", "30s", "-", "local[1-3]:/x"];
     let copy = garland.start_cp_reading(&words, input);
     stand_still(&garland, &scratch);
@@ -187,7 +187,7 @@ fn a_named_pipe_is_a_source_that_waits_for_its_writer() {
     std::fs::create_dir_all(scratch.root("local1").join("d")).expect("it can be made");
     let copy = garland(&scratch).start_cp(&["fifo", "local1:/d/"]);
     let mut fifo = File::options().write(true).open(scratch.path("fifo")).expect("it is read");
-    fifo.write_all(&std::fs::read(&from).expect("it is there")).expect("it is read");
+    fifo.write_all(&std::fs::read(&from).expect("the file exists")).expect("it is read");
     drop(fifo);
     let _ = copy.end().with_code(0);
     assert_copied(&scratch, locals(1), "d/fifo", &from);

@@ -15,7 +15,7 @@ fn a_file_behind_a_url_gets_to_all_nodes() {
     let url = format!("{}/a%20folder/x%25y.bin", server.url);
     let said = copy(&scratch, &url, "local[1-3]:/data/").with_code(0);
     assert!(said.out.contains("3 nodes"), "{}", said.out);
-    let bytes = std::fs::read(path).expect("it is there");
+    let bytes = std::fs::read(path).expect("the file exists");
     assert_at_all(&scratch, 3, "data/x%y.bin", &bytes);
     // A slash within a name: no file has that one, so that a path has to name it.
     let url = format!("{}/a%20folder%2Fx%25y.bin", server.url);
@@ -39,9 +39,9 @@ fn only_a_certificate_that_is_believed_opens_https() {
     let copy =
         |file: &str| start(&scratch, &url, "local[1-2]:/y", &[], &[("SSL_CERT_FILE", file)]).end();
     let _ = copy(&authority).with_code(0);
-    assert_at_all(&scratch, 2, "y", &std::fs::read(&path).expect("it is there"));
+    assert_at_all(&scratch, 2, "y", &std::fs::read(&path).expect("the file exists"));
     // Somebody else's authority, and the right one for another host.
-    std::fs::remove_file(scratch.root("local1").join("y")).expect("it is there");
+    std::fs::remove_file(scratch.root("local1").join("y")).expect("the file exists");
     let other = Server::https(&scratch, &scratch.path("site")).1.display().to_string();
     std::fs::rename(&other, scratch.path("other.pem")).expect("it can be moved");
     let said = copy(&scratch.path("other.pem").display().to_string()).with_code(3);
@@ -72,7 +72,7 @@ fn a_server_without_ranges_will_do() {
     let path = file(&scratch, "site/x", LENGTH);
     let server = Server::plain(&scratch, &scratch.path("site"));
     let _ = copy(&scratch, &format!("{}/x", server.url), "local[1-2]:/y").with_code(0);
-    assert_at_all(&scratch, 2, "y", &std::fs::read(path).expect("it is there"));
+    assert_at_all(&scratch, 2, "y", &std::fs::read(path).expect("the file exists"));
     let said = copy(&scratch, &format!("{}/none", server.url), "local1:/y").with_code(3);
     assert!(said.err.contains("/none: the server returned 404 Not Found"), "{}", said.err);
     drop(server);

@@ -13,7 +13,7 @@ const LENGTH: u64 = (9 << 20) + 1;
 fn an_origin_is_read_for_all_and_only_if_nobody_else_has_it() {
     let scratch = Scratch::new("names-origin");
     let path = file(&scratch, "site/model", LENGTH);
-    let content = fs::read(&path).expect("it is there");
+    let content = fs::read(&path).expect("the file exists");
     let server = Server::http(&scratch, &scratch.path("site"));
     let url = format!("{}/model", server.url);
     let garland = garland(&scratch);
@@ -26,7 +26,10 @@ fn an_origin_is_read_for_all_and_only_if_nobody_else_has_it() {
     };
     let get = |to: &str| run(&["get", "--local-root", &roots, "m", to]);
     let assert_has = |node: &str, path: &str| {
-        assert!(fs::read(scratch.root(node).join(path)).expect("it is there") == content, "{node}");
+        assert!(
+            fs::read(scratch.root(node).join(path)).expect("the file exists") == content,
+            "{node}"
+        );
     };
     let _ = run(&["up", "--local-root", &roots, "local[1-3]"]).with_code(0);
     let secret = run(&["publish", &format!("{url}?token=x"), "--as", "m"]).with_code(2);
@@ -63,7 +66,7 @@ fn a_prefix_is_one_name() {
     let shards: Vec<Vec<u8>> = (0..12)
         .map(|shard| {
             let name = format!("store/models/v1/layer {}/{shard:02}", shard % 2);
-            fs::read(file(&scratch, &name, 100_000 + shard)).expect("it is there")
+            fs::read(file(&scratch, &name, 100_000 + shard)).expect("the file exists")
         })
         .collect();
     let server = Server::s3(&scratch, &scratch.path("store"), &[]);
@@ -88,7 +91,7 @@ fn a_prefix_is_one_name() {
     for (number, shard) in shards.iter().enumerate() {
         for node in ["local1", "local2", "local3"] {
             let path = format!("to/v1/layer {}/{number:02}", number % 2);
-            assert!(fs::read(scratch.root(node).join(path)).expect("it is there") == *shard);
+            assert!(fs::read(scratch.root(node).join(path)).expect("the file exists") == *shard);
         }
     }
     // All are stored again, one of them with other bytes, which moves alone: whether the store tells new times, or old
@@ -109,7 +112,8 @@ fn a_prefix_is_one_name() {
     let said = get("local[1-3]:/to/");
     assert_eq!(readings() - before, 1, "{}", said.out);
     assert!(said.out.contains("from    97.66 KiB of "), "{}", said.out);
-    let changed = fs::read(scratch.root("local3").join("to/v1/layer 1/05")).expect("it is there");
+    let changed =
+        fs::read(scratch.root("local3").join("to/v1/layer 1/05")).expect("the file exists");
     assert_eq!((changed[0], &changed[1..]), (shards[5][0] ^ 1, &shards[5][1..]));
     let _ = run(&["down"]).with_code(0);
     drop(server);

@@ -26,7 +26,7 @@ fn an_object_gets_to_all_nodes_and_is_read_once() {
     let variables = [KEYS.as_slice(), &[("AWS_ENDPOINT_URL", &server.url)]].concat();
     let copy = start(&scratch, "s3://models/a/b c.bin", "local[1-8]:/data/", &[], &variables);
     let _ = copy.end().with_code(0);
-    assert_at_all(&scratch, 8, "data/b c.bin", &std::fs::read(path).expect("it is there"));
+    assert_at_all(&scratch, 8, "data/b c.bin", &std::fs::read(path).expect("the file exists"));
     assert_read_once(&server.said(), LENGTH);
     drop(server);
     scratch.assert_nothing_left();
@@ -57,10 +57,10 @@ fn an_object_reaches_a_lab_by_one_reading_of_it() {
     let mut copy = garland.command(&["cp", "s3://models/m.bin", "lab:n[1-8]:/data/"]);
     copy.envs(KEYS).env("AWS_ENDPOINT_URL", &server.url).env("NO_PROXY", "*");
     let _ = Running::start(copy).end().with_code(0);
-    let wanted = std::fs::read(path).expect("it is there");
+    let wanted = std::fs::read(path).expect("the file exists");
     for node in 1..=8 {
         let root = lab.root(&format!("n{node}")).expect("it is a node of the lab");
-        let got = std::fs::read(root.join("data/m.bin")).expect("it is there");
+        let got = std::fs::read(root.join("data/m.bin")).expect("the file exists");
         assert!(got == wanted, "n{node} has something else");
     }
     assert_read_once(&server.said(), length);
@@ -83,7 +83,7 @@ fn a_profile_has_keys_and_where_the_store_is() {
         start(&scratch, "s3://models/a/b c.bin", "local1:/x", &["-p"], &variables).end()
     };
     let _ = copy("lab").with_code(0);
-    assert_at_all(&scratch, 1, "x", &std::fs::read(&path).expect("it is there"));
+    assert_at_all(&scratch, 1, "x", &std::fs::read(&path).expect("the file exists"));
     let seconds = |path: &std::path::Path| {
         let time = path.metadata().and_then(|stat| stat.modified()).expect("it has a time");
         time.duration_since(std::time::UNIX_EPOCH).expect("it is later").as_secs()
@@ -135,7 +135,7 @@ fn an_object_that_is_replaced_in_the_middle_appears_nowhere() {
     // Not in place: what was begun would go on with other bytes. A busy disk may take longer for it than the
     // copy until its next question, since the file is written first.
     server.while_stopped(|| {
-        std::fs::rename(scratch.path("other"), &path).expect("it is there");
+        std::fs::rename(scratch.path("other"), &path).expect("the file exists");
     });
     let said = copy.end().with_code(3);
     assert!(said.out.contains("b c.bin changed while it was copied"), "{}", said.out);
@@ -146,7 +146,7 @@ fn an_object_that_is_replaced_in_the_middle_appears_nowhere() {
     let variables = [KEYS.as_slice(), &[("AWS_ENDPOINT_URL", &server.url)]].concat();
     let again = start(&scratch, source, "local[1-2]:/x", &["--block-size", "64KiB"], &variables);
     let _ = again.end().with_code(0);
-    assert_at_all(&scratch, 2, "x", &std::fs::read(&path).expect("it is there"));
+    assert_at_all(&scratch, 2, "x", &std::fs::read(&path).expect("the file exists"));
     drop(server);
     scratch.assert_nothing_left();
 }

@@ -123,7 +123,7 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     }
     for node in ["local1", "local2"] {
         let copied = fs::read(scratch.root(node).join("copy0")).expect("it was copied");
-        assert!(copied == fs::read(&source).expect("it is there"), "{node}");
+        assert!(copied == fs::read(&source).expect("the file exists"), "{node}");
     }
     drop(farm);
     field.end();

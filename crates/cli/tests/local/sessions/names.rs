@@ -59,7 +59,7 @@ impl<'a> Nodes<'a> {
 
     fn assert_has(&self, nodes: &[&str], path: &str, content: &[u8]) {
         for node in nodes {
-            let read = fs::read(self.path(node, path)).expect("it is there");
+            let read = fs::read(self.path(node, path)).expect("the file exists");
             assert!(read == content, "{path} on {node}");
         }
     }
@@ -76,7 +76,7 @@ impl<'a> Nodes<'a> {
 
     /// Returns the directory in which the agents keep names.
     fn lists(&self) -> PathBuf {
-        let host = fs::read_dir(self.scratch.state()).expect("it is there").next();
+        let host = fs::read_dir(self.scratch.state()).expect("the directory exists").next();
         host.expect("one host").expect("it is read").path().join("names")
     }
 
@@ -246,7 +246,8 @@ fn names_are_handed_over_before_their_keepers_end_and_nobody_keeps_old_ones() {
     let _ = publish("local[4-5]:/new", "a").with_code(1);
     assert_eq!(nodes.names(), ["a: 5 B in 1 file, held by local4"]);
     let _ = nodes.get("a", "local5:/x").with_code(0);
-    let mode = fs::metadata(nodes.path("local5", "x")).expect("it is there").permissions().mode();
+    let mode =
+        fs::metadata(nodes.path("local5", "x")).expect("the file exists").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     nodes.end();
 }
@@ -622,7 +623,7 @@ fn a_keeper_that_does_not_answer_is_waited_for_once_and_named_once() {
     for name in names {
         fs::remove_file(entry_file(&keeper, name)).expect("it was kept");
     }
-    let folder = fs::File::open(&keeper).expect("it is there");
+    let folder = fs::File::open(&keeper).expect("the directory exists");
     let _ = garland_sys::lock::lock(&folder).expect("it is locked");
     let began_ns = clock::now_ns();
     let said = nodes.run(&["names"]).with_code(0);

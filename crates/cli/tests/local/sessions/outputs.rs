@@ -40,7 +40,7 @@ fn lines_come_before_the_command_ends() {
             "{}",
             said.err
         );
-        fs::remove_file(scratch.path("go")).expect("it is there");
+        fs::remove_file(scratch.path("go")).expect("the file exists");
     }
     scratch.assert_nothing_left();
 }
@@ -84,7 +84,7 @@ fn output_that_waits_needs_no_memory() {
     // All of it was kept until local1 had ended, and is printed while the command on local3 runs.
     until("the output of local2", || {
         let mut end = String::new();
-        let mut out = File::open(&path).expect("it is there");
+        let mut out = File::open(&path).expect("the file exists");
         let length = out.seek(SeekFrom::End(0)).expect("it is a file");
         out.seek(SeekFrom::Start(length.saturating_sub(64))).expect("it is a file");
         out.read_to_string(&mut end).expect("it is text");
@@ -141,7 +141,7 @@ fn output_that_cannot_be_written_is_told_and_ends_the_commands() {
     ];
     for (mode, words) in modes {
         let mut command = garland.command(&[&["exec"], mode, words].concat());
-        let full = File::options().write(true).open("/dev/full").expect("it is there");
+        let full = File::options().write(true).open("/dev/full").expect("the device exists");
         let said = command.stdin(Stdio::null()).stdout(full).output().expect("garland starts");
         let err = String::from_utf8_lossy(&said.stderr);
         assert_eq!(said.status.code(), Some(1), "{mode:?}: {err}");
@@ -168,7 +168,7 @@ fn work_whose_result_cannot_be_written_is_not_told_as_nothing_done() {
         (&["down", all], 1),
     ] {
         let mut command = garland.command(words);
-        let full = File::options().write(true).open("/dev/full").expect("it is there");
+        let full = File::options().write(true).open("/dev/full").expect("the device exists");
         command.current_dir(scratch.path(""));
         let said = command.stdin(Stdio::null()).stdout(full).output().expect("garland starts");
         let err = String::from_utf8_lossy(&said.stderr);

@@ -611,7 +611,7 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
         assert_eq!(files.ask(ask).map(drop), Err(REFUSED), "{shown}");
     }
     drop(files);
-    assert_eq!(fs::read(&tool).expect("it is there"), b"a program");
+    assert_eq!(fs::read(&tool).expect("the file exists"), b"a program");
     let marker = scratch.path("root/ran");
     node.order(&ToAgent::Exec(vec![b"touch".to_vec(), marker.to_str().expect("text").into()]));
     let why = node.await_end().unwrap_or_default();

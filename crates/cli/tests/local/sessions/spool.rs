@@ -72,7 +72,8 @@ fn nodes_that_are_killed_meanwhile_get_everything() {
     let garland = garland(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-4]", &[]);
     let contents: Vec<Vec<u8>> = (0..100).map(|number| random_bytes(40_000, number)).collect();
-    let host = fs::read_dir(scratch.state()).expect("it is there").next().expect("one host");
+    let host =
+        fs::read_dir(scratch.state()).expect("the directory exists").next().expect("one host");
     let names = host.expect("it is read").path().join("names");
     let keys = || {
         let kept = fs::read_dir(&names).into_iter().flatten().flatten().map(|file| file.path());
@@ -96,7 +97,8 @@ fn nodes_that_are_killed_meanwhile_get_everything() {
         let name = format!("f{number:02}");
         spool.await_done(&name);
         for node in ["local1", "local2", "local3", "local4"] {
-            let copied = fs::read(scratch.root(node).join("to").join(&name)).expect("it is there");
+            let copied =
+                fs::read(scratch.root(node).join("to").join(&name)).expect("the file exists");
             assert!(copied == *content, "{name} on {node}");
         }
         let beside = spool.folder.join("done").join(format!("{name}.result.json"));

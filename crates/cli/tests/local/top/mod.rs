@@ -70,7 +70,7 @@ fn the_file_for_prometheus_has_the_figures_of_all_nodes() {
         assert!(text.contains(&format!("# TYPE {name} gauge\n")), "{line}");
     }
     // Nothing else is left beside it.
-    let beside = std::fs::read_dir(scratch.folder()).expect("it is there").flatten();
+    let beside = std::fs::read_dir(scratch.folder()).expect("the directory exists").flatten();
     let beside = beside.filter(|entry| entry.file_name().to_string_lossy().contains("prom"));
     assert_eq!(beside.count(), 1);
     scratch.assert_nothing_left();

@@ -52,7 +52,7 @@ fn what_a_copy_does_not_set_is_not_copied_again_for_it() {
     };
     let _ = garland.cp(&["-a", "--no-perms", "--no-times", "d", "local1:/"]).with_code(0);
     let there = scratch.root("local1").join("d/f");
-    let stat = fs::metadata(&there).expect("it is there");
+    let stat = fs::metadata(&there).expect("the file exists");
     assert_ne!((stat.mode() & 0o7777, stat.mtime()), (0o666, 981_173_106));
     // By its time it is known whether it is the same file.
     assert_eq!(changes(&["--no-perms", "--no-times"]), 1);
@@ -60,10 +60,10 @@ fn what_a_copy_does_not_set_is_not_copied_again_for_it() {
     assert_eq!(changes(&["--no-perms", "--no-times", "--modify-window=2"]), 0);
     assert_eq!(changes(&["--no-perms", "--no-times", "--modify-window=1"]), 1);
     let _ = garland.cp(&["-a", "--modify-window=2", "d", "local1:/"]).with_code(0);
-    assert_eq!(fs::metadata(&there).expect("it is there").mode() & 0o7777, 0o666);
+    assert_eq!(fs::metadata(&there).expect("the file exists").mode() & 0o7777, 0o666);
     // From nodes, too.
     let _ = garland.cp(&["-a", "-x", "--no-times", "local1:/d", "."]).with_code(0);
-    assert_eq!(fs::metadata(&f).expect("it is there").mode() & 0o7777, 0o666);
+    assert_eq!(fs::metadata(&f).expect("the file exists").mode() & 0o7777, 0o666);
     scratch.assert_nothing_left();
 }
 
@@ -84,7 +84,7 @@ fn what_was_not_copied_is_listed_as_files_from_reads_it() {
     let _ = garland.cp(&again).with_code(2);
     let again = ["-a", "--files-from", "list", "--failed-to", "rest", "d", "local[1-2]:/d"];
     let _ = garland.cp(&again).with_code(0);
-    let copied = fs::read(scratch.root("local2").join("d/e/b")).expect("it is there");
+    let copied = fs::read(scratch.root("local2").join("d/e/b")).expect("the file exists");
     assert_eq!(copied, b"d/e/b");
     assert_eq!(fs::read(scratch.path("rest")).expect("a list"), b"");
     // A list that cannot be written takes nothing of the result.
@@ -146,12 +146,12 @@ fn a_list_of_what_was_not_copied_is_never_that_of_another_copy_nor_in_its_source
             format!("error: cannot write the list of --failed-to to {list}: it is in SOURCE");
         assert!(refused.starts_with(&told), "{refused}");
     }
-    assert_eq!(fs::read(scratch.path("d/a")).expect("it is there"), b"a");
+    assert_eq!(fs::read(scratch.path("d/a")).expect("the file exists"), b"a");
     assert_eq!(paths(&scratch.path("d")), ["a"]);
     // The list is read before it could be written.
     write(&scratch, "list", "a\n");
     let words = ["-a", "--files-from", "-", "--failed-to", "list", "d", "local1:/"];
-    let list = File::open(scratch.path("list")).expect("it is there");
+    let list = File::open(scratch.path("list")).expect("the file exists");
     let _ = garland.start_cp_reading(&words, list).end().with_code(2);
     assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"a\n");
     scratch.assert_nothing_left();

@@ -23,7 +23,7 @@ fn every_oddity_arrives_as_it_is_on_four_nodes() {
         locals(4).for_each(|node| assert_equal(&odd, &scratch.root(&node).join("t/odd")));
     }
     for node in locals(4) {
-        let stat = fs::metadata(scratch.root(&node).join("t/odd/sparse")).expect("it is there");
+        let stat = fs::metadata(scratch.root(&node).join("t/odd/sparse")).expect("the file exists");
         assert!(stat.blocks() * 512 < 1 << 20, "holes of {node} take {} blocks", stat.blocks());
     }
     scratch.assert_nothing_left();

@@ -43,7 +43,7 @@ fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
     }
     assert_eq!(paths(&scratch.root("local1")), ["t/", "t/0-large", "t/rest"]);
     let old = scratch.root("local2").join("t/shrinks");
-    assert_eq!(fs::read(old).expect("it is there"), b"the old one");
+    assert_eq!(fs::read(old).expect("the file exists"), b"the old one");
     scratch.assert_nothing_left();
 }
 

@@ -130,12 +130,12 @@ fn modes_and_times(top: &Path) {
         ("folders", Duration::new(999_999_999, 0)),
     ];
     for (path, since) in times {
-        let file = File::open(top.join(path)).expect("it is there");
+        let file = File::open(top.join(path)).expect("the file exists");
         file.set_modified(SystemTime::UNIX_EPOCH + since).expect("it may have it");
     }
     let time = Timespec { tv_sec: 1_111_111_111, tv_nsec: 22 };
     let times = Timestamps { last_access: time, last_modification: time };
     utimensat(CWD, top.join("nowhere"), &times, AtFlags::SYMLINK_NOFOLLOW).expect("it may have it");
-    let old = File::open(top).expect("it is there");
+    let old = File::open(top).expect("the directory exists");
     old.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(5)).expect("it may have it");
 }

@@ -32,7 +32,7 @@ fn no_kind_replaces_another_and_nothing_goes_through_a_link() {
         paths(&scratch.root("local2")),
         ["t/", "t/d", "t/file/", "t/file/kept/", "t/l", "t/rest"]
     );
-    assert_eq!(fs::read(there.join("d")).expect("it is there"), b"a file");
+    assert_eq!(fs::read(there.join("d")).expect("the file exists"), b"a file");
     assert_eq!(paths(&outside), Vec::<String>::new());
     for node in ["local1", "local3"] {
         assert_eq!(verdict(&result, node), ("ok", ""));
@@ -85,8 +85,8 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
     symlink(scratch.path("kept"), there.join("file")).expect("it can be made");
     fs::write(there.join("link"), b"a file").expect("it can be written");
     let _ = garland(&scratch).cp(&["-r", "t", "local1:/"]).with_code(0);
-    assert_eq!(fs::read(scratch.path("kept")).expect("it is there"), b"as it was");
-    assert_eq!(fs::read(there.join("file")).expect("it is there"), b"new");
+    assert_eq!(fs::read(scratch.path("kept")).expect("the file exists"), b"as it was");
+    assert_eq!(fs::read(there.join("file")).expect("the file exists"), b"new");
     assert!(!there.join("file").is_symlink());
     assert!(there.join("link").is_symlink());
 }
@@ -189,7 +189,8 @@ fn a_directory_without_write_permission_is_opened_only_if_it_is_the_trees() {
     for path in ["t/x", "t/d/y", "closed/x", "closed/d/y"] {
         write(&scratch, path, path);
     }
-    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o7777;
+    let mode =
+        |path: &Path| fs::metadata(path).expect("the file exists").permissions().mode() & 0o7777;
     let close = |path: &Path| {
         fs::set_permissions(path, Permissions::from_mode(0o555)).expect("it is ours");
     };
@@ -220,7 +221,7 @@ fn a_directory_without_write_permission_is_opened_only_if_it_is_the_trees() {
     for option in ["--checksum", "--no-fsync", "--verify"] {
         fs::write(scratch.path("closed/x"), option).expect("the file may be written");
         assert_eq!(copy(&["-r", option, "closed/", "local1:/made"]), ok, "{option}");
-        assert_eq!(fs::read_to_string(root.join("made/x")).expect("it is there"), option);
+        assert_eq!(fs::read_to_string(root.join("made/x")).expect("the file exists"), option);
         assert_eq!((mode(&root.join("made")), mode(&root.join("made/d"))), (0o555, 0o555));
     }
     // A directory above is not opened for a tree or a file, however often it is tried.
@@ -302,7 +303,7 @@ fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
     assert_eq!(verdict(&result, "local2"), ("ok", ""));
     assert_eq!(paths(&scratch.path("found")), ["loud", "readme", "rest"]);
     for name in ["loud", "readme"] {
-        let bytes = fs::read(scratch.path("found").join(name)).expect("it is there");
+        let bytes = fs::read(scratch.path("found").join(name)).expect("the file exists");
         assert_eq!(bytes, b"loud", "{name}");
     }
     scratch.assert_nothing_left();

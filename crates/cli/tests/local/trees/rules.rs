@@ -34,7 +34,7 @@ fn as_rsync(scratch: &Scratch, words: &[&str]) {
     if !words.windows(2).any(|pair| !pair[0].starts_with("--") && content(pair[1])) {
         // Nobody says what this folder is to have, and rsync's was made a moment earlier.
         for folder in [&got, &target] {
-            let folder = File::open(folder).expect("it is there");
+            let folder = File::open(folder).expect("the directory exists");
             folder.set_modified(SystemTime::UNIX_EPOCH).expect("it may have it");
         }
     }
@@ -62,7 +62,7 @@ fn folders_of_several_sources_become_one() {
     let root = scratch.root("local1");
     let wanted = ["empty/", "in/", "in/build/", "in/build/z", "in/w", "in/y.o", "x", "x2"];
     assert_eq!(paths(&root), wanted);
-    assert_eq!(std::fs::read(root.join("x")).expect("it is there"), b"the later one");
+    assert_eq!(std::fs::read(root.join("x")).expect("the file exists"), b"the later one");
 }
 
 #[test]

@@ -82,8 +82,8 @@ fn of_one_node_what_is_found_goes_straight_into_the_directory() {
     let files = ["-p", "local1:/t/\\[a]", "local1:/t/*y.log", "local1:/t/.h*", "files"];
     assert_eq!(got(&files, "files"), [".hidden", "[a]", "x\ny.log"]);
     // As a single file, it belongs to whoever copies it.
-    let copied = fs::metadata(scratch.path("files/[a]")).expect("it is there");
-    let user = fs::metadata(scratch.path("files")).expect("it is there").uid();
+    let copied = fs::metadata(scratch.path("files/[a]")).expect("the file exists");
+    let user = fs::metadata(scratch.path("files")).expect("the directory exists").uid();
     assert_eq!((copied.uid(), copied.mode() & 0o7777), (user, 0o755));
     // The name itself, where the pattern matches nothing: `a` is a directory, and so is it as a file.
     let _ = garland.cp(&["local1:/t/\\[a]", "one"]).with_code(0);

@@ -36,7 +36,7 @@ fn two_copies_into_one_folder_end_well_and_every_file_is_whole() {
         for node in locals(2) {
             let copied = scratch.root(&node).join("t");
             for path in paths(&copied).iter().filter(|path| !path.ends_with('/')) {
-                let got = fs::read(copied.join(path)).expect("it is there");
+                let got = fs::read(copied.join(path)).expect("the file exists");
                 let of = |tree: &str| fs::read(scratch.path(tree).join(path)).ok();
                 let whole = [of("a"), of("b")].into_iter().flatten().any(|wanted| wanted == got);
                 assert!(whole, "{path} of {node} is of neither");
@@ -62,7 +62,7 @@ fn what_a_living_copy_has_hidden_is_nobodys_to_remove() {
     let _ = garland.cp(&["-r", "quick/", "local1:/t"]).with_code(0);
     assert_eq!(scratch.partial_files(), hidden, "the other one's is still there");
     let _ = slow.end().with_code(0);
-    let stat = fs::metadata(scratch.root("local1").join("t/large")).expect("it is there");
+    let stat = fs::metadata(scratch.root("local1").join("t/large")).expect("the file exists");
     assert_eq!(stat.size(), 8 << 20);
     assert_eq!(paths(&scratch.root("local1")), ["t/", "t/large", "t/small"]);
     scratch.assert_nothing_left();

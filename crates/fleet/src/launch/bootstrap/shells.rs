@@ -164,7 +164,7 @@ fn a_file_that_replaces_the_program_after_the_check_does_not_run() {
         }
         let said = node.launch(&ours);
         assert!(said.ends_with("ours agent\n") && !said.contains("evil"), "{said}");
-        let swapped = fs::read_to_string(&kept).expect("it is there");
+        let swapped = fs::read_to_string(&kept).expect("the file exists");
         assert!(swapped.contains("evil"), "nothing was swapped");
     });
 }
@@ -236,9 +236,9 @@ fn a_link_that_takes_the_name_of_the_programs_directory_is_not_followed() {
         let _ = node.put("bin/chmod", swap.as_bytes(), 0o700);
         let said = node.launch(&ours);
         assert!(kept.is_symlink(), "nothing was swapped");
-        let mode = fs::metadata(&victim).expect("it is there").mode();
+        let mode = fs::metadata(&victim).expect("the directory exists").mode();
         assert_eq!(mode & 0o777, 0o755, "{said}");
-        let names = fs::read_dir(&victim).expect("it is there").flatten();
+        let names = fs::read_dir(&victim).expect("the directory exists").flatten();
         let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
         assert_eq!(names, ["b"], "{said}");
         assert!(said.contains("ours agent\n"), "it is stored elsewhere: {said}");
@@ -255,7 +255,7 @@ fn a_link_that_has_the_name_of_the_programs_directory_changes_nothing() {
         let _ = node.put(".cache/a", b"", 0o600);
         std::os::unix::fs::symlink(&victim, node.home.join(".cache/garland")).expect("it is made");
         let said = node.launch(&ours);
-        let mode = fs::metadata(&victim).expect("it is there").mode();
+        let mode = fs::metadata(&victim).expect("the directory exists").mode();
         assert_eq!(mode & 0o777, 0o755, "{said}");
         assert!(said.contains("ours agent\n"), "it is stored elsewhere: {said}");
     });

@@ -23,7 +23,7 @@ impl Opened {
             | inotify::WatchFlags::CREATE
             | inotify::WatchFlags::MOVE;
         for folder in folders {
-            let _ = inotify::add_watch(&fd, folder.as_ref(), events).expect("it is there");
+            let _ = inotify::add_watch(&fd, folder.as_ref(), events).expect("the directory exists");
         }
         Self(fd)
     }
