@@ -1,5 +1,5 @@
-//! Limits of processes. This process raises its own limit of open files to the maximum, and
-//! restores the original one for programs that it starts on behalf of users.
+//! The limit of open files. This process raises its own limit to the maximum, and restores the
+//! original one for programs that it starts on behalf of users.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -44,23 +44,6 @@ pub fn restore_open_files_in(command: &mut Command) {
     }
 }
 
-/// Limits the length of the files that the process which `command` starts can write, in bytes, and
-/// has its writes beyond it fail instead of ending it.
-pub fn limit_files_in(command: &mut Command, length: u64) {
-    let limit = move || {
-        let maximum = getrlimit(Resource::Fsize).maximum;
-        setrlimit(Resource::Fsize, Rlimit { current: Some(length), maximum })?;
-        // SAFETY: signal(2) has no preconditions, and is allowed between fork and exec.
-        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        Ok(())
-    };
-    // SAFETY: between fork and exec only getrlimit(2), setrlimit(2) and signal(2) are called, which is
-    // allowed there.
-    unsafe {
-        command.pre_exec(limit);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,18 +66,5 @@ mod tests {
         assert_eq!(soft(true), "300\n");
         assert_ne!(soft(false), "300\n");
         setrlimit(Resource::Nofile, given).unwrap();
-    }
-
-    #[test]
-    fn a_child_writes_no_longer_files_and_goes_on() {
-        let path = std::env::temp_dir().join(format!("garland-limit-{}", std::process::id()));
-        let mut command = Command::new("sh");
-        command.args(["-c", "head -c 100000 /dev/zero; head -c 100000 /dev/zero; exit 7"]);
-        command.stdout(std::fs::File::create(&path).unwrap()).stderr(std::process::Stdio::null());
-        limit_files_in(&mut command, 50_000);
-        let status = command.status().unwrap();
-        let length = std::fs::metadata(&path).unwrap().len();
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!((length, status.code()), (50_000, Some(7)));
     }
 }

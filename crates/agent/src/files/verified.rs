@@ -8,7 +8,7 @@ use garland_dataplane::store::left;
 use garland_protocol::copy::ContentHasher;
 use garland_protocol::files::{Answer, PIECE};
 use garland_sys::{clock, threads};
-use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
+use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fstat, seek};
 use rustix::io::Errno;
 
 use super::places::Place;
@@ -23,22 +23,46 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(4);
 /// How many looks at open files there are for one at the name.
 const LOOKS: u32 = 16;
 
-/// The looks at which the directory is listed for hidden names. It may have very many names, and there may
-/// be many requests, so the pauses get longer.
+/// The interval between the first two listings of a directory.
+const FIRST_LISTING: Duration = Duration::from_millis(64);
+
+/// When the directory is listed for hidden names. It may have very many names, and there may be many
+/// requests, so the pauses get longer.
 struct Listings {
-    due: u32,
-    pause: u32,
+    due_ns: u64,
+    pause: Duration,
 }
 
 impl Listings {
-    /// Returns whether the directory is listed at this look.
-    fn are_due(&mut self, look: u32) -> bool {
-        let are_due = look >= self.due;
+    fn new(now_ns: u64) -> Self {
+        Self { due_ns: now_ns, pause: FIRST_LISTING }
+    }
+
+    /// Returns whether the directory is listed now.
+    fn are_due(&mut self, now_ns: u64) -> bool {
+        let are_due = now_ns >= self.due_ns;
         if are_due {
-            self.due = look + self.pause;
+            self.due_ns = now_ns + self.pause.as_nanos() as u64;
             self.pause *= 2;
         }
         are_due
+    }
+}
+
+/// What tells whether a file has changed since it was read.
+#[derive(PartialEq, Eq)]
+struct ReadVersion {
+    inode: u64,
+    length: i64,
+    changed: (i64, u64),
+}
+
+impl ReadVersion {
+    /// Returns the version of an open file; `None` if it has no status.
+    fn new(file: &File) -> Option<Self> {
+        let stat = fstat(file).ok()?;
+        let changed = (stat.st_ctime, stat.st_ctime_nsec);
+        Some(Self { inode: stat.st_ino, length: stat.st_size, changed })
     }
 }
 
@@ -104,7 +128,8 @@ pub fn read<'a>(
     };
     let mut pause = LOOK_INTERVAL;
     let mut partial = Vec::new();
-    let mut listings = Listings { due: 0, pause: LOOKS };
+    let mut listings = Listings::new(clock::now_ns());
+    let mut in_vain = None;
     for look in 0.. {
         // Once a partial file is open, it stays what is looked at, also when it gets its name.
         if look % LOOKS == 0 {
@@ -112,15 +137,24 @@ pub fn read<'a>(
             let place = find();
             let open = |place: &Place<'_>| place.open_existing(OFlags::RDONLY);
             match place.as_ref().map_err(|error| *error).and_then(open) {
-                Ok(file) => match has(&file.into()) {
-                    Ok(()) => return Ok(Answer::Done),
-                    Err(error) if !arriving => return Err(error),
-                    Err(_) => pause = after_vain(pause),
-                },
+                Ok(file) => {
+                    let file = File::from(file);
+                    let version = ReadVersion::new(&file);
+                    // An old version under the name is read once, and looked at as often as nothing.
+                    if version.is_none() || version != in_vain {
+                        match has(&file) {
+                            Ok(()) => return Ok(Answer::Done),
+                            Err(error) if !arriving => return Err(error),
+                            Err(_) if in_vain.is_some() => pause = after_vain(pause),
+                            Err(_) => {}
+                        }
+                        in_vain = version;
+                    }
+                }
                 Err(error) if !arriving => return Err(error),
                 Err(_) => {}
             }
-            if listings.are_due(look) {
+            if listings.are_due(clock::now_ns()) {
                 partial =
                     place.map_or_else(|_| Vec::new(), |it| left::open_own(&it.folder, it.name));
                 for file in &partial {

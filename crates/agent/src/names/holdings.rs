@@ -27,6 +27,9 @@ const HOLDINGS_MAX: usize = 10_000;
 /// usual ones, so that who reads many contents does not have those of others read from the disk again.
 const IN_MEMORY_MAX: usize = 2 * NAME_MANIFEST_MAX;
 
+/// The maximum number of manifests that are kept: each request looks through them.
+const IN_MEMORY_COUNT: usize = 256;
+
 /// The memory of a file of a manifest in bytes, besides its path and its digests: what the allocator
 /// keeps with both is a guess.
 const FILE_IN_MEMORY: usize = size_of::<NamedFile>() + 32;
@@ -220,7 +223,7 @@ impl Holdings {
             has_ended: false,
         });
         let mut total = 0;
-        let room = recent.iter().take_while(|it| {
+        let room = recent.iter().take(IN_MEMORY_COUNT).take_while(|it| {
             total += it.holding.in_memory;
             total <= IN_MEMORY_MAX
         });
@@ -362,7 +365,8 @@ fn read(path: &Path, root: &Root) -> Option<Holding> {
     let manifest = NameManifest::parse(&manifest).ok()?;
     let of_file =
         |file: &NamedFile| FILE_IN_MEMORY + file.path.len() + size_of_val(file.digests.as_slice());
-    let in_memory = manifest.files.iter().map(of_file).sum();
+    let of_files: usize = manifest.files.iter().map(of_file).sum();
+    let in_memory = size_of::<Holding>() + header.path.len() + of_files;
     Some(Holding { path: header.path, manifest, in_memory })
 }
 

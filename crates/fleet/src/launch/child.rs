@@ -13,12 +13,13 @@ use garland_protocol::wire::ReadyLine;
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use garland_sys::clock::after;
 use garland_sys::threads::JoinHandle;
-use garland_sys::{clock, limits, signal, threads};
+use garland_sys::{clock, signal, threads};
 
 use super::bootstrap::BootstrapLine;
 use super::cancellation::Cancellation;
 use super::error::LaunchError;
 use super::input::Input;
+use super::messages::Messages;
 use super::stdout;
 
 /// Timeout for each step before an agent is ready.
@@ -42,10 +43,6 @@ const ERROR_LINES: usize = 5;
 
 /// The maximum number of bytes of standard error that are read for an error message.
 const ERROR_BYTES: u64 = 64 << 10;
-
-/// The maximum length in bytes of the log of a process whose messages are those of another machine.
-/// What it says further is dropped.
-const LOG_MAX: u64 = 16 << 20;
 
 /// Returns the file name of the log of a node's agent.
 pub fn log_name(node: &str) -> String {
@@ -78,13 +75,20 @@ pub struct Starting {
     child: LaunchedChild,
     cancellation: Cancellation,
     lines: Receiver<Result<String, LaunchError>>,
-    /// The log, at the offset where the standard error of this process begins.
-    log: File,
+    messages: Said,
     /// The last line of its output that is not the script's or the agent's: a login shell that
     /// refuses, such as nologin, gives its reason there.
     other: Option<String>,
-    /// The time in monotonic nanoseconds until which the next step is awaited.
-    until_ns: u64,
+    /// How long the next step has been awaited.
+    waited: Duration,
+}
+
+/// Where the standard error of a process is.
+enum Said {
+    /// In the log, from its offset on.
+    InLog(File),
+    /// In a pipe that is read.
+    Piped(Messages),
 }
 
 /// A process that keeps an agent alive. Dropping it closes its input, which ends the agent.
@@ -100,25 +104,23 @@ pub struct LaunchedChild {
 }
 
 impl Starting {
-    /// Starts `command`. Its standard error is appended directly to the file `log`, so that an
-    /// agent's messages are written even after this process has died.
+    /// Starts `command`. The standard error of an agent on this machine is appended directly to the file
+    /// `log`, so that its messages are written even after this process has died.
     pub fn start(mut command: Command, log: &Path, terms: &StartTerms) -> io::Result<Self> {
         let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
-        if terms.is_elsewhere && errors.metadata()?.len() > LOG_MAX / 2 {
-            errors.set_len(0)?;
-        }
         // Open the file again: a duplicated descriptor would share its offset.
         let mut log = File::open(log)?;
         log.seek(SeekFrom::End(0))?;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        match terms.is_elsewhere {
+            true => command.stderr(Stdio::piped()),
+            false => command.stderr(errors.try_clone()?),
+        };
         signal::release_in(&mut command);
-        if terms.is_elsewhere {
-            // After all signals got their usual meanings: that of this one is to end the process.
-            limits::limit_files_in(&mut command, LOG_MAX);
-        }
         let mut child = command.spawn()?;
         let pipe = child.stdin.take();
         let output = child.stdout.take();
+        let messages = child.stderr.take().map(|piped| Messages::read(piped, errors)).transpose();
         let mut child =
             LaunchedChild { child, input: None, reader: None, is_killed: false, is_left: false };
         let cancellation = terms.cancellation.clone();
@@ -129,7 +131,8 @@ impl Starting {
             threads::spawn("child", move || stdout::read(output, tell, passes_output))
         });
         child.reader = reader.transpose()?;
-        Ok(Self { child, cancellation, lines, log, other: None, until_ns: after(READY_TIMEOUT) })
+        let messages = messages?.map_or(Said::InLog(log), Said::Piped);
+        Ok(Self { child, cancellation, lines, messages, other: None, waited: Duration::ZERO })
     }
 
     /// Returns the standard input of the process; none if it has been closed.
@@ -143,8 +146,13 @@ impl Starting {
     /// When the process has ended or has printed too much, the start is cancelled, or a minute has
     /// passed since the start or the last step ([`Starting::has_gone_on`]).
     pub fn next_line(&mut self) -> Result<String, LaunchError> {
-        while clock::now_ns() < self.until_ns {
-            match self.lines.recv_timeout(Cancellation::POLL) {
+        while self.waited < READY_TIMEOUT {
+            let began_ns = clock::now_ns();
+            let line = self.lines.recv_timeout(Cancellation::POLL);
+            // A head that stood still has not waited.
+            let waited = Duration::from_nanos(clock::now_ns() - began_ns);
+            self.waited += waited.min(2 * Cancellation::POLL);
+            match line {
                 Ok(line) => {
                     let line = line?.trim_end().to_owned();
                     if BootstrapLine::parse(&line) == BootstrapLine::Other && !line.is_empty() {
@@ -162,7 +170,7 @@ impl Starting {
     /// Notes that the start has come a step further, so that the next step has all of its time. Only
     /// what happens once is a step: a node that talks on and on must not hold up all others.
     pub fn has_gone_on(&mut self) {
-        self.until_ns = after(READY_TIMEOUT);
+        self.waited = Duration::ZERO;
     }
 
     /// Waits for the agent's ready line. Calls `answer` with every earlier line and the input of
@@ -219,9 +227,15 @@ impl Starting {
                 return cancelled;
             }
         };
-        let mut bytes = Vec::new();
-        // If the log cannot be read, the status is used.
-        let _ = (&self.log).take(ERROR_BYTES).read_to_end(&mut bytes);
+        let bytes = match &self.messages {
+            Said::InLog(log) => {
+                let mut bytes = Vec::new();
+                // If the log cannot be read, the status is used.
+                let _ = log.take(ERROR_BYTES).read_to_end(&mut bytes);
+                bytes
+            }
+            Said::Piped(messages) => messages.last(),
+        };
         let text = String::from_utf8_lossy(&bytes);
         let last = last_lines(&text);
         LaunchError::Ended(match &self.other {
@@ -365,22 +379,30 @@ mod tests {
             assert_eq!(reason(login(script, name), name), too_much, "{name}");
         }
         let mut starting = login("while :; do echo x; sleep 0.02; done", "words");
-        starting.until_ns = after(Duration::from_millis(300));
+        starting.waited = READY_TIMEOUT - Duration::from_millis(300);
         assert_eq!(reason(starting, "words"), "its agent did not start within 60 s");
     }
 
     #[test]
-    fn the_log_of_a_login_has_a_limit_and_the_login_goes_on() {
-        let ready = format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32));
-        let script = format!("head -c 40000000 /dev/zero >&2; echo '{ready}'; read end");
+    fn the_log_of_a_login_has_a_limit_and_what_it_says_last_is_told() {
+        let script = "head -c 40000000 /dev/zero >&2; echo >&2; echo 'no shell' >&2; exit 1";
         let log = log_of("log");
         for _ in 0..2 {
-            let starting = login(&script, "log");
-            let started = starting.ready_after(|_, _| Ok(Answered::Other));
-            assert!(started.is_ok(), "{:?}", started.err());
-            // At its limit it is begun anew.
-            assert_eq!(std::fs::metadata(&log).expect("there is a log").len(), LOG_MAX);
+            let starting = login(script, "log");
+            let ended = starting.ready_after(|_, _| Ok(Answered::Other)).err().expect("no agent");
+            assert!(ended.to_string().ends_with("; no shell"));
+            assert_eq!(std::fs::metadata(&log).expect("the log exists").len(), 16 << 20);
         }
-        std::fs::remove_file(log).expect("the file exists");
+        std::fs::remove_file(log).expect("the log exists");
+    }
+
+    #[test]
+    fn a_head_that_stood_still_has_not_waited() {
+        let ready = format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32));
+        let mut starting = login(&format!("echo '{ready}'; read end"), "still");
+        // As after a pause: the line has come long ago, and nobody has looked.
+        starting.waited = READY_TIMEOUT - Duration::from_millis(1);
+        assert!(starting.ready_after(|_, _| Ok(Answered::Other)).is_ok());
+        std::fs::remove_file(log_of("still")).expect("the log exists");
     }
 }

@@ -9,6 +9,7 @@ mod input;
 pub mod lab;
 mod launchers;
 pub mod local;
+mod messages;
 mod orders;
 pub mod resolve;
 mod slurm;

@@ -162,14 +162,19 @@ impl Step {
         let mut answered = Answered::Other;
         if let BootstrapLine::At(Some(node), _) = &parsed
             && !self.names.contains_key(&label)
+            && label < self.tasks.len()
         {
             self.names.insert(label, node.clone());
             answered = Answered::Step;
         }
         let task = self.names.get(&label).and_then(|name| self.tasks.get_mut(name));
-        let Some(task) = task.filter(|task| !matches!(task, Task::Settled(_))) else {
-            return answered;
+        let has_ended = matches!(parsed, BootstrapLine::Ended(_));
+        let is_open = |task: &Task| match task {
+            // An agent that was ready may end while others start.
+            Task::Settled(ready) => has_ended && ready.is_ok(),
+            Task::Starting | Task::Needing(_) | Task::Sent(_) => true,
         };
+        let Some(task) = task.filter(|task| is_open(task)) else { return answered };
         let next = match parsed {
             BootstrapLine::Need { machine, missing } => {
                 let asked = match task {

@@ -12,8 +12,8 @@ use super::error::LaunchError;
 /// The maximum length in bytes of the script's last line, such as `ENDED 255`.
 const LAST_LINE: usize = 16;
 
-/// The maximum length in bytes of a line. No line of the script or of an agent is as long; what
-/// follows in another one is a line of its own.
+/// The maximum length in bytes of a line. No line of the script or of an agent is as long; the rest of
+/// another one is dropped.
 const LINE_MAX: u64 = 64 << 10;
 
 /// The maximum length in bytes of all lines until the agent is ready; a Slurm step has those of all of
@@ -58,15 +58,7 @@ fn tell_lines(
     let mut is_marked = false;
     let mut told = 0;
     loop {
-        let mut line = Vec::new();
-        output
-            .by_ref()
-            .take(LINE_MAX)
-            .read_until(b'\n', &mut line)
-            .ok()
-            .filter(|read| *read > 0)?;
-        told += line.len() + LINE_COST;
-        let line = String::from_utf8_lossy(&line).into_owned();
+        let line = next_line(output, &mut told)?;
         if told > LINES_MAX {
             let text = format!("it printed more than {LINES_MAX} bytes before its agent was ready");
             let _ = tell.send(Err(LaunchError::Refused(text)));
@@ -80,6 +72,24 @@ fn tell_lines(
             return Some(is_marked);
         }
     }
+}
+
+/// Returns the next line, or its beginning, and adds to `told` what it costs; `None` at the end.
+fn next_line(output: &mut impl BufRead, told: &mut usize) -> Option<String> {
+    let line = part_of_line(output, told)?;
+    let mut is_whole = line.ends_with(b"\n");
+    while !is_whole && *told <= LINES_MAX {
+        is_whole = part_of_line(output, told).is_none_or(|rest| rest.ends_with(b"\n"));
+    }
+    Some(String::from_utf8_lossy(&line).into_owned())
+}
+
+/// Returns the next bytes up to the end of the line; `None` if there are none.
+fn part_of_line(output: &mut impl BufRead, told: &mut usize) -> Option<Vec<u8>> {
+    let mut part = Vec::new();
+    let read = output.by_ref().take(LINE_MAX).read_until(b'\n', &mut part).ok()?;
+    *told += read + LINE_COST;
+    (read > 0).then_some(part)
 }
 
 /// Copies `output` to `to`. If `marked`, removes the script's last line, which follows the bytes.
@@ -137,5 +147,15 @@ mod tests {
             assert_eq!(passed(bytes, false), (bytes.to_vec(), true));
         }
         assert_eq!(passed(b"half a line", true), (b"half a line".to_vec(), false));
+    }
+
+    #[test]
+    fn the_rest_of_a_line_that_is_too_long_is_no_line() {
+        let long = "x".repeat(LINE_MAX as usize);
+        let text = format!("AT - -\n{long}REFUSED why\nNEED x86_64 -\nlast");
+        let mut output = text.as_bytes();
+        let mut told = 0;
+        let lines: Vec<String> = std::iter::from_fn(|| next_line(&mut output, &mut told)).collect();
+        assert_eq!(lines, ["AT - -\n", &long, "NEED x86_64 -\n", "last"]);
     }
 }

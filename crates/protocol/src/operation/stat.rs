@@ -26,7 +26,11 @@ pub fn stat(requests: Vec<StatRequest>) -> Query<'static, Vec<StatReply>> {
         FromAgent::Looked(reply) => Some(reply),
         _ => None,
     });
-    query.limiting_silence(|message| matches!(message, FromAgent::Looking))
+    // The lookup of a file has an end, whatever its agent says.
+    match scans {
+        true => query.limiting_silence(|message| matches!(message, FromAgent::Looking)),
+        false => query,
+    }
 }
 
 #[cfg(test)]
@@ -79,5 +83,19 @@ mod tests {
         let why = failed.unwrap_or_default();
         assert!(why == "looking for the files: no progress for 30 s", "{why}");
         assert!(matches!((&answers[&0], &answers[&1]), (Some(Ok(_)), Some(Ok(_)))));
+    }
+
+    #[test]
+    fn the_lookup_of_a_file_ends_whatever_its_agent_says() {
+        let file = StatRequest { tree: None, ..scan() };
+        let mut query = stat(vec![file]);
+        let mut orders = Orders::default();
+        query.begin(0, &mut orders);
+        for second in 1..=31 {
+            let looking = AgentEvent::Message(FromAgent::Looking);
+            query.handle(second * SECOND_NS, 0, looking, &mut orders);
+            query.tick(second * SECOND_NS, &mut orders);
+        }
+        assert!(query.is_over() && query.was_late(0));
     }
 }

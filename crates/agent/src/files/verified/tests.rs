@@ -228,10 +228,29 @@ fn blocks_of_a_file_of_2_tib_are_served_in_pieces_and_verified_as_a_whole() {
 
 #[test]
 fn a_request_that_waits_lists_the_directory_a_few_times() {
-    let mut listings = Listings { due: 0, pause: LOOKS };
-    // As many looks as there are at most while bytes are waited for.
-    let looks = (ARRIVAL.as_millis() / LOOK_INTERVAL.as_millis()) as u32;
-    let listed: Vec<u32> =
-        (0..looks).step_by(LOOKS as usize).filter(|look| listings.are_due(*look)).collect();
-    assert_eq!(listed, [0, 16, 48, 112, 240, 496]);
+    let mut listings = Listings::new(0);
+    let listed: Vec<u64> =
+        (0..2000).filter(|now_ms| listings.are_due(now_ms * 1_000_000)).collect();
+    assert_eq!(listed, [0, 64, 192, 448, 960, 1984]);
+}
+
+#[test]
+fn a_block_is_found_where_an_old_version_has_its_name() {
+    let folder = Folder::new("old-version");
+    let bytes = vec![7; BLOCK];
+    let layout = Layout::fitting(BLOCK as u64);
+    let (service, root) = folder.serving(Role::Member, layout, vec![content_digest(&bytes)]);
+    let path = folder.0.join("x");
+    fs::write(&path, vec![1; BLOCK]).expect("an old version");
+    let ask = Ask::Block { root, file: 0, block: 0, piece: 0, arriving: true };
+    let mut frame = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            fs::write(folder.0.join("new"), &bytes).expect("it is written");
+            fs::rename(folder.0.join("new"), &path).expect("it gets its name");
+        });
+        assert!(service.obey(&ask, &[], &mut frame).is_ok());
+    });
+    assert!(frame == bytes);
 }
