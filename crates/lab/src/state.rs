@@ -99,6 +99,10 @@ pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
 /// Makes all directories of a tree writable for their owner, since a copied tree may contain
 /// read-only directories.
 fn open_up(folder: &Path) -> io::Result<()> {
+    // In a directory of all users somebody may have put a link to another tree there.
+    if !fs::symlink_metadata(folder)?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
     fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -22,6 +22,10 @@ const LARGEST: u64 = 256 << 20;
 /// The name of the file with the plan of the copy, or with the plans of several copies.
 const PLAN: &str = "plan.json";
 
+/// The highest rail that is told apart: the NICs of a node are counted up to it, and a run may be that of
+/// somebody else.
+const HIGHEST_RAIL: u16 = 63;
+
 /// The name of the file with the names of a mount's peers; the mounting machine comes first.
 pub const PEERS: &str = "peers.json";
 
@@ -58,7 +62,8 @@ impl Traced {
         let folder = run.folder().join(TRACES);
         let text = run.read(PLAN).unwrap_or_default();
         let known = |plan: Plan| {
-            let rails: Vec<u16> = plan.lanes.iter().map(|lane| lane.rail).collect();
+            let rails: Vec<u16> =
+                plan.lanes.iter().map(|lane| lane.rail.min(HIGHEST_RAIL)).collect();
             (plan.nodes.into_iter().map(|node| node.name).collect::<Vec<String>>(), rails)
         };
         let Ok(plans) = serde_json::from_slice::<Vec<Plan>>(&text) else {

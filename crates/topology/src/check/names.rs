@@ -18,6 +18,13 @@ pub(super) fn check(topology: &Topology) -> Result<(), TopologyFault> {
                 node.name
             )));
         }
+        // Generated files of hosts would take it from the machine itself (RFC 6761, 6.3).
+        if is_loopback_name(&node.name) {
+            return Err(TopologyFault::Nodes(format!(
+                "{:?} is the name that each machine has for itself: rename the node",
+                node.name
+            )));
+        }
         // Host names are case-insensitive (RFC 1035, 2.3.3).
         once(&mut hosts, "nodes", node.name.to_ascii_lowercase())?;
     }
@@ -48,6 +55,11 @@ fn once(seen: &mut HashSet<String>, what: &str, name: String) -> Result<(), Topo
 
 fn same_name(what: &str, name: &str) -> TopologyFault {
     TopologyFault::Nodes(format!("two {what} have the name {name}: rename one of them"))
+}
+
+fn is_loopback_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "localhost" || name.starts_with("localhost.") || name.ends_with(".localhost")
 }
 
 fn is_host(name: &str) -> bool {

@@ -86,6 +86,7 @@ fn names_must_be_possible_and_different() {
         after(switch(), |t| t.nodes[1].name = "-n".into()),
         after(switch(), |t| t.nodes[1].name = "n".repeat(64)),
         after(switch(), |t| t.nodes[1].name = "N2".into()),
+        after(switch(), |t| t.nodes[1].name = "Localhost".into()),
         after(switch(), |t| t.nics[1].name = "ethernet-of-node".into()),
         after(switch(), |t| t.nics[1].name = "lo".into()),
         after(switch(), |t| t.media[0].name = "a/b".into()),
@@ -97,6 +98,7 @@ fn names_must_be_possible_and_different() {
     "-n" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
     "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" is not a valid node name: a host name consists of letters, digits, `-` and `.`, begins and ends with a letter or digit, and has at most 63 bytes
     two nodes have the name n2: rename one of them
+    "Localhost" is the name that each machine has for itself: rename the node
     "ethernet-of-node" is not a valid name for a NIC or bond of n1: the name of a network device begins with a letter, consists of letters, digits, `-` and `_`, and has at most 15 bytes
     two devices of n1 have the name lo: rename one of them
     "a/b" is not a valid name for a medium: the name of a network device begins with a letter, consists of letters, digits, `-` and `_`, and has at most 15 bytes

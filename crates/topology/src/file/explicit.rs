@@ -14,6 +14,10 @@ use crate::{
     Bond, Cable, Medium, MediumKind, Nic, NicId, Node, Price, Reach, Selector, Topology, Uplink,
 };
 
+/// The maximum number of NICs of a node. Each has a table in most of what a topology is used for, and a
+/// short file may list very many.
+const NICS_OF_NODE_MAX: usize = 64;
+
 /// The keys of `[topology]` that only this shape has.
 pub(super) const KEYS: [&str; 4] = ["nic", "uplink", "bond", "route"];
 
@@ -76,6 +80,10 @@ fn uplinks(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> 
 
 fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     let keys = ["nodes", "medium", "address", "peer", "name", "ethernet", "mtu"];
+    let mut counts = vec![0_usize; topology.nodes.len()];
+    for nic in &topology.nics {
+        counts[nic.node] += 1;
+    }
     for entry in section.sections("nic", "[[topology.nic]]", &keys)? {
         let owners = entry.needed_text("nodes", "`nodes = \"n[1-2]\"`")?;
         let owners = nodes(file, topology, &owners)?;
@@ -86,7 +94,12 @@ fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<()
         let mtu = mtu(&entry)?.or(mtu(section)?);
         let name = entry.text("name")?;
         for (place, node) in owners.into_iter().enumerate() {
-            let own = topology.nics.iter().filter(|nic| nic.node == node).count();
+            let own = counts[node];
+            if own == NICS_OF_NODE_MAX {
+                let reason = "no machine has more than 64 NICs";
+                return Err(value(&entry, "nodes", reason));
+            }
+            counts[node] += 1;
             let address = addresses.as_ref().map(|addresses| addresses.list[place]);
             let prefix = addresses.as_ref().and_then(|addresses| addresses.prefix);
             let reach = match (&peers, prefix, address) {

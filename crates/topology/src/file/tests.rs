@@ -266,6 +266,18 @@ fn keys_are_those_of_the_shape() {
 }
 
 #[test]
+fn a_node_has_no_more_nics_than_a_machine() {
+    let nic = "[[topology.nic]]\nnodes = \"a,b\"\nmedium = \"lan\"\n";
+    let text = format!(
+        "version = 1\n[topology]\nshape = \"explicit\"\nnodes = \"a,b\"\n\
+         [[topology.medium]]\nname = \"lan\"\nkind = \"switch\"\n{}",
+        nic.repeat(1000)
+    );
+    let fault = parse(&text, "many.toml").expect_err("too many").to_string();
+    assert!(fault.contains("no machine has more than 64 NICs"), "{fault}");
+}
+
+#[test]
 fn values_are_checked() {
     let lines = faults(&[
         "shape = \"hub\"\nnodes = 3",
