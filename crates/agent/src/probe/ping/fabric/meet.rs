@@ -20,6 +20,10 @@ pub(super) fn agree(
         helper.send(&ours)?;
         let chosen: String = helper.receive()?;
         check_provider(&chosen)?;
+        // One of the own machine would open memory that another user of it may have made.
+        if !may_be_chosen(&ours, &chosen) {
+            return Err(format!("the other node chose the provider {chosen}").into());
+        }
         return Ok(chosen);
     }
     let theirs: Vec<String> = helper.receive()?;
@@ -32,6 +36,11 @@ pub(super) fn agree(
     Ok(chosen.clone())
 }
 
+/// Returns whether a provider is one of `ours` and reaches other machines.
+fn may_be_chosen(ours: &[String], provider: &str) -> bool {
+    !words::is_local(provider) && ours.iter().any(|own| own == provider)
+}
+
 /// Opens an endpoint and connects it to the other side's endpoint. Returns the descriptions of this
 /// side's endpoint and of the other one.
 pub(super) fn open(helper: &mut Helper<'_>, wish: Open) -> Result<(Opened, Opened), ProbeError> {
@@ -41,5 +50,20 @@ pub(super) fn open(helper: &mut Helper<'_>, wish: Open) -> Result<(Opened, Opene
     match helper.ask(&Order::Meet(theirs.peer.clone()))? {
         Answer::Done => Ok((ours, theirs)),
         _ => unexpected(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_node_chooses_among_own_providers_that_reach_it() {
+        let ours = ["tcp", "shm", "verbs;ofi_rxm"].map(str::to_owned);
+        for (provider, may_be) in
+            [("tcp", true), ("verbs;ofi_rxm", true), ("shm", false), ("udp", false)]
+        {
+            assert_eq!(may_be_chosen(&ours, provider), may_be, "{provider}");
+        }
     }
 }
