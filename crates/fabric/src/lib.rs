@@ -4,6 +4,13 @@
 //! dynamic executable `garland-fabric`, and exchanges messages with the helper over the helper's
 //! standard input and output (`words`). All unsafe code is in `abi`, `library`, `provider`,
 //! `memory`, `port` and the exit of the helper; the rounds that use them are safe code.
+//!
+//! # Where to change what
+//!
+//! - What agent and helper say to each other: `words`, obeyed in `orders`.
+//! - Which providers there are: `provider`; an endpoint: `port`; how many messages go to and fro:
+//!   `rounds`.
+//! - Another release of libfabric: `library` opens it, `abi` has its functions and structures.
 
 #![allow(unsafe_code)]
 

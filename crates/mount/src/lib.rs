@@ -1,5 +1,12 @@
 //! A mount: the files of all nodes below one directory, by FUSE. The mount has connections of its
 //! own to the nodes' agents. How agents are started is up to the caller.
+//!
+//! # Where to change what
+//!
+//! - A call of the kernel begins in `fs/calls`, and is in `fs/names`, `fs/files`, `fs/reading` or
+//!   `fs/writing`; what is kept of a file is in `fs/inode`.
+//! - How much is read ahead and written behind: `fs/ahead`, `fs/behind`, `fs/window`.
+//! - When a node counts as lost, and what its callers get: `peer/watch`, `peer/unanswered`.
 
 mod fs;
 mod mounting;

@@ -6,6 +6,14 @@
 //! it. Network I/O is done with `ureq`, which blocks like the rest of the program.
 //!
 //! Commands open what users name by [`elsewhere`].
+//!
+//! # Where to change what
+//!
+//! - Addresses and options from the environment: `address`, `store`, `profile`, `trust`.
+//! - What a server may do: `redirect` (where it may lead), `transport` and `waiting` (for how long),
+//!   `origin` (another version), `listing` and `keys` (which objects).
+//! - How an object is read: `content`, `ahead`; without ranges, `spool`.
+//! - Messages: `answer`, `trouble`.
 
 mod address;
 mod ahead;

@@ -1,5 +1,7 @@
 //! The state directory: what commands keep between them.
 //!
+//! # Where to change what
+//!
 //! - [`places`] says where everything is, and keeps the controller's key,
 //! - [`run`] is the directory of one command: its result, plan and [`traces`], under a [`lock`]
 //!   while the command runs,

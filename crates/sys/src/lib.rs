@@ -1,6 +1,13 @@
 //! Garland's interface to Linux: one kernel feature per module, with a probe and a fallback for
 //! each feature that may be missing. Only this crate and `fabric`, for libfabric, contain unsafe
 //! code; a comment justifies each block. Nothing here depends on clusters or copies.
+//!
+//! # Where to change what
+//!
+//! - A call of Linux that nothing here makes yet: a module of its own, named after the feature, with
+//!   its probe and what is done without it.
+//! - Everything that waits or reads a clock goes through `sync`, `channel`, `socket`, `threads`,
+//!   `event`, `storage` or `clock`, so that it runs in a simulated `world`, too.
 
 #![allow(unsafe_code)]
 

@@ -75,7 +75,7 @@ pub struct Starting {
     child: LaunchedChild,
     cancellation: Cancellation,
     lines: Receiver<Result<String, LaunchError>>,
-    messages: Said,
+    messages: ErrorOutput,
     /// The last line of its output that is not the script's or the agent's: a login shell that
     /// refuses, such as nologin, gives its reason there.
     other: Option<String>,
@@ -84,7 +84,7 @@ pub struct Starting {
 }
 
 /// Where the standard error of a process is.
-enum Said {
+enum ErrorOutput {
     /// In the log, from its offset on.
     InLog(File),
     /// In a pipe that is read.
@@ -131,7 +131,7 @@ impl Starting {
             threads::spawn("child", move || stdout::read(output, tell, passes_output))
         });
         child.reader = reader.transpose()?;
-        let messages = messages?.map_or(Said::InLog(log), Said::Piped);
+        let messages = messages?.map_or(ErrorOutput::InLog(log), ErrorOutput::Piped);
         Ok(Self { child, cancellation, lines, messages, other: None, waited: Duration::ZERO })
     }
 
@@ -228,13 +228,13 @@ impl Starting {
             }
         };
         let bytes = match &self.messages {
-            Said::InLog(log) => {
+            ErrorOutput::InLog(log) => {
                 let mut bytes = Vec::new();
                 // If the log cannot be read, the status is used.
                 let _ = log.take(ERROR_BYTES).read_to_end(&mut bytes);
                 bytes
             }
-            Said::Piped(messages) => messages.last(),
+            ErrorOutput::Piped(messages) => messages.last(),
         };
         let text = String::from_utf8_lossy(&bytes);
         let last = last_lines(&text);
