@@ -21,8 +21,9 @@ const AHEAD_MAX: usize = 256;
 /// The time in seconds after which jobs that wait on a node are recalled if other nodes are idle.
 const STUCK: f64 = 0.2;
 
-/// The number of processors that a node may use at once, whatever the other nodes have.
-const FIRST_CORES: u32 = 64;
+/// The number of processors that a node may use at once, whatever the other nodes have: no more are in
+/// usual machines, and the largest node of a small farm must not wait for its second round of jobs.
+const FIRST_CORES: u32 = 512;
 
 /// By how many times the processors of a node that exceed those of a typical node are believed.
 const BELIEVED_TIMES: u32 = 16;
