@@ -15,6 +15,8 @@ mod top;
 use std::process::ExitCode;
 
 use garland_sys::inherited;
+use garland_terminal::failure::Failure;
+use garland_terminal::output;
 
 /// The environment variable with the protocol version that this program claims.
 const PROTOCOL_VARIABLE: &str = "GARLAND_PROTOCOL";
@@ -38,12 +40,21 @@ fn main() -> ExitCode {
         return exit;
     }
     panics::end_the_command();
-    let args = args::Args::parse_words(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    match command::run(&args) {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            garland_terminal::output::warn(&failure);
-            failure.exit().into()
-        }
+    let done = match args::Args::parse_words(std::env::args_os()) {
+        Ok(args) => command::run(&args).map(ExitCode::from),
+        Err(error) => told(&error),
+    };
+    done.unwrap_or_else(|failure| {
+        output::warn(&failure);
+        failure.exit().into()
+    })
+}
+
+/// Prints the help or the version that was asked for, or why arguments are wrong.
+fn told(error: &clap::Error) -> Result<ExitCode, Failure> {
+    let printed = error.print();
+    if !error.use_stderr() {
+        output::written(printed)?;
     }
+    Ok(u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -103,7 +103,12 @@ pub fn print_json(json: &str) -> Result<(), Failure> {
     written(io::stdout().write_all(format!("{}\n", printable::json(json)).as_bytes()))
 }
 
-fn written(written: io::Result<()>) -> Result<(), Failure> {
+/// Flushes standard output, to which something was `written`, or why it was not. A closed pipe is not an
+/// error.
+///
+/// # Errors
+/// See [`print`].
+pub fn written(written: io::Result<()>) -> Result<(), Failure> {
     match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.or_nothing("failed to write to standard output"),

@@ -165,6 +165,9 @@ fn work_whose_result_cannot_be_written_is_not_told_as_nothing_done() {
         (&["cp", "--json", "f", "local[1-2]:/g"], 1),
         (&["cp", "--dry-run", "f", "local[1-2]:/h"], 3),
         (&["status"], 3),
+        (&["--help"], 3),
+        (&["cp", "-h"], 3),
+        (&["--version"], 3),
         (&["down", all], 1),
     ] {
         let mut command = garland.command(words);
