@@ -86,12 +86,15 @@ impl DatagramSocket {
         self.0.send_to(bytes, &SockAddr::from(to)).map(drop)
     }
 
-    /// Sends a datagram through the interface with this index.
+    /// Sends a datagram through the interface with this index, from the address at which the socket
+    /// listens: without it, the kernel would choose one of the interface.
     ///
     /// # Errors
     /// Those of [`DatagramSocket::send`].
     pub fn send_by(&self, interface: u32, bytes: &[u8], to: SocketAddrV4) -> io::Result<()> {
         let address = SockAddr::from(to);
+        // The unspecified address, of a socket that listens at all, lets the kernel choose.
+        let own = self.0.local_addr()?.as_socket_ipv4().map_or(0, |own| u32::from(*own.ip()));
         let mut control = Control([0; 64]);
         let mut piece =
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -114,6 +117,7 @@ impl DatagramSocket {
             (*header).cmsg_len = libc::CMSG_LEN(size_of::<libc::in_pktinfo>() as u32) as usize;
             let mut info: libc::in_pktinfo = std::mem::zeroed();
             info.ipi_ifindex = i32::try_from(interface).map_err(io::Error::other)?;
+            info.ipi_spec_dst.s_addr = own.to_be();
             libc::CMSG_DATA(header).cast::<libc::in_pktinfo>().write_unaligned(info);
             libc::sendmsg(self.0.as_raw_fd(), &raw const message, 0)
         };
@@ -216,5 +220,23 @@ mod tests {
         assert_eq!(one.receive(&mut buffer).unwrap().length, 4);
         let long = one.send(&[0; 65_507], to);
         assert!(long.is_ok() || long.unwrap_err().raw_os_error() == Some(libc::EMSGSIZE));
+    }
+
+    #[test]
+    fn an_answer_comes_from_the_address_that_was_asked() {
+        let asking = DatagramSocket::open(0, None).unwrap();
+        let asked = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 3), 0);
+        let answering = DatagramSocket::open_at(asked).unwrap();
+        let asked = SocketAddrV4::new(*asked.ip(), answering.port().unwrap());
+        let mut buffer = [0; 8];
+        let wait = |socket: &DatagramSocket| {
+            crate::event::wait_readable(&[socket.as_fd()], Some(Duration::from_secs(5))).unwrap()
+        };
+        asking.send(b"there", asked).unwrap();
+        wait(&answering);
+        let arrival = answering.receive(&mut buffer).unwrap();
+        answering.send_by(arrival.interface, b"back", arrival.from).unwrap();
+        wait(&asking);
+        assert_eq!(asking.receive(&mut buffer).unwrap().from, asked);
     }
 }
