@@ -75,7 +75,7 @@ fn answer(
             responder::burst(to, number, count).map(SurveyAnswer::Sent)
         }
         SurveyOrder::Counts(number) => {
-            let arrived = responder.as_mut().map_or(0, |responder| responder.take(number));
+            let arrived = responder.as_ref().map_or(0, |responder| responder.take(number));
             Ok(SurveyAnswer::Counts(nics::sent()?, arrived))
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +23,16 @@ pub const ECHO: u8 = b'e';
 /// A datagram that is counted: this byte and the number of its burst in 4 bytes.
 const BURST: u8 = b'b';
 
-/// The maximum number of bursts whose counts are kept.
-const BURSTS: usize = 64;
-
 /// The maximum number of connections that are measured at a time.
-const CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
+
+/// The maximum number of connections of one address that are measured at a time: a node has one, and
+/// an earlier one may not have ended yet.
+const MAX_CONNECTIONS_OF_ADDRESS: usize = 4;
+
+/// The maximum number of datagrams that a socket is served before the end is looked for, so that a
+/// flood cannot keep the thread from ending.
+const MAX_DATAGRAMS_AT_ONCE: usize = 64;
 
 /// The maximum number of datagrams of a burst.
 const MAX_BURST: u32 = 10_000;
@@ -39,9 +44,18 @@ const CHOICES_MAX: u32 = 32;
 pub struct Responder {
     /// The UDP port for datagrams and the TCP port for connections.
     pub ports: (u16, u16),
-    counts: Arc<Mutex<BTreeMap<u32, u32>>>,
+    counted: Arc<Mutex<CountedBurst>>,
     end: Arc<Wake>,
     threads: Vec<Joined>,
+}
+
+/// The burst that the head asked for last; no other one is counted.
+#[derive(Default)]
+struct CountedBurst {
+    /// Its number; `None` before the first question.
+    number: Option<u32>,
+    /// Its datagrams that have arrived since the last question.
+    arrived: u32,
 }
 
 impl Responder {
@@ -58,12 +72,12 @@ impl Responder {
             Ok((listener.local_addr()?.port(), listener))
         })?;
         let ports = (datagrams.port, listeners.port);
-        let counts = Arc::default();
+        let counted = Arc::default();
         let end = Arc::new(Wake::new()?);
-        let mut responder = Self { ports, counts, end, threads: Vec::new() };
-        let counts = Arc::clone(&responder.counts);
+        let mut responder = Self { ports, counted, end, threads: Vec::new() };
+        let counted = Arc::clone(&responder.counted);
         let end = Arc::clone(&responder.end);
-        let echo = threads::spawn("echo", move || answer(&datagrams.sockets, &counts, &end))?;
+        let echo = threads::spawn("echo", move || answer(&datagrams.sockets, &counted, &end))?;
         responder.threads.push(echo.into());
         let end = Arc::clone(&responder.end);
         let sink = threads::spawn("sink", move || accept(&listeners.sockets, &end))?;
@@ -71,10 +85,13 @@ impl Responder {
         Ok(responder)
     }
 
-    /// Returns the number of datagrams of the burst with number `burst` that have arrived, and
-    /// forgets that burst.
-    pub fn take(&mut self, burst: u32) -> u32 {
-        self.counts.lock().remove(&burst).unwrap_or(0)
+    /// Returns the number of datagrams of the burst with number `burst` that have arrived since this
+    /// was last called with that number; 0 if it was last called with another one. From now on only
+    /// datagrams of this burst are counted.
+    pub fn take(&self, burst: u32) -> u32 {
+        let now = CountedBurst { number: Some(burst), arrived: 0 };
+        let before = std::mem::replace(&mut *self.counted.lock(), now);
+        if before.number == Some(burst) { before.arrived } else { 0 }
     }
 }
 
@@ -159,39 +176,48 @@ fn attend<S: AsFd>(sockets: &[S], end: &Wake, mut serve: impl FnMut(&S)) {
     }
 }
 
-fn answer(sockets: &[DatagramSocket], counts: &Mutex<BTreeMap<u32, u32>>, end: &Wake) {
+fn answer(sockets: &[DatagramSocket], counted: &Mutex<CountedBurst>, end: &Wake) {
     let mut buffer = vec![0; 65_536];
-    attend(sockets, end, |socket| {
-        while let Ok(arrival) = socket.receive(&mut buffer) {
-            let Some((&kind, rest)) = buffer[..arrival.length].split_first() else { continue };
-            let Some(&number) = rest.first_chunk::<4>() else { continue };
-            match kind {
-                ECHO => {
-                    // Answer over the interface on which the datagram arrived: routing may choose
-                    // another one.
-                    let _ = socket.send_by(arrival.interface, &number, arrival.from);
-                }
-                BURST => {
-                    let mut counts = counts.lock();
-                    *counts.entry(u32::from_le_bytes(number)).or_default() += 1;
-                    if counts.len() > BURSTS {
-                        counts.pop_first();
-                    }
-                }
-                _ => {}
+    attend(sockets, end, |socket| answer_some(socket, &mut buffer, counted));
+}
+
+/// Answers or counts the datagrams that have arrived at `socket`, up to [`MAX_DATAGRAMS_AT_ONCE`].
+fn answer_some(socket: &DatagramSocket, buffer: &mut [u8], counted: &Mutex<CountedBurst>) {
+    for _ in 0..MAX_DATAGRAMS_AT_ONCE {
+        let Ok(arrival) = socket.receive(buffer) else { return };
+        let Some((&kind, rest)) = buffer[..arrival.length].split_first() else { continue };
+        let Some(&number) = rest.first_chunk::<4>() else { continue };
+        match kind {
+            ECHO => {
+                // Answer over the interface on which the datagram arrived: routing may choose
+                // another one.
+                let _ = socket.send_by(arrival.interface, &number, arrival.from);
             }
+            BURST => {
+                let mut counted = counted.lock();
+                if counted.number == Some(u32::from_le_bytes(number)) {
+                    counted.arrived = counted.arrived.saturating_add(1);
+                }
+            }
+            _ => {}
         }
-    });
+    }
 }
 
 fn accept(listeners: &[TcpListener], end: &Wake) {
-    let slots = Slots::new(CONNECTIONS);
+    let slots = Slots::new(MAX_CONNECTIONS);
+    let mut of_addresses: BTreeMap<IpAddr, Arc<Slots>> = BTreeMap::new();
     attend(listeners, end, |listener| {
-        let Ok((stream, _)) = listener.accept() else { return };
+        let Ok((stream, from)) = listener.accept() else { return };
         let Some(slot) = slots.take() else { return };
+        // A connection shares the slots of its address: those that only this map has are all free.
+        of_addresses.retain(|_, slots| Arc::strong_count(slots) > 1);
+        let of_address =
+            of_addresses.entry(from.ip()).or_insert_with(|| Slots::new(MAX_CONNECTIONS_OF_ADDRESS));
+        let Some(slot_of_address) = of_address.take() else { return };
         // The thread ends by itself in a bounded time. Without a thread the connection is closed.
         let _ = threads::spawn("rate", move || {
-            let _slot = slot;
+            let _slots = [slot, slot_of_address];
             // Errors are ignored: a sender that is gone needs no rate.
             let _ = rate::receive(stream);
         });
@@ -200,9 +226,68 @@ fn accept(listeners: &[TcpListener], end: &Wake) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::net::TcpStream;
 
+    use socket2::{Domain, Socket, Type};
+
+    use super::super::rate::send;
     use super::*;
+
+    const OWN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+
+    /// Connects from `from` to the TCP port of `responder`.
+    fn connect_from(from: Ipv4Addr, responder: &Responder) -> TcpStream {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddrV4::new(from, 0).into()).unwrap();
+        socket.connect(&SocketAddrV4::new(OWN, responder.ports.1).into()).unwrap();
+        socket.into()
+    }
+
+    #[test]
+    fn a_stranger_cannot_hold_the_connections_of_the_nodes() {
+        let responder = Responder::open(&[OWN]).unwrap();
+        let stranger = Ipv4Addr::new(127, 0, 0, 9);
+        let mut held: Vec<TcpStream> =
+            (0..MAX_CONNECTIONS).map(|_| connect_from(stranger, &responder)).collect();
+        // The last one was refused at once, so the first ones have all that they can have.
+        assert_eq!(held.last_mut().unwrap().read(&mut [0; 1]).unwrap_or(0), 0);
+        let rate = send("lo", SocketAddrV4::new(OWN, responder.ports.1), 40);
+        assert!(rate.is_ok(), "{rate:?}");
+    }
+
+    #[test]
+    fn only_the_burst_that_was_asked_for_is_counted() {
+        let responder = Responder::open(&[OWN]).unwrap();
+        let to = SocketAddrV4::new(OWN, responder.ports.0);
+        assert_eq!(responder.take(7), 0);
+        assert_eq!(burst(to, 7, 20).unwrap(), 20);
+        for number in 1_000..1_100 {
+            assert_eq!(burst(to, number, 1).unwrap(), 1);
+        }
+        let mut arrived = 0;
+        for _ in 0..1_000 {
+            arrived += responder.take(7);
+            if arrived >= 20 {
+                break;
+            }
+            threads::sleep(Duration::from_millis(5));
+        }
+        assert_eq!((arrived, responder.take(7)), (20, 0));
+    }
+
+    #[test]
+    fn a_flood_does_not_keep_the_thread_from_looking_for_the_end() {
+        let socket = DatagramSocket::open_at(SocketAddrV4::new(OWN, 0)).unwrap();
+        let to = SocketAddrV4::new(OWN, socket.port().unwrap());
+        let count = u32::try_from(MAX_DATAGRAMS_AT_ONCE).unwrap() + 1;
+        assert_eq!(burst(to, 7, count).unwrap(), count);
+        let counted = Mutex::new(CountedBurst { number: Some(7), arrived: 0 });
+        let mut buffer = [0; 64];
+        answer_some(&socket, &mut buffer, &counted);
+        assert_eq!(counted.lock().arrived, count - 1);
+        assert!(socket.receive(&mut buffer).is_ok());
+    }
 
     #[test]
     fn probes_are_answered_at_the_addresses_that_were_asked_for_and_no_others() {

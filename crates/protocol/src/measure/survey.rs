@@ -42,7 +42,9 @@ pub enum SurveyOrder {
         /// The number of datagrams.
         count: u32,
     },
-    /// Report how many frames the NICs have sent, and how many datagrams of this burst arrived.
+    /// Report how many frames the NICs have sent, and how many datagrams of this burst arrived since
+    /// it was last asked for. From then on only datagrams of this burst are counted, so it is asked
+    /// for once before it is sent.
     Counts(u32),
 }
 

@@ -295,13 +295,11 @@ impl<'a> Surveying<'a> {
         let judge = WayJudge::new(topology, &cabling);
         self.settle()?;
         let pairs = pairs(&self.reached());
-        let mut number = 0;
         for (place, (from, to)) in pairs.iter().copied().enumerate() {
             self.show(format!("counting packets: pair {} of {}", place + 1, pairs.len()));
             let mut last = None;
             for _ in 0..=AGAIN {
-                number += 1;
-                last = self.burst(from, to, number)?.or(last);
+                last = self.burst(from, to)?.or(last);
                 if last.as_ref().is_none_or(|burst| judge.burst(burst).is_none()) {
                     break;
                 }
@@ -329,13 +327,15 @@ impl<'a> Surveying<'a> {
 
     /// Sends a burst, and reads every node's counters before and after. Returns `None` if the burst
     /// could not be sent.
-    fn burst(&mut self, from: NodeId, to: NodeId, number: u32) -> io::Result<Option<BurstSeen>> {
+    fn burst(&mut self, from: NodeId, to: NodeId) -> io::Result<Option<BurstSeen>> {
         let Some(&(udp, _)) = self.ports.get(&to) else { return Ok(None) };
         let address = self.topology.nodes[to].address;
         if self.withheld.contains(&address) {
             return Ok(None);
         }
-        let before = self.counts(0)?.0;
+        // A stranger must not guess the number, and so add to the burst.
+        let number = u32::from_le_bytes(random::bytes());
+        let before = self.counts(number)?.0;
         let there = SocketAddrV4::new(address, udp);
         let order = SurveyOrder::Burst { to: there, number, count: COUNT };
         let answer = self.survey.ask(vec![(from, order)], ANSWER_TIMEOUT)?.remove(&from);
@@ -347,7 +347,7 @@ impl<'a> Surveying<'a> {
             garland_sys::threads::sleep(Duration::from_millis(wait));
             let (counts, all) = self.counts(number)?;
             after = counts;
-            arrived += all.get(&to).copied().unwrap_or(0);
+            arrived = all.get(&to).copied().unwrap_or(0).saturating_add(arrived);
             if arrived >= sent {
                 break;
             }
