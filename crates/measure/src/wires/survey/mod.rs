@@ -22,9 +22,6 @@ use self::task::{meeting, ping, streams};
 /// the rate of a pair measured alone.
 const UNDISTURBED: f64 = 0.9;
 
-/// The number of consecutive partners with which a node must fail to be excluded.
-const STRIKES: u32 = 2;
-
 /// The number of times that suspected pairs are measured again. Noise disappears; a fault remains.
 const SECOND_LOOKS: usize = 2;
 
@@ -286,10 +283,7 @@ impl<'a> Survey<'a> {
         for (&at, met) in tried.iter().zip(met) {
             match met {
                 Ok(got) => {
-                    let strikes = &mut self.rail().strikes;
-                    for node in pairs[at].nodes() {
-                        strikes[node] = 0;
-                    }
+                    self.rail().succeed(pairs[at]);
                     all[at] = Some(got);
                 }
                 Err(PairEnd::Failed(node, reason)) => self.strike(pairs[at], node, &reason),
@@ -299,19 +293,12 @@ impl<'a> Survey<'a> {
         Ok(all)
     }
 
-    /// Records that a pair failed, and counts this against both of its nodes. After [`STRIKES`]
-    /// failures in a row, a node is excluded from the rail. If the agent of `node` has exited,
-    /// `node` is excluded from all rails.
+    /// Records that a pair failed, which may exclude its nodes from the rail ([`Rail::fail`]). If the
+    /// agent of `node` has exited, `node` is excluded from all rails.
     fn strike(&mut self, pair: MatchUp, node: usize, reason: &str) {
-        self.rail().failed.insert(pair.sorted(), reason.to_owned());
+        self.rail().fail(pair, reason);
         for side in pair.nodes() {
             let gone = side == node && !self.meetings.has(node);
-            let rail = self.rail();
-            rail.strikes[side] += 1;
-            let struck_out = gone || rail.strikes[side] >= STRIKES;
-            if struck_out {
-                rail.out[side].get_or_insert_with(|| reason.to_owned());
-            }
             // A node without an agent is excluded from all rails; otherwise its other NICs are tried.
             if gone {
                 let others = self.rails.iter_mut();

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use garland_analysis::pairs::{Component, Expected, MatchUp, Matrix, median, rounds};
 use garland_protocol::measure::{Summary, TxStats};
 
+/// The number of different partners in a row with which a node must fail to be excluded.
+const STRIKES: usize = 2;
+
 /// Nanoseconds that are added to every round trip before they are compared: smaller differences come from
 /// schedulers and interrupts.
 pub const GRACE_NS: u64 = 250_000;
@@ -81,8 +84,8 @@ pub struct LoadRates {
 /// The measurements of one rail. Nodes are identified by their index in the node list.
 #[derive(Clone, Debug)]
 pub struct Rail {
-    /// For each node, the number of consecutive partners with which it failed.
-    pub strikes: Vec<u32>,
+    /// For each node, the partners with which it failed since it last succeeded with any.
+    strikes: Vec<BTreeSet<usize>>,
     /// For each node, why it is excluded from this rail; none if it is not.
     pub out: Vec<Option<String>>,
     /// For each sender and receiver, the rates in this direction.
@@ -111,7 +114,7 @@ impl Rail {
     /// Creates a rail without measurements. For each node, `out` has the error if it has no agent.
     pub fn new(out: &[Option<String>]) -> Self {
         Self {
-            strikes: vec![0; out.len()],
+            strikes: vec![BTreeSet::new(); out.len()],
             out: out.to_vec(),
             directions: BTreeMap::new(),
             latencies: BTreeMap::new(),
@@ -204,6 +207,26 @@ impl Rail {
         self.way(from, to).sent.extend(sent.map(|went| (went.segments, went.retransmits)));
     }
 
+    /// Records that a pair was measured, which clears both of its nodes.
+    pub fn succeed(&mut self, pair: MatchUp) {
+        for node in pair.nodes() {
+            self.strikes[node].clear();
+        }
+    }
+
+    /// Records that a pair failed for `reason`. A node that has failed with [`STRIKES`] different
+    /// partners in a row is excluded. Failing again with the same one says nothing of it: that one may
+    /// be at fault, or hostile.
+    pub fn fail(&mut self, pair: MatchUp, reason: &str) {
+        self.failed.insert(pair.sorted(), reason.to_owned());
+        for (node, partner) in [(pair.one, pair.other), (pair.other, pair.one)] {
+            self.strikes[node].insert(partner);
+            if self.strikes[node].len() >= STRIKES {
+                self.out[node].get_or_insert_with(|| reason.to_owned());
+            }
+        }
+    }
+
     /// Returns whether a pair can be measured: neither of its nodes is excluded from this rail, and
     /// the pair has not failed on it.
     pub fn may(&self, pair: &MatchUp) -> bool {
@@ -217,6 +240,28 @@ mod tests {
     use garland_analysis::pairs::{Tolerance, accuse};
 
     use super::*;
+
+    #[test]
+    fn a_hostile_partner_excludes_itself_and_nobody_else() {
+        let mut rail = Rail::new(&[None, None, None]);
+        let hostile = 2;
+        // Its pair with an honest node fails, and again when it is repeated.
+        for _ in 0..3 {
+            rail.fail(MatchUp::new(0, hostile), "closed");
+        }
+        assert_eq!(rail.out, [None, None, None]);
+        rail.succeed(MatchUp::new(0, 1));
+        rail.fail(MatchUp::new(hostile, 1), "closed");
+        assert_eq!(rail.out, [None, None, Some("closed".to_owned())]);
+        // Whoever fails with several in a row is excluded, unless one succeeds in between.
+        let mut rail = Rail::new(&[None, None, None, None]);
+        rail.fail(MatchUp::new(0, 1), "closed");
+        rail.succeed(MatchUp::new(0, 2));
+        rail.fail(MatchUp::new(0, 3), "closed");
+        assert!(rail.out.iter().all(Option::is_none));
+        rail.fail(MatchUp::new(1, 0), "no route");
+        assert_eq!(rail.out[0].as_deref(), Some("no route"));
+    }
 
     /// A rail of six nodes on which all pairs were measured at the rate that `rate` returns, in two streams of
     /// 1000 segments, of which `again` were retransmitted.
