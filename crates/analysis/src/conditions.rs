@@ -1,5 +1,8 @@
 //! Judges conditions of nodes that can disturb measurements. Agents report names and values
-//! (`cpus`, `governor`, `mtu`, ...) and omit those that the kernel does not report.
+//! (`cpus`, `governor`, `mtu`, ...) and omit those that the kernel does not report. What nodes
+//! report is theirs to choose, so each warning is made one line.
+
+use garland_core::printable;
 
 /// The conditions of a node as names and values.
 pub type Conditions = Vec<(String, String)>;
@@ -35,7 +38,8 @@ pub fn value<'c>(conditions: &'c Conditions, wanted: &str) -> Option<&'c str> {
 pub fn beware(conditions: &Conditions, purpose: Purpose) -> Vec<String> {
     let judges: [fn(&Conditions, Purpose) -> Option<String>; 8] =
         [governor, load, affinity, idle, polling, numa, offloads, clock];
-    judges.iter().filter_map(|judge| judge(conditions, purpose)).collect()
+    let warnings = judges.iter().filter_map(|judge| judge(conditions, purpose));
+    warnings.map(|warning| printable::line(&warning)).collect()
 }
 
 fn number<T: std::str::FromStr>(conditions: &Conditions, wanted: &str) -> Option<T> {
@@ -143,7 +147,7 @@ pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> Stri
         (values.len() > 1)
             .then(|| format!("{name} differs: {}", told.collect::<Vec<_>>().join("; ")))
     };
-    SAME.iter().filter_map(differing).collect()
+    SAME.iter().filter_map(differing).map(|line| printable::line(&line)).collect()
 }
 
 #[cfg(test)]
@@ -155,6 +159,19 @@ mod tests {
     }
 
     const TIMES: Purpose = Purpose::Times { polls: false };
+
+    #[test]
+    fn a_value_cannot_begin_a_line_of_its_own() {
+        let forged = "powersave\nok      n[1-9]";
+        let names = ["governor", "idle state", "clock", "mtu"];
+        let mut all = conditions(&names.map(|name| (name, forged)));
+        all.extend(conditions(&[("wake, us", "133")]));
+        let other = conditions(&[("mtu", "1500")]);
+        let mut lines = beware(&all, TIMES);
+        lines.extend(differences(&[("n1", &all), ("n2", &other)], &|names| names.join(",")));
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        assert!(lines.iter().all(|line| line.contains("powersave\\nok") && !line.contains('\n')));
+    }
 
     #[test]
     fn a_quiet_node_is_not_warned_about() {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use garland_core::cluster::nodelist;
+use garland_core::printable;
 use garland_core::units::{Nanos, bytes};
 use garland_protocol::measure::{DiskDirection, DiskMode, DiskPattern, DiskTimes};
 use garland_terminal::verdicts::folded;
@@ -52,6 +53,8 @@ fn places(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
         let Some(place) = &node.place else { continue };
         let device = if place.device.is_empty() { &place.mounted } else { &place.device };
         let text = format!("{} on {device}, {} free", place.system, bytes::format(place.free));
+        // It must stay on its line, whatever a node sends.
+        let text = printable::line(&text);
         match places.iter_mut().find(|(known, _)| *known == text) {
             Some((_, names)) => names.push(&node.name),
             None => places.push((text, vec![&node.name])),
@@ -141,7 +144,7 @@ fn listed(f: &mut fmt::Formatter<'_>, title: &str, lines: &[String]) -> fmt::Res
         return Ok(());
     }
     writeln!(f, "\n{title}")?;
-    lines.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    lines.iter().try_for_each(|line| writeln!(f, "  {}", printable::line(line)))
 }
 
 fn tuning(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
@@ -159,5 +162,43 @@ fn tuning(f: &mut fmt::Formatter<'_>, nodes: &[&NodeDisk]) -> fmt::Result {
             nodelist::fold(&judged)
         ),
         (false, _) => listed(f, "tuning", &lines).and_then(|()| writeln!(f)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_protocol::measure::DiskPlace;
+    use garland_results::head::{NodeEnd, NodeVerdict};
+
+    use super::*;
+
+    /// Writes with [`places`] and [`listed`].
+    struct Table(NodeDisk);
+
+    impl fmt::Display for Table {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            places(f, &[&self.0])?;
+            listed(f, "tuning", &self.0.advice)
+        }
+    }
+
+    #[test]
+    fn what_a_node_sends_of_its_disk_begins_no_line() {
+        let place = DiskPlace {
+            system: "ext4\nok".to_owned(),
+            device: "vda\nok".to_owned(),
+            ..DiskPlace::default()
+        };
+        let table = Table(NodeDisk {
+            name: "n1".to_owned(),
+            end: NodeEnd::new(NodeVerdict::Failed, None),
+            place: Some(place),
+            measurements: Vec::new(),
+            advice: vec!["scheduler none\nok".to_owned()],
+        });
+        assert_eq!(
+            table.to_string(),
+            "n1: ext4\\nok on vda\\nok, 0 B free\n\ntuning\n  scheduler none\\nok\n"
+        );
     }
 }

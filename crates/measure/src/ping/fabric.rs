@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_protocol::measure::{FabricWay, PingKind, PingTask, PingWait, TargetState};
 use serde::Serialize;
@@ -54,9 +55,14 @@ impl FabricResult {
         self.tries.iter().any(|a_try| !a_try.one_sided)
     }
 
+    /// Returns the provider's name, which a node sent, as a part of a line.
+    fn shown(&self) -> String {
+        printable::line(&self.provider)
+    }
+
     /// Returns a warning for each requirement of the task that the provider does not meet.
     pub fn warnings(&self, task: &PingTask) -> Vec<String> {
-        let name = &self.provider;
+        let name = self.shown();
         let mut warnings = Vec::new();
         if task.wait == PingWait::Block && !self.sleeps {
             warnings.push(format!(
@@ -78,7 +84,7 @@ impl FabricResult {
 
 impl fmt::Display for FabricResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of libfabric {}", self.provider, self.libfabric)?;
+        write!(f, "{} of libfabric {}", self.shown(), self.libfabric)?;
         let say = |one_sided| match one_sided {
             true => "one-sided: the other CPU is not used",
             false => "emulated: the other CPU answers",
@@ -118,5 +124,7 @@ mod tests {
         let both = said(vec![(8, false), (4096, true)]);
         assert!(both.contains("8 B emulated") && both.contains("4.00 KiB one-sided"), "{both}");
         assert!(FabricResult::from(way(vec![(8, false), (64, true)])).is_emulated());
+        let forged = FabricWay { provider: "shm\nok".to_owned(), ..way(vec![]) };
+        assert_eq!(FabricResult::from(forged).to_string(), "shm\\nok of libfabric 1.17");
     }
 }
