@@ -1,6 +1,6 @@
 //! A survey of many agents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
@@ -15,13 +15,23 @@ use crate::session::Session;
 pub struct Survey<'a> {
     session: Session<'a>,
     owed: OwedAnswers,
+    /// The agents that once did not answer in time.
+    late: BTreeSet<usize>,
 }
 
 impl<'a> Survey<'a> {
     /// Creates a survey with the agent or error of each node.
     #[must_use]
     pub fn new(agents: Vec<Result<Agent, String>>, interrupts: Option<&'a Interrupts>) -> Self {
-        Self { owed: OwedAnswers::new(agents.len()), session: Session::new(agents, interrupts) }
+        let owed = OwedAnswers::new(agents.len());
+        Self { owed, late: BTreeSet::new(), session: Session::new(agents, interrupts) }
+    }
+
+    /// Whether an agent once did not answer in time, or can no longer answer: nothing more should be
+    /// asked of it, since each question could take as long again.
+    #[must_use]
+    pub fn is_lost(&self, agent: usize) -> bool {
+        self.late.contains(&agent) || self.session.is_gone(agent)
     }
 
     /// Sends orders, at most one per agent, and waits up to `patience` for the answers. Returns the
@@ -34,8 +44,11 @@ impl<'a> Survey<'a> {
         orders: Vec<(usize, SurveyOrder)>,
         patience: Duration,
     ) -> io::Result<BTreeMap<usize, Result<SurveyAnswer, String>>> {
+        let asked: Vec<usize> = orders.iter().map(|(node, _)| *node).collect();
         let query = self.owed.query(orders, patience);
-        let answers = self.session.run(query, &mut |_| {})?.into_answers();
+        let query = self.session.run(query, &mut |_| {})?;
+        self.late.extend(asked.into_iter().filter(|node| query.was_late(*node)));
+        let answers = query.into_answers();
         if self.session.interrupted() {
             return Err(io::ErrorKind::Interrupted.into());
         }

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use garland_core::cluster::nodelist::fold;
+use garland_core::printable;
 use serde::Serialize;
 
 use super::super::NicName;
+use super::observed::LinkProperty;
 
 /// A difference from the topology.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -143,6 +145,26 @@ pub enum Finding {
         /// The NICs that sent the packets.
         found: Vec<NicName>,
     },
+    /// A property of a planned link that was not measured, so nothing is known of it.
+    UnmeasuredLink {
+        /// The sending NIC.
+        from: NicName,
+        /// The receiving NIC.
+        to: NicName,
+        /// What was not measured.
+        property: LinkProperty,
+        /// Why it was not measured.
+        reason: String,
+    },
+    /// A pair of nodes whose route was not measured.
+    UnmeasuredWay {
+        /// The sender's name.
+        from: String,
+        /// The receiver's name.
+        to: String,
+        /// Why it was not measured.
+        reason: String,
+    },
 }
 
 impl Finding {
@@ -162,8 +184,31 @@ impl Finding {
                 [to] => vec![from, to],
                 _ => vec![from],
             },
-            Self::LinkMtu { from, to, .. } => vec![from, to],
-            Self::Route { .. } | Self::Unreached { .. } | Self::Reached { .. } => Vec::new(),
+            Self::LinkMtu { from, to, .. } | Self::UnmeasuredLink { from, to, .. } => {
+                vec![from, to]
+            }
+            Self::Route { .. }
+            | Self::Unreached { .. }
+            | Self::Reached { .. }
+            | Self::UnmeasuredWay { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether this is no difference, but something that could not be compared.
+    pub fn is_unmeasured(&self) -> bool {
+        self.unmeasured().is_some()
+    }
+
+    /// Returns what was not measured, and why; `None` for a difference.
+    fn unmeasured(&self) -> Option<String> {
+        match self {
+            Self::UnmeasuredLink { from, to, property, reason } => {
+                Some(format!("{property} of {from} -> {to}: {}", printable::line(reason)))
+            }
+            Self::UnmeasuredWay { from, to, reason } => {
+                Some(format!("the route {from} -> {to}: {}", printable::line(reason)))
+            }
+            _ => None,
         }
     }
 
@@ -201,6 +246,10 @@ impl Finding {
                  garland net config sets them"
             }
             Self::Reached { .. } => "set net.ipv4.ip_forward to 0 on nodes that should not forward",
+            Self::UnmeasuredLink { .. } | Self::UnmeasuredWay { .. } => {
+                "look for a firewall between these nodes, and on the receiver for strangers that \
+                 connect to its agent (ss -tnp); then run this command again"
+            }
         }
     }
 }
@@ -210,13 +259,7 @@ impl fmt::Display for Finding {
         match self {
             Self::NoNic { nic } => write!(f, "{} has no NIC {}", nic.node, nic.nic),
             Self::Swapped { nics } => swapped(f, nics),
-            Self::Missing { nics, peers, carrier } => {
-                let why = if *carrier { "it has a carrier" } else { "it has no carrier" };
-                if peers.is_empty() {
-                    return write!(f, "missing: {} receive no frames from each other", list(nics));
-                }
-                write!(f, "missing: {} does not reach {} ({why})", list(nics), list(peers))
-            }
+            Self::Missing { nics, peers, carrier } => missing(f, nics, peers, *carrier),
             Self::Misplaced { nic, planned, found } => {
                 write!(
                     f,
@@ -269,6 +312,9 @@ impl fmt::Display for Finding {
                 let planned = way(planned);
                 write!(f, "route: {from} -> {to} by {planned}: {arrived} of {sent} packets arrived")
             }
+            Self::UnmeasuredLink { .. } | Self::UnmeasuredWay { .. } => {
+                write!(f, "not measured: {}", self.unmeasured().unwrap_or_default())
+            }
             Self::Reached { from, to, found } => {
                 write!(
                     f,
@@ -278,6 +324,19 @@ impl fmt::Display for Finding {
             }
         }
     }
+}
+
+fn missing(
+    f: &mut fmt::Formatter<'_>,
+    nics: &[NicName],
+    peers: &[NicName],
+    carrier: bool,
+) -> fmt::Result {
+    let why = if carrier { "it has a carrier" } else { "it has no carrier" };
+    if peers.is_empty() {
+        return write!(f, "missing: {} receive no frames from each other", list(nics));
+    }
+    write!(f, "missing: {} does not reach {} ({why})", list(nics), list(peers))
 }
 
 fn swapped(f: &mut fmt::Formatter<'_>, nics: &[NicName]) -> fmt::Result {

@@ -14,21 +14,23 @@ mod observed;
 mod port;
 #[cfg(test)]
 mod tests;
+mod unmeasured;
 mod ways;
 
 pub use cabling::Cabling;
 pub use finding::Finding;
 pub use links::Link;
-pub use observed::{BurstSeen, MtuSeen, Observed, RateSeen};
-pub use port::Port;
+pub use observed::{BurstSeen, LinkProperty, MtuSeen, Observed, RateSeen};
+pub use port::{Port, is_nic_name};
 pub use ways::WayJudge;
 
 use super::Topology;
 
-/// Returns all differences of the observed network from the topology.
+/// Returns all differences of the observed network from the topology, and what was not compared.
 pub fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
     let mut findings = cabling.findings.clone();
     findings.extend(links::judge(topology, observed, cabling));
     findings.extend(ways::judge(topology, observed, cabling));
+    findings.extend(unmeasured::judge(topology, observed, cabling));
     findings
 }

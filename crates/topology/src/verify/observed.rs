@@ -1,8 +1,10 @@
 //! The observations of agents in a network.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use garland_core::nic_facts::NicFacts;
+use serde::Serialize;
 
 use super::super::{NicId, NodeId};
 use super::port::Port;
@@ -22,6 +24,34 @@ pub struct Observed {
     pub rates: Vec<RateSeen>,
     /// The bursts of datagrams between nodes.
     pub bursts: Vec<BurstSeen>,
+    /// Why something was not measured on links from one NIC to another.
+    pub unmeasured_links: BTreeMap<(NicId, NicId, LinkProperty), String>,
+    /// The pairs of nodes, sender and receiver, between which no burst was counted, and why.
+    pub unmeasured_ways: BTreeMap<(NodeId, NodeId), String>,
+}
+
+/// What is measured on every planned link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkProperty {
+    /// The largest packet that passes.
+    Mtu,
+    /// The TCP goodput.
+    Rate,
+}
+
+impl LinkProperty {
+    /// All properties.
+    pub const ALL: [Self; 2] = [Self::Mtu, Self::Rate];
+}
+
+impl fmt::Display for LinkProperty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mtu => "the largest packet",
+            Self::Rate => "the rate",
+        })
+    }
 }
 
 /// The largest packet that passes a link.

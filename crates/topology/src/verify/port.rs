@@ -2,6 +2,18 @@
 
 use super::super::{NicName, NodeId, Topology};
 
+/// The maximum length of the name of a network device in bytes (`IFNAMSIZ`, without the NUL).
+const MAX_NIC_NAME: usize = 15;
+
+/// Whether the kernel accepts this name of a network device (`dev_valid_name`). A node that reports
+/// another one sends what is no name, such as lines of a table.
+pub fn is_nic_name(name: &str) -> bool {
+    let refused = |c: char| matches!(c, '/' | ':') || c.is_whitespace();
+    (1..=MAX_NIC_NAME).contains(&name.len())
+        && !matches!(name, "." | "..")
+        && !name.contains(refused)
+}
+
 /// A real NIC: its node's index in the topology, and its device name on the node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Port {

@@ -100,6 +100,48 @@ fn judged(planned: &Topology, actual: &Topology) -> Vec<Finding> {
     judge(planned, &observed, &cabling)
 }
 
+#[test]
+fn what_was_not_measured_is_not_as_planned() {
+    let star = star(&basis(2), Between::Forwarded);
+    let mut observed = seen(&star);
+    let cabling = Cabling::compare(&star, &observed);
+    let links = cabling.links(&star);
+    assert_eq!(links.len(), 4);
+    for (place, link) in links.iter().enumerate() {
+        let [from, to] = [link.from, link.to];
+        // A packet size that nobody answered is no measurement.
+        let passes = (place > 0).then_some(link.mtu);
+        observed.mtus.push(MtuSeen { from, to, passes });
+        if place > 1 {
+            let measured = link.goodput.unwrap();
+            observed.rates.push(RateSeen { from, to, measured, planned: link.goodput });
+        }
+    }
+    let refused = (links[1].from, links[1].to, LinkProperty::Rate);
+    observed.unmeasured_links.insert(refused, "refused\nstar: as planned".to_owned());
+    observed.unmeasured_ways.insert((1, 2), "late".to_owned());
+    assert_eq!(
+        said(&judge(&star, &observed, &cabling)),
+        [
+            "not measured: the largest packet of n0/eth0 -> n1/eth0: no packet was answered",
+            "not measured: the rate of n0/eth0 -> n1/eth0: no rate came back",
+            "not measured: the rate of n1/eth0 -> n0/eth0: refused\\nstar: as planned",
+            "not measured: the route n1 -> n2: late",
+        ]
+    );
+    // Of a node that was not reached its own verdict says so.
+    observed.nodes[1] = None;
+    assert_eq!(said(&judge(&star, &observed, &cabling)), [""; 0]);
+}
+
+#[test]
+fn the_name_of_a_nic_is_one_word() {
+    assert!(["eth0", "enp3s0f1np1.100", "br-1@x"].iter().all(|name| is_nic_name(name)));
+    let long = "e".repeat(16);
+    let wrong = ["", ".", "..", "a/b", "a:1", "a b", "eth0\nok", "a\u{2028}b", &long];
+    assert!(!wrong.iter().any(|name| is_nic_name(name)));
+}
+
 #[track_caller]
 fn faults(planned: &Topology, faults: &[&str]) -> Vec<Finding> {
     let faults: Vec<Miswiring> = faults.iter().map(|fault| fault.parse().unwrap()).collect();
@@ -108,6 +150,12 @@ fn faults(planned: &Topology, faults: &[&str]) -> Vec<Finding> {
 
 fn said(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
+}
+
+/// The differences without what was not measured.
+fn differences(findings: &[Finding]) -> Vec<String> {
+    let all = findings.iter().filter(|finding| !finding.is_unmeasured());
+    all.map(Finding::to_string).collect()
 }
 
 #[test]
@@ -215,7 +263,7 @@ fn nics_tell_of_themselves() {
     observed.heard = [(port(0, "eth0"), port(1, "eth0"))].into();
     let cabling = Cabling::compare(&wires, &observed);
     assert_eq!(
-        said(&judge(&wires, &observed, &cabling)),
+        differences(&judge(&wires, &observed, &cabling)),
         [
             "missing: n2/enp3s0 does not reach n0/eth1 (it has no carrier)",
             "slow: n1/eth0 (to n0/eth0) has negotiated 10.0 Mbit/s, planned 100.0 Mbit/s",
@@ -250,7 +298,7 @@ fn ways_are_compared_with_the_plan() {
     ];
     let cabling = Cabling::compare(&star, &observed);
     assert_eq!(
-        said(&judge(&star, &observed, &cabling)),
+        differences(&judge(&star, &observed, &cabling)),
         [
             "route: n0 -> n2 went by n0/eth0, planned n0/eth1",
             "route: n1 -> n0 by n1/eth0: 3 of 200 packets arrived",

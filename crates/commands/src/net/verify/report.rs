@@ -144,7 +144,11 @@ impl Rows<'_> {
         let packets = self.observed.mtus.iter().filter(|seen| of(seen.from, seen.to));
         let packets = packets.filter_map(|seen| seen.passes);
         let names: Vec<NicName> = ends.iter().map(|nic| self.name(*nic)).collect();
-        let unknown = ends.iter().any(|nic| !self.cabling.ports.contains_key(nic));
+        // Of a node that failed during the survey nothing is known, either.
+        let unknown = ends.iter().any(|nic| {
+            let node = self.topology.nics[*nic].node;
+            !self.cabling.ports.contains_key(nic) || self.observed.nodes[node].is_none()
+        });
         LinkResult {
             medium: self.topology.media[medium].name.clone(),
             found: self.elsewhere(ends),
@@ -251,8 +255,15 @@ impl VerifyResult {
             }
             writeln!(f, "  hint: {hint}")?;
         }
-        let count = self.findings.len();
-        writeln!(f, "{}: {count} fault{}", self.topology, if count == 1 { "" } else { "s" })
+        let all = self.findings.len();
+        let unmeasured = self.findings.iter().filter(|it| it.finding.is_unmeasured()).count();
+        let faults = all - unmeasured;
+        write!(f, "{}: {faults} fault{}", self.topology, if faults == 1 { "" } else { "s" })?;
+        match unmeasured {
+            0 => writeln!(f),
+            1 => writeln!(f, "; 1 measurement is missing"),
+            many => writeln!(f, "; {many} measurements are missing"),
+        }
     }
 }
 

@@ -12,7 +12,8 @@ use garland_results::head::Phases;
 use garland_sys::{clock, random};
 use garland_terminal::screen::Screen;
 use garland_topology::verify::{
-    BurstSeen, Cabling, Link, MtuSeen, Observed, Port, RateSeen, WayJudge,
+    BurstSeen, Cabling, Link, LinkProperty, MtuSeen, Observed, Port, RateSeen, WayJudge,
+    is_nic_name,
 };
 use garland_topology::{NicId, NodeId, Topology};
 
@@ -87,8 +88,15 @@ impl<'a> Surveying<'a> {
         self.probe()?;
         self.cabling = Cabling::compare(self.topology, &self.seen.observed);
         phases.end("probe");
-        let mut links = self.cabling.links(self.topology);
-        links.retain(|link| !self.withheld.contains(&link.address));
+        let links = self.cabling.links(self.topology);
+        let may = |link: &Link| !self.withheld.contains(&link.address);
+        let closed: Vec<Link> = links.iter().filter(|link| !may(link)).cloned().collect();
+        let links: Vec<Link> = links.into_iter().filter(may).collect();
+        for link in &closed {
+            for property in LinkProperty::ALL {
+                self.miss(link, property, withheld(link.address));
+            }
+        }
         self.packets(&links)?;
         phases.end("packets");
         self.rates(&links)?;
@@ -102,6 +110,25 @@ impl<'a> Surveying<'a> {
         self.screen.draw(clock::now_ns(), &[text]);
     }
 
+    /// Sends orders, at most one per node, and waits up to `patience` for the answers. A node that does
+    /// not answer in time, or whose agent is gone, is excluded at once: otherwise each further order
+    /// could take as long.
+    fn send(
+        &mut self,
+        orders: Vec<(NodeId, SurveyOrder)>,
+        patience: Duration,
+    ) -> io::Result<Answers> {
+        let answers = self.survey.ask(orders, patience)?;
+        for (node, answer) in &answers {
+            if let Err(reason) = answer
+                && self.survey.is_lost(*node)
+            {
+                self.drop_out(*node, reason.clone());
+            }
+        }
+        Ok(answers)
+    }
+
     /// Returns the nodes that take part.
     fn reached(&self) -> Vec<NodeId> {
         self.ports.keys().copied().collect()
@@ -113,7 +140,7 @@ impl<'a> Surveying<'a> {
         patience: Duration,
     ) -> io::Result<Answers> {
         let orders = self.reached().into_iter().map(|node| (node, order(node))).collect();
-        self.survey.ask(orders, patience)
+        self.send(orders, patience)
     }
 
     fn open(&mut self) -> io::Result<()> {
@@ -122,6 +149,11 @@ impl<'a> Surveying<'a> {
         let orders = orders.collect();
         for (node, answer) in self.survey.ask(orders, ANSWER_TIMEOUT)? {
             match answer {
+                Ok(SurveyAnswer::Open { nics, .. })
+                    if !nics.iter().all(|nic| is_nic_name(&nic.name)) =>
+                {
+                    self.seen.reasons[node] = Some(NO_NIC_NAME.to_owned());
+                }
                 Ok(SurveyAnswer::Open { nics, udp, tcp, withheld }) => {
                     self.seen.observed.nodes[node] = Some(nics);
                     self.tell_withheld(node, &withheld);
@@ -176,6 +208,11 @@ impl<'a> Surveying<'a> {
     fn note(&mut self, answers: Answers) {
         for (node, answer) in answers {
             match answer {
+                Ok(SurveyAnswer::Heard(all))
+                    if !all.iter().all(|it| is_nic_name(&it.by) && is_nic_name(&it.nic)) =>
+                {
+                    self.drop_out(node, NO_NIC_NAME.to_owned());
+                }
                 Ok(SurveyAnswer::Heard(all)) => {
                     for Heard { by, node: sender, nic } in all {
                         let sender = Port { node: sender as usize, nic };
@@ -198,6 +235,23 @@ impl<'a> Surveying<'a> {
         self.ports.remove(&node);
     }
 
+    /// Records why a property of a link was not measured. The reason of the last try stays.
+    fn miss(&mut self, link: &Link, property: LinkProperty, reason: impl Into<String>) {
+        let key = (link.from, link.to, property);
+        self.seen.observed.unmeasured_links.insert(key, reason.into());
+    }
+
+    /// Whether both nodes of a link take part still.
+    fn has_both(&self, link: &Link) -> bool {
+        let node = |nic: NicId| self.topology.nics[nic].node;
+        self.ports.contains_key(&node(link.from)) && self.ports.contains_key(&node(link.to))
+    }
+
+    /// Says whose agent gave a reason.
+    fn by(&self, node: NodeId, reason: &str) -> String {
+        format!("{} says: {reason}", self.topology.nodes[node].name)
+    }
+
     fn nic_name(&self, nic: NicId) -> String {
         let planned = &self.topology.nics[nic].name;
         self.cabling.ports.get(&nic).map_or(planned, |port| &port.nic).clone()
@@ -207,10 +261,10 @@ impl<'a> Surveying<'a> {
     fn packets(&mut self, links: &[Link]) -> io::Result<()> {
         self.show(format!("sending full packets over {} links", links.len()));
         let mut by_node: BTreeMap<NodeId, Vec<(&Link, MtuProbe)>> = BTreeMap::new();
-        for link in links {
+        for link in links.iter().filter(|link| self.has_both(link)) {
             let from = &self.topology.nics[link.from];
             let to = &self.topology.nics[link.to];
-            let Some(&(udp, _)) = self.ports.get(&to.node) else { continue };
+            let udp = self.ports[&to.node].0;
             let to = SocketAddrV4::new(link.address, udp);
             let probe = MtuProbe { nic: self.nic_name(link.from), to, most: link.mtu };
             by_node.entry(from.node).or_default().push((link, probe));
@@ -222,14 +276,24 @@ impl<'a> Surveying<'a> {
         });
         let patience =
             ANSWER_TIMEOUT + Duration::from_secs(8) * u32::try_from(longest).unwrap_or(1);
-        for (node, answer) in self.survey.ask(orders.collect(), patience)? {
-            if let Ok(SurveyAnswer::Mtu(all)) = answer {
-                let seen = by_node[&node].iter().zip(all).map(|((link, _), passes)| MtuSeen {
-                    from: link.from,
-                    to: link.to,
-                    passes,
-                });
-                self.seen.observed.mtus.extend(seen);
+        let orders = orders.collect();
+        for (node, answer) in self.send(orders, patience)? {
+            let probes = &by_node[&node];
+            let reason = match answer {
+                Ok(SurveyAnswer::Mtu(all)) if all.len() == probes.len() => {
+                    let seen = probes.iter().zip(all).map(|((link, _), passes)| MtuSeen {
+                        from: link.from,
+                        to: link.to,
+                        passes,
+                    });
+                    self.seen.observed.mtus.extend(seen);
+                    continue;
+                }
+                Ok(_) => UNEXPECTED.to_owned(),
+                Err(reason) => reason,
+            };
+            for (link, _) in probes {
+                self.miss(link, LinkProperty::Mtu, self.by(node, &reason));
             }
         }
         Ok(())
@@ -265,20 +329,30 @@ impl<'a> Surveying<'a> {
     ) -> io::Result<()> {
         let mut places = BTreeMap::new();
         let mut orders = Vec::new();
-        for &place in round {
+        for &place in round.iter().filter(|place| self.has_both(&links[**place])) {
             let link = &links[place];
             let from = &self.topology.nics[link.from];
             let to = &self.topology.nics[link.to];
-            let Some(&(_, tcp)) = self.ports.get(&to.node) else { continue };
+            let tcp = self.ports[&to.node].1;
             let to = SocketAddrV4::new(link.address, tcp);
             let nic = self.nic_name(link.from);
             orders.push((from.node, SurveyOrder::Rate { nic, to, millis: MILLIS }));
             places.insert(from.node, place);
         }
         let patience = ANSWER_TIMEOUT + Duration::from_millis(u64::from(5 * MILLIS));
-        for (node, answer) in self.survey.ask(orders, patience)? {
-            let Ok(SurveyAnswer::Rate(measured)) = answer else { continue };
+        for (node, answer) in self.send(orders, patience)? {
             let place = places[&node];
+            let measured = match answer {
+                Ok(SurveyAnswer::Rate(rate)) if rate.is_finite() && rate >= 0.0 => rate,
+                Ok(_) => {
+                    self.miss(&links[place], LinkProperty::Rate, self.by(node, UNEXPECTED));
+                    continue;
+                }
+                Err(reason) => {
+                    self.miss(&links[place], LinkProperty::Rate, self.by(node, &reason));
+                    continue;
+                }
+            };
             let Link { from, to, goodput, .. } = links[place];
             let seen = RateSeen { from, to, measured, planned: goodput };
             let known = best.entry(place).or_insert(seen);
@@ -299,7 +373,12 @@ impl<'a> Surveying<'a> {
             self.show(format!("counting packets: pair {} of {}", place + 1, pairs.len()));
             let mut last = None;
             for _ in 0..=AGAIN {
-                last = self.burst(from, to)?.or(last);
+                match self.burst(from, to)? {
+                    Ok(burst) => last = Some(burst),
+                    Err(reason) => {
+                        self.seen.observed.unmeasured_ways.insert((from, to), reason);
+                    }
+                }
                 if last.as_ref().is_none_or(|burst| judge.burst(burst).is_none()) {
                     break;
                 }
@@ -325,21 +404,28 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Sends a burst, and reads every node's counters before and after. Returns `None` if the burst
-    /// could not be sent.
-    fn burst(&mut self, from: NodeId, to: NodeId) -> io::Result<Option<BurstSeen>> {
-        let Some(&(udp, _)) = self.ports.get(&to) else { return Ok(None) };
+    /// Sends a burst, and reads every node's counters before and after. Returns the reason if the burst
+    /// could not be sent or counted.
+    fn burst(&mut self, from: NodeId, to: NodeId) -> io::Result<Result<BurstSeen, String>> {
         let address = self.topology.nodes[to].address;
         if self.withheld.contains(&address) {
-            return Ok(None);
+            return Ok(Err(withheld(address)));
         }
         // A stranger must not guess the number, and so add to the burst.
         let number = u32::from_le_bytes(random::bytes());
         let before = self.counts(number)?.0;
+        // The nodes that are gone have a verdict of their own.
+        if !self.ports.contains_key(&from) {
+            return Ok(Err(GONE.to_owned()));
+        }
+        let Some(&(udp, _)) = self.ports.get(&to) else { return Ok(Err(GONE.to_owned())) };
         let there = SocketAddrV4::new(address, udp);
         let order = SurveyOrder::Burst { to: there, number, count: COUNT };
-        let answer = self.survey.ask(vec![(from, order)], ANSWER_TIMEOUT)?.remove(&from);
-        let Some(Ok(SurveyAnswer::Sent(sent))) = answer else { return Ok(None) };
+        let sent = match self.send(vec![(from, order)], ANSWER_TIMEOUT)?.remove(&from) {
+            Some(Ok(SurveyAnswer::Sent(sent))) => sent,
+            Some(Err(reason)) => return Ok(Err(self.by(from, &reason))),
+            Some(Ok(_)) | None => return Ok(Err(self.by(from, UNEXPECTED))),
+        };
         let mut after = BTreeMap::new();
         let mut arrived = 0;
         // Wait longer if datagrams are still in flight.
@@ -352,8 +438,11 @@ impl<'a> Surveying<'a> {
                 break;
             }
         }
+        if !self.ports.contains_key(&to) {
+            return Ok(Err(GONE.to_owned()));
+        }
         let carried = differences(&before, &after);
-        Ok(Some(BurstSeen { from, to, sent: COUNT, arrived, carried }))
+        Ok(Ok(BurstSeen { from, to, sent: COUNT, arrived, carried }))
     }
 
     /// Returns, for each NIC, the number of frames that it has sent, and, for each node, the number
@@ -362,10 +451,16 @@ impl<'a> Surveying<'a> {
         let mut sent = BTreeMap::new();
         let mut arrived = BTreeMap::new();
         for (node, answer) in self.ask(|_| SurveyOrder::Counts(burst), ANSWER_TIMEOUT)? {
-            let Ok(SurveyAnswer::Counts(nics, came)) = answer else { continue };
-            let nics = nics.into_iter().map(|(nic, count)| (Port { node, nic }, count));
-            sent.extend(nics);
-            arrived.insert(node, came);
+            match answer {
+                Ok(SurveyAnswer::Counts(nics, came)) => {
+                    let nics = nics.into_iter().map(|(nic, count)| (Port { node, nic }, count));
+                    sent.extend(nics);
+                    arrived.insert(node, came);
+                }
+                // Without its counters no route over this node can be judged.
+                Ok(_) => self.drop_out(node, UNEXPECTED.to_owned()),
+                Err(reason) => self.drop_out(node, reason),
+            }
         }
         Ok((sent, arrived))
     }
@@ -379,6 +474,17 @@ fn differences(before: &BTreeMap<Port, u32>, after: &BTreeMap<Port, u32>) -> Vec
     });
     sent.collect()
 }
+
+/// Why nothing is measured towards an address.
+fn withheld(address: Ipv4Addr) -> String {
+    format!("the agent there may not listen at {address} (--listen)")
+}
+
+/// The reason for not measuring anything with a node that was excluded before.
+const GONE: &str = "the agent of one of the two failed";
+
+/// The reason for excluding a node whose agent sent something else as the name of a NIC.
+const NO_NIC_NAME: &str = "protocol error: the name of a NIC that no NIC can have";
 
 /// The reason for excluding a node whose agent sent an answer of the wrong kind.
 const UNEXPECTED: &str = "protocol error: unexpected answer to a survey request";
