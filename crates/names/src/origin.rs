@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use garland_core::plan::{LaneBlocks, Layout};
+use garland_core::printable;
 use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::{ObjectFile, RemoteFile};
 use garland_protocol::names::{NameManifest, NamedFile};
@@ -64,7 +65,8 @@ fn below(address: &Address, interrupts: &Arc<Interrupts>) -> Result<NameManifest
     let files: Vec<_> = all.filter(|(_, object)| !object.path.ends_with('/')).collect();
     if let Some((_, odd)) = files.iter().find(|(_, object)| !object.is_readable) {
         let why = "its key is not a path of a file";
-        return Err(Failure::nothing(format!("cannot publish {address}{}: {why}", odd.path)));
+        let key = printable::name(odd.path.as_bytes());
+        return Err(Failure::nothing(format!("cannot publish {address}{key}: {why}")));
     }
     // The objects are read ahead in this order, several at a time.
     listing.start(|| files.iter().map(|(number, _)| *number).collect());

@@ -6,6 +6,9 @@ use object_store::Error;
 use crate::address::Address;
 use crate::trouble::Trouble;
 
+/// The maximum number of characters of a response in a message.
+const WORDS_MAX: usize = 500;
+
 /// Converts an error of `operation` (`open` or `read`) on the object at `address`.
 pub(crate) fn trouble(error: &Error, operation: &str, address: &Address) -> Trouble {
     if matches!(error, Error::Precondition { .. }) {
@@ -78,6 +81,7 @@ impl Answer {
                     .to_owned()
             }
         };
+        let said = shortened(&said);
         match self.retries.as_deref() {
             None | Some("0") => said,
             Some(retries) => format!("{said} (after {retries} retries)"),
@@ -122,6 +126,14 @@ impl Answer {
     /// Returns whether what came in the place of a TLS handshake is none.
     fn speaks_no_tls(&self) -> bool {
         self.text.contains("corrupt message of type InvalidContentType")
+    }
+}
+
+/// Returns text of a server for a message, which has no room for much of it.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(WORDS_MAX) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -171,6 +183,30 @@ mod tests {
             "cannot open s3://b/k: the server returned SignatureDoesNotMatch: The signature is wrong"
         );
         assert!(hint.is_some_and(|hint| hint.contains("AWS_SECRET_ACCESS_KEY")));
+    }
+
+    #[test]
+    fn what_a_server_says_stays_within_a_line_of_bounded_length() {
+        let said = |code: &str, message: &str| {
+            let text = format!(
+                "Error performing GET http://h/b/k in 1ms - Server returned non-2xx status code: 404 \
+                 Not Found: <Error><Code>{code}</Code><Message>{message}</Message></Error>"
+            );
+            told(&Error::Generic { store: "S3", source: text.into() }, "s3://b/k").0
+        };
+        let start = "cannot open s3://b/k: the server returned ";
+        assert_eq!(
+            said("No\nhint: a", "b\r\u{2028}c"),
+            format!(r"{start}No\nhint: a: b\r\u{{2028}}c")
+        );
+        assert_eq!(
+            said("é", &"é".repeat(10_000)).chars().count(),
+            start.len() + WORDS_MAX + 2 - 20
+        );
+        // What the library says of a reply, which it quotes.
+        let text = format!("invalid date: {}\nhint: a", "x".repeat(10_000));
+        let said = told(&Error::Generic { store: "S3", source: text.into() }, "s3://b/k").0;
+        assert!(said.chars().count() < 600 && !said.contains('\n'), "{said}");
     }
 
     #[test]

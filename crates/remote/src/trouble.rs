@@ -2,7 +2,10 @@
 
 use std::fmt::Display;
 
-/// An error that prevents reading a remote object.
+use garland_core::printable;
+
+/// An error that prevents reading a remote object. Its message is one line, whatever words of a
+/// server are part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     message: String,
@@ -12,8 +15,9 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, changed: false, stale: false }
+    pub(crate) fn new(message: impl AsRef<str>) -> Self {
+        let message = printable::line(message.as_ref());
+        Self { message, hint: None, changed: false, stale: false }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {

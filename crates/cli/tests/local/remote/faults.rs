@@ -137,6 +137,21 @@ fn refusals_are_told_as_they_are() {
 }
 
 #[test]
+fn what_a_server_says_is_part_of_one_line() {
+    for (status, body) in [
+        (
+            "404 Not Found",
+            "<Error><Code>NoSuchKey</Code><Message>no\nhint: run: evil</Message></Error>",
+        ),
+        ("400 Bad Request", "<Error><Code>Bad\nhint: run: evil</Code></Error>"),
+    ] {
+        let said = fails("forged", Manner::Refuses(usize::MAX, status, body));
+        assert!(said.contains("\\nhint: run: evil"), "{said}");
+        assert!(!said.contains("\nhint: run: evil"), "{said}");
+    }
+}
+
+#[test]
 fn nobody_there_is_told() {
     let scratch = Scratch::new("nobody");
     let url = Site::start(Vec::new(), Manner::Well).url();

@@ -6,10 +6,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
-use garland_testkit::{RunOutput, Scratch, random_bytes};
+use garland_testkit::{RunOutput, Running, Scratch, random_bytes};
 
 use crate::remote::server::Server;
-use crate::remote::start;
+use crate::remote::{garland, start};
 
 const KEYS_OF_STORE: [(&str, &str); 2] =
     [("AWS_ACCESS_KEY_ID", "KEY"), ("AWS_SECRET_ACCESS_KEY", "SECRET")];
@@ -196,6 +196,25 @@ fn keys_that_are_no_paths_are_told_and_the_others_copied() {
     assert_eq!(files(&to), BTreeMap::from(wanted));
     assert!(to.join("dir").is_dir());
     scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_key_that_cannot_be_published_is_told_in_one_line() {
+    let scratch = Scratch::new("s3-publish-odd");
+    let url = serve(&["a&#10;hint: run: evil"]);
+    let garland = garland(&scratch);
+    let roots = scratch.path("roots").display().to_string();
+    let run = |words: &[&str]| {
+        let mut command = garland.command(words);
+        command.envs(KEYS_OF_STORE).env("NO_PROXY", "*").env("AWS_ENDPOINT_URL", &url);
+        Running::start(command).end()
+    };
+    let _ = run(&["up", "--local-root", &roots, "local1"]).with_code(0);
+    let said = run(&["publish", "s3://bucket/k/", "--as", "m"]).with_code(3);
+    let told = r"cannot publish s3://bucket/k/a\nhint: run: evil: its key is not a path of a file";
+    assert!(said.err.contains(told), "{}", said.err);
+    let _ = run(&["down"]).with_code(0);
+    scratch.assert_nobody_left();
 }
 
 #[test]
