@@ -16,6 +16,7 @@
 //! - Messages: `answer`, `trouble`.
 
 mod address;
+mod agents;
 mod ahead;
 mod answer;
 mod content;

@@ -1,15 +1,12 @@
 //! Which redirects are followed. A server, or whoever chooses its address, would otherwise have
 //! this machine ask servers that only it can reach.
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 
-use garland_sys::sync::Mutex;
 use http::header::{ACCEPT, IF_MATCH, IF_NONE_MATCH, LOCATION, RANGE};
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Request, Response, StatusCode, Uri};
-use ureq::Error;
+use thiserror::Error;
 use ureq::config::Config;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
@@ -22,71 +19,74 @@ pub const REDIRECTS_MAX: usize = 10;
 /// The headers that the next server gets, too. Others may be credentials.
 const PASSED_ON: [HeaderName; 4] = [ACCEPT, IF_MATCH, IF_NONE_MATCH, RANGE];
 
-/// The kinds of addresses that are not everyone's.
+/// Who can reach an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Inner {
+pub enum AddressKind {
+    /// Everyone.
+    Public,
+    /// Machines of the same site.
     Private,
+    /// Machines of the same link, such as a cloud's service of credentials.
     LinkLocal,
+    /// This machine.
     Loopback,
 }
 
-/// The kinds of inner addresses at which a store was asked without a redirect.
-type InnerKinds = Arc<Mutex<BTreeSet<Inner>>>;
-
-/// Resolves the names of the servers of a store, and notes what addresses they have.
+/// Resolves the names of servers for connections to addresses of one kind. The addresses of a proxy
+/// may be of any kind.
 #[derive(Clone, Debug)]
-pub struct DirectNames {
-    names: Names,
-    asked: InnerKinds,
+pub struct NamesOfKind {
+    /// Resolves the names.
+    pub names: Names,
+    /// The kind of the addresses.
+    pub kind: AddressKind,
 }
 
-/// Resolves the names of servers to which others redirect: addresses of another kind than those
-/// without redirects are refused.
-#[derive(Clone, Debug)]
-pub struct RedirectedNames {
-    names: Names,
-    asked: InnerKinds,
+/// A server has an address of another kind than it was to be asked at.
+#[derive(Clone, Debug, Error)]
+#[error("{host} has the address {ip}")]
+pub struct OtherKind {
+    host: String,
+    ip: IpAddr,
 }
 
-/// Returns the resolvers of one store.
-pub fn resolvers(names: Names) -> (DirectNames, RedirectedNames) {
-    let asked = InnerKinds::default();
-    let direct = DirectNames { names: names.clone(), asked: Arc::clone(&asked) };
-    (direct, RedirectedNames { names, asked })
-}
-
-impl Resolver for DirectNames {
-    fn resolve(
-        &self,
-        uri: &Uri,
-        config: &Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, Error> {
-        let found = of_one_kind(&self.names.resolve(uri, config, timeout)?);
-        if !is_proxy(uri, config) {
-            self.asked.lock().extend(found.iter().filter_map(|address| inner(address.ip())));
-        }
-        Ok(found)
+impl OtherKind {
+    /// Returns the kind of the server's address.
+    pub fn kind(&self) -> AddressKind {
+        AddressKind::from_ip(self.ip)
     }
 }
 
-impl Resolver for RedirectedNames {
+impl Resolver for NamesOfKind {
     fn resolve(
         &self,
         uri: &Uri,
         config: &Config,
         timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, Error> {
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let found = of_one_kind(&self.names.resolve(uri, config, timeout)?);
-        let asked = self.asked.lock();
-        let is_allowed = |ip| inner(ip).is_none_or(|kind| asked.contains(&kind));
-        match found.iter().map(|address| address.ip()).find(|ip| !is_allowed(*ip)) {
-            Some(ip) if !is_proxy(uri, config) => {
-                let host = uri.host().unwrap_or_default();
-                Err(refused(&format!("{host}, which has the inner address {ip}")))
+        match found.first().map(|address| address.ip()) {
+            Some(ip) if AddressKind::from_ip(ip) != self.kind && !is_proxy(uri, config) => {
+                let host = uri.host().unwrap_or_default().to_owned();
+                Err(ureq::Error::Other(OtherKind { host, ip }.into()))
             }
             _ => Ok(found),
         }
+    }
+}
+
+/// Checks whether a server at an address of the kind `from` may lead `to` another one. Everyone may
+/// lead to public addresses, and inner servers to those of their own kind.
+///
+/// # Errors
+/// If it may not. `None` is the user, who may name any address.
+pub fn check(from: Option<AddressKind>, to: &OtherKind) -> Result<(), ureq::Error> {
+    let kind = to.kind();
+    match from {
+        Some(from) if kind != AddressKind::Public && kind != from => {
+            Err(refused(&format!("{}, which has the inner address {}", to.host, to.ip)))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -94,8 +94,10 @@ impl Resolver for RedirectedNames {
 /// leads to an inner address beside its own, which answers, would otherwise be an inner server.
 fn of_one_kind(addresses: &ResolvedSocketAddrs) -> ResolvedSocketAddrs {
     let mut kept = ResolvedSocketAddrs::from_fn(|_| SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
-    let kind = addresses.first().map(|address| inner(address.ip()));
-    for address in addresses.iter().filter(|address| kind == Some(inner(address.ip()))) {
+    let kind = addresses.first().map(|address| AddressKind::from_ip(address.ip()));
+    for address in
+        addresses.iter().filter(|address| kind == Some(AddressKind::from_ip(address.ip())))
+    {
         kept.push(*address);
     }
     kept
@@ -106,10 +108,10 @@ fn of_one_kind(addresses: &ResolvedSocketAddrs) -> ResolvedSocketAddrs {
 ///
 /// # Errors
 /// When the redirect is not to be followed.
-pub fn follow<T>(
-    asked: &Request<()>,
+pub fn follow<B, T>(
+    asked: &Request<B>,
     response: &Response<T>,
-) -> Result<Option<Request<Vec<u8>>>, Error> {
+) -> Result<Option<Request<Vec<u8>>>, ureq::Error> {
     let is_redirect = matches!(
         response.status(),
         StatusCode::MOVED_PERMANENTLY
@@ -159,8 +161,8 @@ fn joined(from: &Uri, location: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-fn refused(to: &str) -> Error {
-    Error::Other(format!("the server redirects to {to}, which is not followed").into())
+fn refused(to: &str) -> ureq::Error {
+    ureq::Error::Other(format!("the server redirects to {to}, which is not followed").into())
 }
 
 /// Whether `uri` is that of the proxy which passes on the request.
@@ -170,41 +172,45 @@ fn is_proxy(uri: &Uri, config: &Config) -> bool {
     })
 }
 
-/// Returns of which inner kind an address is; `None` if it is everyone's.
-fn inner(ip: IpAddr) -> Option<Inner> {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => inner_v4(ip),
-        IpAddr::V6(ip) => inner_v6(ip),
-    }
-}
+impl AddressKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Public, Self::Private, Self::LinkLocal, Self::Loopback];
 
-fn inner_v4(ip: Ipv4Addr) -> Option<Inner> {
-    match ip.octets() {
-        // The kernel takes 0.0.0.0 for this machine.
-        [0 | 127, ..] => Some(Inner::Loopback),
-        [169, 254, ..] => Some(Inner::LinkLocal),
-        // The second range is that of providers with shared addresses.
-        [10, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => {
-            Some(Inner::Private)
+    /// Returns the kind of an address, in whatever notation it is.
+    pub fn from_ip(ip: IpAddr) -> Self {
+        match ip.to_canonical() {
+            IpAddr::V4(ip) => Self::from_v4(ip),
+            IpAddr::V6(ip) => Self::from_v6(ip),
         }
-        _ => None,
     }
-}
 
-fn inner_v6(ip: Ipv6Addr) -> Option<Inner> {
-    let embedded =
-        |high: u16, low: u16| inner_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
-    match ip.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Some(Inner::Loopback),
-        // Addresses of IPv4 in other notations: compatible ones, those of NAT64, and of 6to4.
-        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            embedded(high, low)
+    fn from_v4(ip: Ipv4Addr) -> Self {
+        match ip.octets() {
+            // The kernel takes 0.0.0.0 for this machine.
+            [0 | 127, ..] => Self::Loopback,
+            [169, 254, ..] => Self::LinkLocal,
+            // The second range is that of providers with shared addresses.
+            [10, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => Self::Private,
+            _ => Self::Public,
         }
-        [0x2002, high, low, ..] => embedded(high, low),
-        [0xfe80..=0xfebf, ..] => Some(Inner::LinkLocal),
-        // Unique local addresses, and those that were site-local.
-        [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some(Inner::Private),
-        _ => None,
+    }
+
+    fn from_v6(ip: Ipv6Addr) -> Self {
+        let embedded = |high: u16, low: u16| {
+            Self::from_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+        };
+        match ip.segments() {
+            [0, 0, 0, 0, 0, 0, 0, 0 | 1] => Self::Loopback,
+            // Addresses of IPv4 in other notations: compatible ones, those of NAT64, and of 6to4.
+            [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+                embedded(high, low)
+            }
+            [0x2002, high, low, ..] => embedded(high, low),
+            [0xfe80..=0xfebf, ..] => Self::LinkLocal,
+            // Unique local addresses, and those that were site-local.
+            [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Self::Private,
+            _ => Self::Public,
+        }
     }
 }
 
@@ -276,26 +282,59 @@ mod tests {
     #[test]
     fn inner_addresses_are_known_in_all_notations() {
         for (address, kind) in [
-            ("127.0.0.1", Some(Inner::Loopback)),
-            ("0.0.0.0", Some(Inner::Loopback)),
-            ("::1", Some(Inner::Loopback)),
-            ("::", Some(Inner::Loopback)),
-            ("::ffff:127.8.8.8", Some(Inner::Loopback)),
-            ("::127.0.0.1", Some(Inner::Loopback)),
-            ("64:ff9b::7f00:1", Some(Inner::Loopback)),
-            ("2002:7f00:1::", Some(Inner::Loopback)),
-            ("169.254.169.254", Some(Inner::LinkLocal)),
-            ("fe80::1", Some(Inner::LinkLocal)),
-            ("10.1.2.3", Some(Inner::Private)),
-            ("172.31.0.1", Some(Inner::Private)),
-            ("192.168.0.1", Some(Inner::Private)),
-            ("100.64.0.1", Some(Inner::Private)),
-            ("fd00:ec2::254", Some(Inner::Private)),
-            ("172.32.0.1", None),
-            ("192.0.2.1", None),
-            ("2001:db8::1", None),
+            ("127.0.0.1", AddressKind::Loopback),
+            ("0.0.0.0", AddressKind::Loopback),
+            ("::1", AddressKind::Loopback),
+            ("::", AddressKind::Loopback),
+            ("::ffff:127.8.8.8", AddressKind::Loopback),
+            ("::127.0.0.1", AddressKind::Loopback),
+            ("64:ff9b::7f00:1", AddressKind::Loopback),
+            ("2002:7f00:1::", AddressKind::Loopback),
+            ("169.254.169.254", AddressKind::LinkLocal),
+            ("fe80::1", AddressKind::LinkLocal),
+            ("10.1.2.3", AddressKind::Private),
+            ("172.31.0.1", AddressKind::Private),
+            ("192.168.0.1", AddressKind::Private),
+            ("100.64.0.1", AddressKind::Private),
+            ("fd00:ec2::254", AddressKind::Private),
+            ("172.32.0.1", AddressKind::Public),
+            ("192.0.2.1", AddressKind::Public),
+            ("2001:db8::1", AddressKind::Public),
         ] {
-            assert_eq!(inner(address.parse().expect("an address")), kind, "{address}");
+            let ip = address.parse().expect("an address");
+            assert_eq!(AddressKind::from_ip(ip), kind, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_server_leads_to_public_addresses_and_those_of_its_own_kind() {
+        let leads = |from, ip: &str| {
+            let ip = ip.parse().expect("an address");
+            check(from, &OtherKind { host: "h".to_owned(), ip }).is_ok()
+        };
+        for ip in ["192.0.2.1", "10.0.0.1", "169.254.169.254", "127.0.0.1"] {
+            let kind = AddressKind::from_ip(ip.parse().expect("an address"));
+            assert!(leads(None, ip), "{ip} is what the user named");
+            for from in AddressKind::ALL {
+                let is_allowed = kind == AddressKind::Public || kind == from;
+                assert_eq!(leads(Some(from), ip), is_allowed, "{from:?} {ip}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_resolved_to_addresses_of_one_kind() {
+        let names = Names::new(|name: &str| {
+            Ok::<_, std::io::Error>(vec![name.parse().expect("an address")])
+        });
+        for kind in AddressKind::ALL {
+            let names = NamesOfKind { names: names.clone(), kind };
+            for ip in ["192.0.2.1", "10.0.0.1", "169.254.169.254", "127.0.0.1"] {
+                let uri = format!("http://{ip}/").parse().expect("a URI");
+                let found = names.resolve(&uri, &Config::default(), NextTimeout::default());
+                let is_of_kind = AddressKind::from_ip(ip.parse().expect("an address")) == kind;
+                assert_eq!(found.is_ok(), is_of_kind, "{kind:?} {ip}");
+            }
         }
     }
 }

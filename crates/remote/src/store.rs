@@ -103,12 +103,14 @@ fn in_bucket(
             builder = builder.with_config(name, value);
         }
     }
-    let built = builder
-        .with_bucket_name(bucket)
-        .with_http_connector(transport)
-        .with_retry(retries())
-        .build();
-    let store = built.map_err(|error| answer::trouble(&error, "open", address))?;
+    let builder = builder.with_bucket_name(bucket).with_retry(retries());
+    // The first store is made for its credentials alone, which have a client of their own.
+    let by = |builder: AmazonS3Builder, transport| {
+        let built = builder.with_http_connector(transport).build();
+        built.map_err(|error| answer::trouble(&error, "open", address))
+    };
+    let credentials = by(builder.clone(), transport.for_credentials())?.credentials().clone();
+    let store = by(builder.with_credentials(credentials), transport)?;
     Ok(StorePath { store: Arc::new(store), path })
 }
 

@@ -18,10 +18,11 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
     HttpResponseBody, HttpService,
 };
+use ureq::config::Config;
 use ureq::tls::{TlsConfig, TlsProvider};
-use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, BodyReader, Error};
 
+use crate::agents::{Agents, Answered};
 use crate::keys::OddObjects;
 use crate::names::Names;
 use crate::redirect;
@@ -53,9 +54,9 @@ const LISTING_MAX: u64 = 32 << 20;
 /// An HTTP client. Its connections are kept for the next requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
-    direct: Agent,
-    /// Asks the servers to which others redirect.
-    redirected: Agent,
+    agents: Agents,
+    config: Config,
+    names: Names,
     /// What the library cannot parse in the listings that have come.
     odd: OddObjects,
 }
@@ -83,12 +84,14 @@ impl Transport {
             .max_idle_connections_per_host(REQUESTS_AT_ONCE as usize)
             .tls_config(tls.build())
             .build();
-        let (direct, redirected) = redirect::resolvers(names);
-        Ok(Self {
-            direct: Agent::with_parts(config.clone(), DefaultConnector::default(), direct),
-            redirected: Agent::with_parts(config, DefaultConnector::default(), redirected),
-            odd: OddObjects::default(),
-        })
+        let agents = Agents::new(&config, &names);
+        Ok(Self { agents, config, names, odd: OddObjects::default() })
+    }
+
+    /// Returns a client for the service that gives out the credentials of this one's store. They
+    /// have nothing in common: a store is to reach nothing of what that service reaches.
+    pub(crate) fn for_credentials(&self) -> Self {
+        Self { agents: Agents::new(&self.config, &self.names), ..self.clone() }
     }
 
     /// Returns the objects that are kept out of listings.
@@ -102,17 +105,11 @@ impl Transport {
         request: Request<Vec<u8>>,
         patience: Option<Duration>,
     ) -> Result<Response<ureq::Body>, Error> {
-        let mut agent = &self.direct;
         let mut request = request;
+        let mut from = None;
         for _ in 0..=redirect::REDIRECTS_MAX {
-            let (parts, body) = request.into_parts();
-            let asked = Request::from_parts(parts.clone(), ());
-            let request_of_agent = agent
-                .configure_request(Request::from_parts(parts, body))
-                .timeout_recv_body(patience)
-                .build();
-            let response = agent.run(request_of_agent)?;
-            match redirect::follow(&asked, &response)? {
+            let Answered { kind, response } = self.agents.ask(&request, patience, from)?;
+            match redirect::follow(&request, &response)? {
                 None => return Ok(response),
                 Some(next) => request = next,
             }
@@ -121,7 +118,8 @@ impl Transport {
                 // Without it there is another connection.
                 let _ = io::copy(&mut rest, &mut io::sink());
             }
-            agent = &self.redirected;
+            // The first server decides: what it leads to may lead nowhere else.
+            from = from.or(Some(kind));
         }
         Err(Error::TooManyRedirects)
     }
