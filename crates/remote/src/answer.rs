@@ -4,6 +4,7 @@ use garland_core::printable;
 use object_store::Error;
 
 use crate::address::Address;
+use crate::transport::CUT;
 use crate::trouble::Trouble;
 
 /// The maximum number of characters of a response in a message.
@@ -82,6 +83,11 @@ impl Answer {
             }
         };
         let said = shortened(&said);
+        let said = if self.text.ends_with(CUT) {
+            format!("{said}, in a reply of which 64 KiB were read")
+        } else {
+            said
+        };
         match self.retries.as_deref() {
             None | Some("0") => said,
             Some(retries) => format!("{said} (after {retries} retries)"),

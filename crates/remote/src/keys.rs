@@ -9,6 +9,8 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 use quick_xml::escape::unescape;
 
+use crate::bounds::{ListingBounds, Unbounded};
+
 /// The element of an object in a listing.
 const OBJECT: &str = "Contents";
 
@@ -25,13 +27,14 @@ pub(crate) struct OddObject {
 pub(crate) struct OddObjects(Arc<Mutex<Vec<OddObject>>>);
 
 impl OddObjects {
-    /// Returns the listing `text` without its odd objects, which are kept here.
-    pub(crate) fn take_out(&self, text: &str) -> String {
+    /// Returns the listing `text` without its odd objects, which are kept here within `bounds`.
+    pub(crate) fn take_out(&self, text: &str, bounds: &ListingBounds) -> Result<String, Unbounded> {
         let mut kept = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(element) = Element::first(rest, OBJECT) {
             match OddObject::parse(element.inner) {
                 Some(odd) => {
+                    bounds.keep(odd.key.len())?;
                     kept.push_str(element.before);
                     self.0.lock().push(odd);
                 }
@@ -40,7 +43,7 @@ impl OddObjects {
             rest = element.after;
         }
         kept.push_str(rest);
-        kept
+        Ok(kept)
     }
 
     /// Returns the odd objects that have come so far.
@@ -111,11 +114,15 @@ mod tests {
         let odd = keys.map(|key| object(key, 0)).concat();
         let page = |objects: &str| format!("<List><Name>b</Name>{objects}<IsTruncated/></List>");
         let objects = OddObjects::default();
-        assert_eq!(objects.take_out(&page(&(odd + &usual))), page(&usual));
+        let bounds = ListingBounds::default();
+        let taken = objects.take_out(&page(&(odd.clone() + &usual)), &bounds);
+        assert_eq!(taken, Ok(page(&usual)));
         let all = objects.all();
         let found: Vec<&str> = all.iter().map(|odd| odd.key.as_str()).collect();
         assert_eq!(found, ["k//x", "k/./x", "k/..", "/k", "k/dir/", "k/a\nb", "k/<\u{1}"]);
         assert_eq!((all[0].meta.size, all[0].meta.last_modified.timestamp()), (0, 1_795_914_123));
+        let few = ListingBounds::of_objects(5);
+        assert!(OddObjects::default().take_out(&odd, &few).is_err(), "there are seven");
     }
 
     #[test]
@@ -124,7 +131,8 @@ mod tests {
         for text in
             ["", "<Contents>", "<Contents><Key>a//b</Key></Contents>", "</Contents><Contents>"]
         {
-            assert_eq!(objects.take_out(text), text);
+            let bounds = ListingBounds::default();
+            assert_eq!(objects.take_out(text, &bounds), Ok(text.to_owned()));
         }
         assert!(objects.all().is_empty());
     }

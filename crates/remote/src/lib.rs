@@ -19,6 +19,7 @@ mod address;
 mod agents;
 mod ahead;
 mod answer;
+mod bounds;
 mod content;
 pub mod elsewhere;
 mod keys;

@@ -8,6 +8,7 @@ use object_store::ObjectMeta;
 use crate::address::Address;
 use crate::ahead::Ahead;
 use crate::answer;
+use crate::bounds::ListingBounds;
 use crate::keys::OddObject;
 use crate::names::Names;
 use crate::origin::{Origin, runtime};
@@ -60,12 +61,13 @@ impl Listing {
     ) -> Result<Self, Trouble> {
         let transport = Transport::new(names)?;
         let odd = transport.odd_objects();
+        let bounds = transport.listing_bounds();
         let prefix = StorePath::open(address, transport)?;
         let address = Arc::new(address.clone());
         let asked = prefix.clone();
         let about = Arc::clone(&address);
         let waiting = Waiting { address: &address, stale: &stop };
-        let listed = waiting.for_thread("list", move || list(&asked, &about))?;
+        let listed = waiting.for_thread("list", move || list(&asked, &about, &bounds))?;
         let StorePath { store, path } = prefix;
         let prefix = match path.as_ref() {
             "" => String::new(),
@@ -163,13 +165,54 @@ fn below<'a>(prefix: &str, key: &'a str) -> &'a str {
 
 /// Asks a store for all objects below a prefix, which is that of `address`. Returns them in the
 /// order of their keys.
-fn list(prefix: &StorePath, address: &Address) -> Result<Vec<ObjectMeta>, Trouble> {
+fn list(
+    prefix: &StorePath,
+    address: &Address,
+    bounds: &ListingBounds,
+) -> Result<Vec<ObjectMeta>, Trouble> {
     runtime()?.block_on(async {
         let mut listed = Vec::new();
         let mut objects = prefix.store.list(Some(&prefix.path));
         while let Some(object) = objects.next().await {
-            listed.push(object.map_err(|error| answer::trouble(&error, "list", address))?);
+            let object = object.map_err(|error| answer::trouble(&error, "list", address))?;
+            let optional =
+                [&object.e_tag, &object.version].map(|text| text.as_ref().map(String::len));
+            let texts =
+                optional.into_iter().flatten().sum::<usize>() + object.location.as_ref().len();
+            bounds.keep(texts).map_err(|unbounded| {
+                Trouble::new(format!("cannot list {address}: {unbounded}"))
+                    .hint("copy parts of it, each by a longer prefix")
+            })?;
+            listed.push(object);
         }
         Ok(listed)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::ObjectStoreExt;
+    use object_store::memory::InMemory;
+    use object_store::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_listing_that_takes_too_much_memory_is_refused() {
+        let store = InMemory::new();
+        let put = async || {
+            for number in 0..10 {
+                let path = Path::from(format!("k/{number}"));
+                let _ = store.put(&path, "x".into()).await.expect("it has room");
+            }
+        };
+        runtime().expect("a runtime").block_on(put());
+        let prefix = StorePath { store: Arc::new(store), path: Path::from("k") };
+        let address = Address::parse("s3://b/k/").expect("an address").expect("a sound one");
+        let all = list(&prefix, &address, &ListingBounds::default()).expect("it is short");
+        assert_eq!(all.len(), 10);
+        let trouble = list(&prefix, &address, &ListingBounds::of_objects(5)).expect_err("too many");
+        assert!(trouble.message().contains("cannot list s3://b/k/: the server's listing takes"));
+        assert!(trouble.what_to_do().is_some_and(|hint| hint.contains("a longer prefix")));
+    }
 }

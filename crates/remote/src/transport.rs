@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
-use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Request, Response, StatusCode, request};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use object_store::ClientOptions;
@@ -23,6 +23,7 @@ use ureq::tls::{TlsConfig, TlsProvider};
 use ureq::{Agent, BodyReader, Error};
 
 use crate::agents::{Agents, Answered};
+use crate::bounds::ListingBounds;
 use crate::keys::OddObjects;
 use crate::names::Names;
 use crate::redirect;
@@ -37,8 +38,8 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Timeout for the headers of a response.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// Timeout for receiving the bytes of a range.
-const RANGE_COMES: Duration = Duration::from_secs(90);
+/// Timeout for receiving the body of a response that is not a whole object.
+const BODY_COMES: Duration = Duration::from_secs(90);
 
 /// The number of bytes that are passed on at a time.
 const SLICE: usize = 128 << 10;
@@ -47,9 +48,21 @@ const SLICE: usize = 128 << 10;
 /// be used again.
 const REDIRECT_BODY_MAX: u64 = 64 << 10;
 
+/// The end of the body of an error that is longer than what is kept of it.
+pub(crate) const CUT: &str = "<!-- of which 64 KiB were read -->";
+
+/// The maximum number of bytes of the body of an error. What comes after them is not read.
+const ERROR_MAX: u64 = 64 << 10;
+
 /// The maximum number of bytes of a part of a listing. A thousand keys of 1 KiB, each byte escaped,
 /// take some 6 MiB.
 const LISTING_MAX: u64 = 32 << 20;
+
+/// The maximum number of bytes of the reply of a service of credentials.
+const CREDENTIALS_MAX: u64 = 1 << 20;
+
+/// A header that each signed request to a store has.
+const S3_DATE: &str = "x-amz-date";
 
 /// An HTTP client. Its connections are kept for the next requests.
 #[derive(Clone, Debug)]
@@ -57,8 +70,30 @@ pub(crate) struct Transport {
     agents: Agents,
     config: Config,
     names: Names,
+    server: Server,
     /// What the library cannot parse in the listings that have come.
     odd: OddObjects,
+    bounds: ListingBounds,
+}
+
+/// Who is asked by a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Server {
+    Store,
+    /// A service that gives out credentials for the store.
+    Credentials,
+}
+
+/// What a request is for, on which the treatment of its response depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// A range of an object.
+    Range,
+    /// A whole object. There is no timeout for it; the reader watches its progress.
+    Whole,
+    /// A part of a listing.
+    Listing,
+    Credentials,
 }
 
 impl Transport {
@@ -85,18 +120,29 @@ impl Transport {
             .tls_config(tls.build())
             .build();
         let agents = Agents::new(&config, &names);
-        Ok(Self { agents, config, names, odd: OddObjects::default() })
+        let server = Server::Store;
+        let odd = OddObjects::default();
+        Ok(Self { agents, config, names, server, odd, bounds: ListingBounds::default() })
     }
 
     /// Returns a client for the service that gives out the credentials of this one's store. They
     /// have nothing in common: a store is to reach nothing of what that service reaches.
     pub(crate) fn for_credentials(&self) -> Self {
-        Self { agents: Agents::new(&self.config, &self.names), ..self.clone() }
+        Self {
+            agents: Agents::new(&self.config, &self.names),
+            server: Server::Credentials,
+            ..self.clone()
+        }
     }
 
     /// Returns the objects that are kept out of listings.
     pub(crate) fn odd_objects(&self) -> OddObjects {
         self.odd.clone()
+    }
+
+    /// Returns the bounds of the listing that comes by this client.
+    pub(crate) fn listing_bounds(&self) -> ListingBounds {
+        self.bounds.clone()
     }
 
     /// Sends a request, and follows redirects.
@@ -123,6 +169,24 @@ impl Transport {
         }
         Err(Error::TooManyRedirects)
     }
+
+    fn wanted(&self, parts: &request::Parts) -> Wanted {
+        let asks_for = |wanted: &str| {
+            parts.uri.query().is_some_and(|query| query.split('&').any(|word| word == wanted))
+        };
+        if self.server == Server::Credentials {
+            Wanted::Credentials
+        } else if parts.headers.contains_key(RANGE) {
+            Wanted::Range
+        } else if asks_for("list-type=2") {
+            Wanted::Listing
+        } else if asks_for("session") && parts.headers.contains_key(S3_DATE) {
+            // A directory bucket gives out credentials itself.
+            Wanted::Credentials
+        } else {
+            Wanted::Whole
+        }
+    }
 }
 
 impl HttpConnector for Transport {
@@ -136,13 +200,13 @@ impl HttpService for Transport {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
-        // A whole file has no timeout; the reader watches its progress.
-        let patience = parts.headers.contains_key(RANGE).then_some(RANGE_COMES);
-        let lists = lists_objects(&parts.uri);
+        let wanted = self.wanted(&parts);
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let patience = (wanted != Wanted::Whole).then_some(BODY_COMES);
         let request = Request::from_parts(parts, body.to_vec());
         let response = self.send(request, patience).map_err(unsent)?;
         let (mut parts, body) = response.into_parts();
-        if patience.is_some() && parts.status == StatusCode::OK && is_part(&parts.headers) {
+        if wanted == Wanted::Range && parts.status == StatusCode::OK && is_part(&parts.headers) {
             // Servers that use gofakes3, such as rclone, return 200 for a range.
             parts.status = StatusCode::PARTIAL_CONTENT;
         }
@@ -150,33 +214,60 @@ impl HttpService for Transport {
             // The library retries 503, but not 429.
             parts.status = StatusCode::SERVICE_UNAVAILABLE;
         }
-        if lists && parts.status == StatusCode::OK {
-            let listing = read_listing(body.into_reader()).map_err(interrupted)?;
-            parts.headers.remove(CONTENT_LENGTH);
-            let body = HttpResponseBody::from(self.odd.take_out(&listing));
-            return Ok(HttpResponse::from_parts(parts, body));
-        }
-        let body = HttpResponseBody::new(Answer(body.into_reader()));
-        Ok(HttpResponse::from_parts(parts, body))
+        let body = body.into_reader();
+        // The library keeps the whole body of each of these responses.
+        let kept = match wanted {
+            // No timeout limits how long it takes to come.
+            Wanted::Whole if !parts.status.is_success() => Vec::new(),
+            _ if !parts.status.is_success() => read_error(body),
+            Wanted::Range | Wanted::Whole => {
+                return Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(Answer(body))));
+            }
+            Wanted::Credentials => read_all(body, CREDENTIALS_MAX)?,
+            Wanted::Listing => {
+                let listing = read_all(body, LISTING_MAX)?;
+                let listing = String::from_utf8(listing).map_err(unusable)?;
+                self.bounds.advance(&query).map_err(unusable)?;
+                self.odd.take_out(&listing, &self.bounds).map_err(unusable)?.into_bytes()
+            }
+        };
+        parts.headers.remove(CONTENT_LENGTH);
+        Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(kept)))
     }
 }
 
-/// Returns whether a request is for a part of a listing.
-fn lists_objects(uri: &Uri) -> bool {
-    uri.query().is_some_and(|query| query.split('&').any(|word| word == "list-type=2"))
+/// Reads the body of an error as far as it is kept, or comes.
+fn read_error(body: BodyReader<'static>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // The status says what is wrong, too.
+    let _ = body.take(ERROR_MAX + 1).read_to_end(&mut bytes);
+    let is_cut = bytes.len() as u64 > ERROR_MAX;
+    bytes.truncate(ERROR_MAX as usize);
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if is_cut {
+        text.push_str(CUT);
+    }
+    text.into_bytes()
 }
 
-fn read_listing(body: BodyReader<'static>) -> io::Result<String> {
-    let mut text = String::new();
-    body.take(LISTING_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LISTING_MAX {
-        return Err(io::Error::other("the server's listing is too long"));
+/// Reads a body of at most `limit` bytes.
+fn read_all(body: BodyReader<'static>, limit: u64) -> Result<Vec<u8>, HttpError> {
+    let mut bytes = Vec::new();
+    body.take(limit + 1).read_to_end(&mut bytes).map_err(interrupted)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("the server's reply is longer than {} MiB", limit >> 20);
+        return Err(unusable(io::Error::other(message)));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 fn interrupted(error: io::Error) -> HttpError {
     HttpError::new(HttpErrorKind::Interrupted, error)
+}
+
+/// Converts the error of a response that would be the same the next time.
+fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> HttpError {
+    HttpError::new(HttpErrorKind::Unknown, error)
 }
 
 /// Returns whether a response is partial content of the right length.

@@ -59,7 +59,7 @@ pub use result::verdict;
 pub use run_output::RunOutput;
 pub use running::Running;
 pub use scratch::Scratch;
-pub use site::{Manner, ServedRequest, Site};
+pub use site::{FLOOD, Manner, ServedRequest, Site};
 pub use slurm::Slurm;
 pub use sshd::Sshd;
 pub use test_lab::TestLab;

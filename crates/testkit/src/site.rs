@@ -12,6 +12,9 @@ use parking_lot::Mutex;
 
 use crate::waiting::DEADLINE;
 
+/// The number of bytes that a site sends which floods its clients.
+pub const FLOOD: usize = 64 << 20;
+
 /// How a site answers requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manner {
@@ -23,6 +26,8 @@ pub enum Manner {
     Endless,
     /// Answers this number of requests with this status and body, and later requests correctly.
     Refuses(usize, &'static str, &'static str),
+    /// Answers each request with this status and [`FLOOD`] bytes of a body without a length.
+    Floods(&'static str),
     /// Closes the connection in the middle of the answer to each of this number of requests, and
     /// answers later requests correctly.
     Tears(usize),
@@ -157,6 +162,18 @@ impl Shared {
             Manner::Refuses(times, status, body) if number < *times => {
                 let length = body.len();
                 write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}")?;
+                return Ok(true);
+            }
+            Manner::Floods(status) => {
+                write!(stream, "HTTP/1.1 {status}\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                let chunk = vec![b'x'; FLOOD / 64];
+                for _ in 0..64 {
+                    write!(stream, "{:x}\r\n", chunk.len())?;
+                    stream.write_all(&chunk)?;
+                    write!(stream, "\r\n")?;
+                    asked.sent += chunk.len() as u64;
+                }
+                write!(stream, "0\r\n\r\n")?;
                 return Ok(true);
             }
             Manner::Moves if !asked.path.starts_with("/moved") => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use garland_testkit::{Manner, Scratch, Site, random_bytes};
+use garland_testkit::{FLOOD, Manner, Scratch, Site, random_bytes};
 
 use crate::remote::{assert_at_all, assert_hidden, assert_nowhere, copy, start};
 
@@ -134,6 +134,47 @@ fn refusals_are_told_as_they_are() {
         assert!(said.contains("cannot open http://127.0.0.1:"), "{said}");
         assert!(said.contains(words), "{said}");
     }
+}
+
+/// Copies `source` from a site that floods its clients with this status, in an environment with these
+/// variables; what is said of it. The head keeps a small part of what the site has to say.
+#[track_caller]
+fn floods(source: &str, status: &'static str, variables: &[(&str, &str)]) -> String {
+    let scratch = Scratch::new("flood");
+    let site = Site::start(Vec::new(), Manner::Floods(status));
+    let token = scratch.path("token");
+    std::fs::write(&token, "token").expect("it is written");
+    let is_s3 = source.starts_with("s3:");
+    let source = if is_s3 { source.to_owned() } else { format!("{}{source}", site.url()) };
+    let more: &[&str] = if source.ends_with('/') { &["-r"] } else { &[] };
+    let url = site.url();
+    let token = token.display().to_string();
+    let mut variables: Vec<(&str, &str)> = variables.to_vec();
+    variables.push(("AWS_ENDPOINT_URL", &url));
+    variables.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", &url));
+    variables.push(("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", &token));
+    let said = start(&scratch, &source, "local1:/", more, &variables).end().with_code(3);
+    assert_nowhere(&scratch, 1);
+    scratch.assert_nothing_left();
+    let log = site.log();
+    // The buffers of a connection take some, too.
+    assert!(log.iter().all(|asked| asked.sent < FLOOD as u64 / 2), "{log:?}");
+    said.err
+}
+
+#[test]
+fn replies_without_end_do_not_fill_the_memory() {
+    const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "K"), ("AWS_SECRET_ACCESS_KEY", "S")];
+    let said = floods("/f/x", "404 Not Found", &[]);
+    assert!(said.contains("the server returned 404 Not Found"), "{said}");
+    assert!(said.contains("of which 64 KiB were read"), "{said}");
+    let said = floods("/f/x", "416 Range Not Satisfiable", &[]);
+    assert!(said.contains("the server returned 416 Range Not Satisfiable"), "{said}");
+    let said = floods("s3://bucket/k/", "403 Forbidden", &KEYS);
+    assert!(said.contains("the server returned 403 Forbidden"), "{said}");
+    // A service of credentials.
+    let said = floods("s3://bucket/k", "200 OK", &[]);
+    assert!(said.contains("the server's reply is longer than"), "{said}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use garland_testkit::{RunOutput, Running, Scratch, random_bytes};
 
@@ -195,6 +197,43 @@ fn keys_that_are_no_paths_are_told_and_the_others_copied() {
     let wanted = wanted.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
     assert_eq!(files(&to), BTreeMap::from(wanted));
     assert!(to.join("dir").is_dir());
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_listing_that_does_not_advance_is_refused() {
+    // Each page names another one, in a circle. The server ends it some time.
+    const PAGES: usize = 200;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it listens"));
+    let pages = Arc::new(AtomicUsize::new(0));
+    let served = Arc::clone(&pages);
+    let answer = move |stream: TcpStream| -> Option<()> {
+        let mut reader = BufReader::new(&stream);
+        loop {
+            let mut request = String::new();
+            while reader.read_line(&mut request).ok().filter(|read| *read > 0)? > 2 {}
+            let number = served.fetch_add(1, Ordering::SeqCst);
+            let token = ["a", "b"][number % 2];
+            let next = format!("<NextContinuationToken>{token}</NextContinuationToken>");
+            let next = if number < PAGES { next } else { String::new() };
+            let body = listing(&["x"]).replace("</ListB", &format!("{next}</ListB"));
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            (&stream).write_all((head + &body).as_bytes()).ok()?;
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let answer = answer.clone();
+            std::thread::spawn(move || answer(stream));
+        }
+    });
+    let scratch = Scratch::new("s3-circle");
+    let variables = [KEYS_OF_STORE.as_slice(), &[("AWS_ENDPOINT_URL", &url)]].concat();
+    let said = start(&scratch, "s3://bucket/k/", "local1:/to/", &["-r"], &variables).end();
+    let said = said.with_code(3);
+    assert!(said.err.contains("a part of the listing that it has given before"), "{}", said.err);
+    assert_eq!(pages.load(Ordering::SeqCst), 4);
     scratch.assert_nothing_left();
 }
 
