@@ -14,7 +14,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpListener;
 use garland_sys::sync::Mutex;
 use garland_sys::tcp;
-use garland_sys::threads::{self, Joined, Slots};
+use garland_sys::threads::{self, Joined, Slot, Slots};
 
 use super::rate;
 
@@ -204,20 +204,35 @@ fn answer_some(socket: &DatagramSocket, buffer: &mut [u8], counted: &Mutex<Count
     }
 }
 
+/// The connections that are measured, in all and of each address.
+struct Admission {
+    slots: Arc<Slots>,
+    of_addresses: BTreeMap<IpAddr, Arc<Slots>>,
+}
+
+impl Admission {
+    fn new() -> Self {
+        Self { slots: Slots::new(MAX_CONNECTIONS), of_addresses: BTreeMap::new() }
+    }
+
+    /// Returns the slots of a connection from `address`; `None` if there are too many.
+    fn admit(&mut self, address: IpAddr) -> Option<[Slot; 2]> {
+        // The slots of an address that only this map has are all free.
+        self.of_addresses.retain(|_, slots| Arc::strong_count(slots) > 1);
+        let new = || Slots::new(MAX_CONNECTIONS_OF_ADDRESS);
+        let of_address = self.of_addresses.entry(address).or_insert_with(new).take()?;
+        Some([of_address, self.slots.take()?])
+    }
+}
+
 fn accept(listeners: &[TcpListener], end: &Wake) {
-    let slots = Slots::new(MAX_CONNECTIONS);
-    let mut of_addresses: BTreeMap<IpAddr, Arc<Slots>> = BTreeMap::new();
+    let mut admission = Admission::new();
     attend(listeners, end, |listener| {
         let Ok((stream, from)) = listener.accept() else { return };
-        let Some(slot) = slots.take() else { return };
-        // A connection shares the slots of its address: those that only this map has are all free.
-        of_addresses.retain(|_, slots| Arc::strong_count(slots) > 1);
-        let of_address =
-            of_addresses.entry(from.ip()).or_insert_with(|| Slots::new(MAX_CONNECTIONS_OF_ADDRESS));
-        let Some(slot_of_address) = of_address.take() else { return };
+        let Some(slots) = admission.admit(from.ip()) else { return };
         // The thread ends by itself in a bounded time. Without a thread the connection is closed.
         let _ = threads::spawn("rate", move || {
-            let _slots = [slot, slot_of_address];
+            let _slots = slots;
             // Errors are ignored: a sender that is gone needs no rate.
             let _ = rate::receive(stream);
         });
@@ -226,54 +241,35 @@ fn accept(listeners: &[TcpListener], end: &Wake) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
     use std::net::TcpStream;
 
-    use socket2::{Domain, Socket, Type};
-
-    use super::super::rate::send;
     use super::*;
 
     const OWN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
-    /// Connects from `from` to the TCP port of `responder`.
-    fn connect_from(from: Ipv4Addr, responder: &Responder) -> TcpStream {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.bind(&SocketAddrV4::new(from, 0).into()).unwrap();
-        socket.connect(&SocketAddrV4::new(OWN, responder.ports.1).into()).unwrap();
-        socket.into()
-    }
-
     #[test]
     fn a_stranger_cannot_hold_the_connections_of_the_nodes() {
-        let responder = Responder::open(&[OWN]).unwrap();
-        let stranger = Ipv4Addr::new(127, 0, 0, 9);
-        let mut held: Vec<TcpStream> =
-            (0..MAX_CONNECTIONS).map(|_| connect_from(stranger, &responder)).collect();
-        // The last one was refused at once, so the first ones have all that they can have.
-        assert_eq!(held.last_mut().unwrap().read(&mut [0; 1]).unwrap_or(0), 0);
-        let rate = send("lo", SocketAddrV4::new(OWN, responder.ports.1), 40);
-        assert!(rate.is_ok(), "{rate:?}");
+        let mut admission = Admission::new();
+        let [stranger, node] = [9, 3].map(|last| IpAddr::from([127, 0, 0, last]));
+        let held: Vec<_> = (0..MAX_CONNECTIONS).filter_map(|_| admission.admit(stranger)).collect();
+        assert_eq!(held.len(), MAX_CONNECTIONS_OF_ADDRESS);
+        assert!(admission.admit(node).is_some());
+        drop(held);
+        assert!(admission.admit(stranger).is_some());
+        assert!(admission.of_addresses.len() <= 2);
     }
 
     #[test]
     fn only_the_burst_that_was_asked_for_is_counted() {
-        let responder = Responder::open(&[OWN]).unwrap();
-        let to = SocketAddrV4::new(OWN, responder.ports.0);
-        assert_eq!(responder.take(7), 0);
-        assert_eq!(burst(to, 7, 20).unwrap(), 20);
-        for number in 1_000..1_100 {
-            assert_eq!(burst(to, number, 1).unwrap(), 1);
+        let socket = DatagramSocket::open_at(SocketAddrV4::new(OWN, 0)).unwrap();
+        let to = SocketAddrV4::new(OWN, socket.port().unwrap());
+        for number in [6, 7, 8, 1_000] {
+            assert_eq!(burst(to, number, 10).unwrap(), 10);
         }
-        let mut arrived = 0;
-        for _ in 0..1_000 {
-            arrived += responder.take(7);
-            if arrived >= 20 {
-                break;
-            }
-            threads::sleep(Duration::from_millis(5));
-        }
-        assert_eq!((arrived, responder.take(7)), (20, 0));
+        let counted = Mutex::new(CountedBurst { number: Some(7), arrived: 0 });
+        answer_some(&socket, &mut [0; 64], &counted);
+        assert_eq!(counted.lock().arrived, 10);
+        assert!(socket.receive(&mut [0; 64]).is_err());
     }
 
     #[test]

@@ -190,6 +190,22 @@ fn a_route_that_was_changed_is_found() {
 }
 
 #[test]
+fn a_rate_that_nobody_measured_is_not_as_planned() {
+    let scratch = Scratch::new("verify-unmeasured");
+    let stage = Stage::new(&scratch, &STAR.replace('6', "2"), &[]);
+    let no_tcp = ["rule", "add", "ipproto", "tcp", "to", "10.88.0.0/16", "blackhole"];
+    let words = [&["lab", "exec", "n2", "--", "ip"][..], &no_tcp[..]].concat();
+    let _ = stage.garland.run(&words).with_code(0);
+    // A connection that is bound to a NIC, as that from n2 is, needs no route.
+    assert_begin(
+        &stage.findings(),
+        &["not measured: the rate of n0/eth1 -> n2/eth0: n0 says: timed out"],
+    );
+    let said = stage.garland.run(&["net", "verify", &stage.file]).with_code(4);
+    assert!(said.out.ends_with("topology: 0 faults; 1 measurement is missing\n"), "{}", said.out);
+}
+
+#[test]
 fn it_needs_no_root() {
     const NOBODY: u32 = 65534;
     let scratch = Scratch::new("verify-rootless");
