@@ -4,11 +4,12 @@
 use std::fs::File;
 use std::time::Duration;
 
+use garland_dataplane::block_index::stamp;
 use garland_dataplane::store::left;
 use garland_protocol::copy::ContentHasher;
 use garland_protocol::files::{Answer, PIECE};
 use garland_sys::{clock, threads};
-use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fstat, seek};
+use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 
 use super::places::Place;
@@ -46,23 +47,6 @@ impl Listings {
             self.pause *= 2;
         }
         are_due
-    }
-}
-
-/// What tells whether a file has changed since it was read.
-#[derive(PartialEq, Eq)]
-struct ReadVersion {
-    inode: u64,
-    length: i64,
-    changed: (i64, u64),
-}
-
-impl ReadVersion {
-    /// Returns the version of an open file; `None` if it has no status.
-    fn new(file: &File) -> Option<Self> {
-        let stat = fstat(file).ok()?;
-        let changed = (stat.st_ctime, stat.st_ctime_nsec);
-        Some(Self { inode: stat.st_ino, length: stat.st_size, changed })
     }
 }
 
@@ -139,7 +123,7 @@ pub fn read<'a>(
             match place.as_ref().map_err(|error| *error).and_then(open) {
                 Ok(file) => {
                     let file = File::from(file);
-                    let version = ReadVersion::new(&file);
+                    let version = stamp(&file).ok();
                     // An old version under the name is read once, and looked at as often as nothing.
                     if version.is_none() || version != in_vain {
                         match has(&file) {
