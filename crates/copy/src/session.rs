@@ -25,7 +25,7 @@ pub struct Session<'a> {
     pub run: Run,
     /// The phases until now.
     pub phases: Phases,
-    /// From when on there are agents.
+    /// Set once there are agents.
     overtime: Option<Overtime>,
 }
 
@@ -89,8 +89,8 @@ impl<'a> Session<'a> {
         children.end(if was_interrupted { HURRY } else { FAREWELL }, is_silent);
     }
 
-    /// Returns what is known of `copies` in each direction, and the run. The rest is as if nothing
-    /// but bytes had been copied.
+    /// Returns what is known of `copies`, which went in `direction`, and the run. The rest is as if
+    /// nothing but bytes had been copied.
     pub(crate) fn close(
         self,
         direction: Direction,

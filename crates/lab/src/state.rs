@@ -99,7 +99,7 @@ pub(crate) fn remove(folder: &Path) -> Result<(), LabError> {
 /// Makes all directories of a tree writable for their owner, since a copied tree may contain
 /// read-only directories.
 fn open_up(folder: &Path) -> io::Result<()> {
-    // In a directory of all users somebody may have put a link to another tree there.
+    // Where all users may write, another one may have put a link to another tree in its place.
     if !fs::symlink_metadata(folder)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }

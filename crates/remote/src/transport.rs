@@ -76,7 +76,7 @@ pub(crate) struct Transport {
     bounds: ListingBounds,
 }
 
-/// Who is asked by a client.
+/// The server that a client sends its requests to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Server {
     Store,

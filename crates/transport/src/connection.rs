@@ -343,7 +343,7 @@ mod tests {
             }
         }
         assert_eq!(connection.unsent.len(), unsent, "nothing more is kept for it");
-        // Once it reads, it is told.
+        // Once it reads, it gets the acknowledgement.
         far.set_nonblocking(true).unwrap();
         let mut received = Vec::new();
         let mut told = 0;

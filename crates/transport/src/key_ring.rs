@@ -31,7 +31,7 @@ pub enum Identity {
     Secret(CopyId),
 }
 
-/// How often somebody may greet.
+/// How often the owner of an identity may greet.
 #[derive(Clone, Copy, Debug)]
 pub struct GreetingLimit {
     /// Whose greetings are counted together: the owner of a key may have several secrets.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// How many connections somebody may open: sessions and further connections of them, or connections of
+/// How many connections a peer may open: sessions and further connections of them, or connections of
 /// an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GreetingRate {

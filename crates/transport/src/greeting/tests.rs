@@ -193,7 +193,7 @@ fn unproven(
     }
 }
 
-/// The one who knows a secret may have chosen it: he can greet anew as often as he likes.
+/// A peer that knows a secret may have chosen it itself, and could greet anew without end.
 #[test]
 fn who_greets_too_often_with_a_secret_costs_no_key_exchange() {
     let rate = GreetingRate { per_s: 1, at_once: 4 };
