@@ -4,6 +4,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds;
 use crate::copy::Absence;
 use crate::copy::Begin;
 use crate::copy::CopyId;
@@ -133,6 +134,7 @@ pub enum FromAgent {
         /// The side of the node that the link is on.
         side: LinkSide,
         /// Why the link broke, or could not be opened.
+        #[serde(deserialize_with = "bounds::reason")]
         reason: String,
     },
     /// The block with this index arrived corrupt.
@@ -153,7 +155,7 @@ pub enum FromAgent {
     /// The file has its final name, and is on stable storage if that was requested.
     Committed(CopyId, Box<Report>),
     /// This node cannot continue the copy, and why.
-    Failed(CopyId, String),
+    Failed(CopyId, #[serde(deserialize_with = "bounds::reason")] String),
     /// The copy is over on this node: only committed files are left of it.
     Closed(CopyId),
     /// The reply to `Stand`: the links that could not be opened, and why.
@@ -163,7 +165,7 @@ pub enum FromAgent {
     /// The command ended: its exit code, or the negated number of the signal that killed it.
     Exited(i32),
     /// The command could not be started, and why.
-    ExecFailed(String),
+    ExecFailed(#[serde(deserialize_with = "bounds::reason")] String),
     /// The reply to the last order of the survey.
     Surveyed(SurveyAnswer),
     /// A result of a meeting; there may be more.
@@ -183,7 +185,7 @@ pub enum FromAgent {
     /// The block with this index was written; sent only if the head requested acknowledgements.
     Written(CopyId, u64),
     /// The reply to `Stat`, or why there is none.
-    Looked(Result<Vec<StatReply>, String>),
+    Looked(#[serde(deserialize_with = "bounds::answer")] Result<Vec<StatReply>, String>),
     /// The agent still looks for what `Stat` asks for, and its disk answers.
     Looking,
     /// Parts of the tree that this node did not send, or could not put in place. Sent before
@@ -191,13 +193,13 @@ pub enum FromAgent {
     Absent(CopyId, Absence),
     /// The reply to `Files`: `None` if connections with the secret are accepted, otherwise the
     /// reason.
-    FilesOpen(CopyId, Option<String>),
+    FilesOpen(CopyId, #[serde(deserialize_with = "bounds::reason_if_any")] Option<String>),
     /// An event of the comparison.
     Compared(Compared),
     /// A message about jobs.
     Farm(Box<FarmEvent>),
     /// The reply to `Examine`, or why there is none.
-    Examined(Result<Box<Examination>, String>),
+    Examined(#[serde(deserialize_with = "bounds::answer")] Result<Box<Examination>, String>),
     /// The reply to `View`.
     Viewed(Box<NodeView>),
     /// The reply to `Resume`, before all other frames: so many of the head's messages have arrived.
@@ -209,7 +211,7 @@ pub enum FromAgent {
     Names(NamesEvent),
     /// The agent ends the session, and why: an order that the sender's role does not admit, or more
     /// than its budget.
-    Refused(String),
+    Refused(#[serde(deserialize_with = "bounds::reason")] String),
 }
 
 /// A value that is sent as its postcard bytes.
@@ -245,6 +247,32 @@ mod tests {
         // `Exec` with 2^62 arguments, none of which follows.
         let bytes = [8, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
         assert!(ToAgent::parse(&bytes).is_none());
+    }
+
+    #[test]
+    fn values_and_reasons_of_a_node_are_cut_to_what_a_table_can_show() {
+        let long = || "ä".repeat(20_000);
+        let told = |message: FromAgent| FromAgent::parse(&message.to_bytes()).unwrap();
+        let examination = Examination {
+            kernel: long(),
+            cores: 1,
+            memory_free: 1,
+            open_files: 1,
+            conditions: vec![("c".to_owned(), "v".repeat(400)); 90],
+            place: Err(long()),
+        };
+        let FromAgent::Examined(Ok(seen)) = told(FromAgent::Examined(Ok(Box::new(examination))))
+        else {
+            panic!("no examination");
+        };
+        assert_eq!(seen.kernel, "ä".repeat(bounds::FACT_MAX / 2));
+        assert_eq!(seen.conditions, vec![("c".to_owned(), "v".repeat(bounds::FACT_MAX)); 64]);
+        assert_eq!(seen.place, Err("ä".repeat(bounds::REASON_MAX / 2)));
+        let refused = told(FromAgent::Refused(long()));
+        assert_eq!(refused, FromAgent::Refused("ä".repeat(bounds::REASON_MAX / 2)));
+        let open = told(FromAgent::FilesOpen(CopyId([0; 16]), Some(long())));
+        let reason = Some("ä".repeat(bounds::REASON_MAX / 2));
+        assert_eq!(open, FromAgent::FilesOpen(CopyId([0; 16]), reason));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 use garland_core::plan::{BLOCKS_MAX, LaneBlocks, Layout};
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{ensure, within};
+use crate::bounds::{self, ensure, within};
 use crate::copy::begin::{KeptStatus, SweptMounts};
 use crate::wire::MAX_MESSAGE;
 
@@ -168,7 +168,7 @@ pub enum Compared {
     /// more follow.
     Part(Vec<[u8; 32]>, bool),
     /// The node cannot read its part of a shared source, and why.
-    Unseen(String),
+    Unseen(#[serde(deserialize_with = "bounds::reason")] String),
     /// The destination has a file or the remains of an interrupted copy, and its digests are known.
     Found {
         /// The length of the existing file in bytes; `None` if there are only remains of an

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use garland_core::farm::{Command, Outcome, Text};
 use serde::{Deserialize, Serialize};
 
+use crate::bounds;
 use crate::wire::Secret;
 use crate::wire::{KeyPair, PublicKey};
 
@@ -129,10 +130,10 @@ pub enum FarmEvent {
     /// The agent is ready to run jobs.
     Opened(NodeFacts),
     /// The reply to `Mount`: `None` if the files are mounted, otherwise the reason.
-    Mounted(Option<String>),
+    Mounted(#[serde(deserialize_with = "bounds::reason_if_any")] Option<String>),
     /// The reply to `Make` for this job: `None` if the directories were created, otherwise the
     /// reason.
-    Made(u32, Option<String>),
+    Made(u32, #[serde(deserialize_with = "bounds::reason_if_any")] Option<String>),
     /// These jobs have ended.
     Ended(Vec<TaskEnd>),
     /// The output of a job, if there is any; sent before the job's end.
@@ -156,7 +157,7 @@ pub enum FarmEvent {
     /// has a checkpoint. Sent in place of the job's end.
     Left(TaskEnd),
     /// A job that was ordered to leave goes on, since its checkpoint has failed for this reason.
-    Stays(u32, String),
+    Stays(u32, #[serde(deserialize_with = "bounds::reason")] String),
 }
 
 /// An output file in a job's own directory.

@@ -4,7 +4,7 @@
 use garland_core::plan::HEAD;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{ensure, within};
+use crate::bounds::{self, ensure, within};
 use crate::copy::Begin;
 use crate::copy::CopyId;
 use crate::copy::Route;
@@ -49,7 +49,7 @@ pub enum BalanceOrder {
 pub enum BalanceEvent {
     /// The file was created on this disk. The pairs are conditions of the node that may affect
     /// copies: names and values.
-    Stocked(Box<DiskPlace>, Vec<(String, String)>),
+    Stocked(Box<DiskPlace>, #[serde(deserialize_with = "bounds::facts")] Vec<(String, String)>),
     /// The page cache was prepared; contains the cached part of the file, if known.
     Prepared(Option<DiskCached>),
     /// An event of a copy that this agent feeds.
@@ -57,7 +57,7 @@ pub enum BalanceEvent {
     /// The resources that the node used since `Prepare`.
     Account(NodeUse),
     /// An order failed, and why.
-    Failed(String),
+    Failed(#[serde(deserialize_with = "bounds::reason")] String),
 }
 
 /// An event of a copy, from the node that feeds it.
@@ -66,11 +66,11 @@ pub enum FeedEvent {
     /// All blocks have been read; this is their digest.
     Read([u8; 32]),
     /// A link broke, or could not be opened: lane, epoch, reason.
-    LinkLost(u16, u32, String),
+    LinkLost(u16, u32, #[serde(deserialize_with = "bounds::reason")] String),
     /// A corrupt frame arrived: lane, epoch.
     BadFrame(u16, u32),
     /// The node cannot continue to feed the copy, and why.
-    Failed(String),
+    Failed(#[serde(deserialize_with = "bounds::reason")] String),
     /// The copy is over on this node; contains the kernel's statistics of each lane that uses TCP.
     Ended(Vec<TxStats>),
 }

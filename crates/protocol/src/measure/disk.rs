@@ -3,7 +3,7 @@
 use garland_core::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::within;
+use crate::bounds::{self, within};
 
 /// The allowed lengths of the test's file in bytes.
 pub const DISK_SIZES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 46;
@@ -150,28 +150,36 @@ pub struct DiskFigures {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskPlace {
     /// The type of the file system, such as `ext4`.
+    #[serde(deserialize_with = "bounds::fact")]
     pub system: String,
     /// The mounted device, such as `/dev/vda1`.
+    #[serde(deserialize_with = "bounds::fact")]
     pub mounted: String,
     /// The block device, such as `vda`; empty if the file system has no device of its own.
+    #[serde(deserialize_with = "bounds::fact")]
     pub device: String,
     /// An identifier of the machine: nodes on one machine may share a device.
+    #[serde(deserialize_with = "bounds::fact")]
     pub machine: String,
     /// The device's settings: names of files in `/sys/block/DEVICE/queue`, and their contents.
+    #[serde(deserialize_with = "bounds::facts")]
     pub queue: Vec<(String, String)>,
     /// The free space before the test in bytes.
     pub free: u64,
     /// The node's memory in bytes.
     pub memory: u64,
     /// Why direct I/O is not available; empty if it is.
+    #[serde(deserialize_with = "bounds::reason")]
     pub no_direct: String,
     /// Why io_uring is not available, so that threads are used instead; empty if it is.
+    #[serde(deserialize_with = "bounds::reason")]
     pub no_uring: String,
     /// Whether the file system is in memory.
     pub in_memory: bool,
     /// Whether the machine is virtual, so that the host's cache is invisible.
     pub guest: bool,
     /// Conditions of the node that may affect results: names and values.
+    #[serde(deserialize_with = "bounds::facts")]
     pub conditions: Vec<(String, String)>,
 }
 
@@ -185,7 +193,7 @@ pub enum DiskEvent {
     /// The test is over, and the file was removed.
     Done,
     /// The test failed, and why; the file was removed.
-    Failed(String),
+    Failed(#[serde(deserialize_with = "bounds::reason")] String),
 }
 
 impl DiskOrder {

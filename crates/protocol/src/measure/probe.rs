@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{ensure, within};
+use crate::bounds::{self, ensure, within};
 use crate::copy::CopyId;
 use crate::measure::fabric::{FabricWay, check_provider};
 use crate::measure::stream::{RxStats, StreamTask, TxStats};
@@ -64,7 +64,7 @@ pub enum Finding {
     /// The nanoseconds that reading the clock takes; sent once, by a ping's initiator.
     Timer(u64),
     /// Conditions of the node that may affect results: names and values.
-    Conditions(Vec<(String, String)>),
+    Conditions(#[serde(deserialize_with = "bounds::facts")] Vec<(String, String)>),
     /// The provider that a ping uses on its fabric; sent once, by the initiator.
     Fabric(FabricWay),
     /// The measured rate of a stream; sent by the receiver.
@@ -77,6 +77,7 @@ pub enum Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Complaint {
     /// The reason as text.
+    #[serde(deserialize_with = "bounds::reason")]
     pub reason: String,
     /// Whether the other agent had left before; then the other agent's reason is the relevant one.
     pub left_alone: bool,

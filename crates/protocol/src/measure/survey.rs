@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use garland_core::nic_facts::{Heard, NicFacts};
 use serde::{Deserialize, Serialize};
 
+use crate::bounds;
+
 /// The token of a run, which identifies the run's probes.
 pub type Token = [u8; 16];
 
@@ -76,7 +78,7 @@ pub enum SurveyAnswer {
     /// The probes that arrived.
     Heard(Vec<Heard>),
     /// The agent is not permitted to send frames, and why.
-    Refused(String),
+    Refused(#[serde(deserialize_with = "bounds::reason")] String),
     /// For each probe the size of the largest packet that was answered.
     Mtu(Vec<Option<u16>>),
     /// The rate in bits per second that the receiver measured.
@@ -87,5 +89,5 @@ pub enum SurveyAnswer {
     /// number of datagrams of the burst that arrived.
     Counts(Vec<(String, u32)>, u32),
     /// The order failed, and why.
-    Failed(String),
+    Failed(#[serde(deserialize_with = "bounds::reason")] String),
 }

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::cut;
 use crate::copy::CopyId;
 
 /// The maximum length of a name in an account in bytes; longer names are truncated.
@@ -189,14 +190,6 @@ impl Account {
         self.jobs.truncate(JOBS);
         self.jobs.iter_mut().for_each(|job| cut(&mut job.command, NAME_MAX));
         self.more_jobs = self.more_jobs.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
-    }
-}
-
-/// Truncates a name to at most `most` bytes.
-fn cut(name: &mut String, most: usize) {
-    if name.len() > most {
-        let end = (0..=most).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
-        name.truncate(end);
     }
 }
 

@@ -12,7 +12,7 @@ use garland_core::printable;
 use garland_core::tree::{self, DEPTH_MAX, is_name};
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{ensure, within};
+use crate::bounds::{self, ensure, within};
 use crate::copy::content_digest;
 use crate::names::record_key::{self, RecordKey, Signature};
 use crate::wire::Secret;
@@ -241,7 +241,7 @@ pub enum NamesEvent {
     /// The record of the name that is valid at this agent after `Keep`: the one that was sent, or a newer one.
     Kept(Box<NameRecord>),
     /// The order was executed, or why it was not.
-    End(Result<(), String>),
+    End(#[serde(deserialize_with = "bounds::answer")] Result<(), String>),
 }
 
 impl NameRecord {

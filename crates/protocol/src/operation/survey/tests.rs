@@ -19,6 +19,10 @@ fn an_answer_that_is_late_is_not_the_answer_to_the_next_order() {
     first.begin(0, &mut orders);
     first.handle(0, 1, answer("first"), &mut orders);
     first.tick(u64::MAX, &mut orders);
+    assert!(
+        first.was_late(0) && !first.was_late(1),
+        "an agent that was late is asked nothing more"
+    );
     let late = Some(Err("its agent did not answer within 3 s".to_owned()));
     assert_eq!(first.into_answers(), BTreeMap::from([(0, late), (1, is("first"))]));
     let mut second = owed.query(ask(), Duration::from_secs(3));
