@@ -4,6 +4,7 @@ use garland_core::printable;
 use object_store::Error;
 
 use crate::address::Address;
+use crate::bounds::{IN_PARTS, TOO_LONG};
 use crate::transport::CUT;
 use crate::trouble::Trouble;
 
@@ -118,6 +119,8 @@ impl Answer {
             (Error::PermissionDenied { .. } | Error::Unauthenticated { .. }, _) => {
                 Some("check whether the URL needs a login, or has expired")
             }
+            // Of a listing with keys that the library does not keep itself.
+            _ if self.text.contains(TOO_LONG) => Some(IN_PARTS),
             _ if self.speaks_no_tls() => {
                 Some("no TLS is spoken at this port: write http://, or the port of https")
             }
@@ -158,12 +161,25 @@ fn as_stream(address: &Address) -> String {
 
 #[cfg(test)]
 mod tests {
+    use object_store::client::{HttpError, HttpErrorKind};
+
     use super::*;
+    use crate::bounds::Unbounded;
 
     fn told(error: &Error, address: &str) -> (String, Option<String>) {
         let address = Address::parse(address).expect("an address").expect("a sound one");
         let trouble = trouble(error, "open", &address);
         (trouble.message().to_owned(), trouble.what_to_do().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_listing_that_takes_too_much_memory_is_to_be_copied_in_parts() {
+        let unbounded = HttpError::new(HttpErrorKind::Unknown, Unbounded::TooLong(4 << 30));
+        let error = Error::Generic { store: "S3", source: Box::new(unbounded) };
+        let expected =
+            "cannot open s3://b/k/: the server's listing takes more than 4096 MiB of memory";
+        let hint = Some("copy parts of it, each by a longer prefix".to_owned());
+        assert_eq!(told(&error, "s3://b/k/"), (expected.to_owned(), hint));
     }
 
     #[test]

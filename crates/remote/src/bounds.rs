@@ -14,10 +14,16 @@ const LISTING_KEPT_MAX: u64 = 4 << 30;
 /// The number of bytes that are kept for an object, without its texts, or for a part of the listing.
 const OBJECT_KEPT: u64 = 300;
 
+/// What to do about a listing that takes too much memory.
+pub(crate) const IN_PARTS: &str = "copy parts of it, each by a longer prefix";
+
+/// What the error says of a listing that takes too much memory, and no other.
+pub(crate) const TOO_LONG: &str = "the server's listing takes more than";
+
 /// A listing that is not read to its end, which it may not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum Unbounded {
-    #[error("the server's listing takes more than {} MiB of memory", _0 >> 20)]
+    #[error("{TOO_LONG} {} MiB of memory", _0 >> 20)]
     TooLong(u64),
     #[error("the server leads to a part of the listing that it has given before")]
     Circle,

@@ -8,7 +8,7 @@ use object_store::ObjectMeta;
 use crate::address::Address;
 use crate::ahead::Ahead;
 use crate::answer;
-use crate::bounds::ListingBounds;
+use crate::bounds::{IN_PARTS, ListingBounds};
 use crate::keys::OddObject;
 use crate::names::Names;
 use crate::origin::{Origin, runtime};
@@ -180,8 +180,7 @@ fn list(
             let texts =
                 optional.into_iter().flatten().sum::<usize>() + object.location.as_ref().len();
             bounds.keep(texts).map_err(|unbounded| {
-                Trouble::new(format!("cannot list {address}: {unbounded}"))
-                    .hint("copy parts of it, each by a longer prefix")
+                Trouble::new(format!("cannot list {address}: {unbounded}")).hint(IN_PARTS)
             })?;
             listed.push(object);
         }
