@@ -14,6 +14,10 @@ pub trait Observer: Send {
     /// When the copy should not begin, since they cannot be told.
     fn changes(&mut self, changes: &Changes) -> Result<(), Failure>;
 
+    /// Before the copies can begin, these nodes are waited for, which are `doing` something; none
+    /// when the wait is over. Called at least every 100 ms until then.
+    fn waits(&mut self, now_ns: u64, doing: &str, nodes: &[&str]);
+
     /// Copies by these plans begin. It is called again when a copy begins once more.
     fn begin(&mut self, plans: &[&Plan]);
 

@@ -109,6 +109,8 @@ pub struct CopyBars<'a> {
     context: &'a Context,
     options: &'a RunOptions,
     copies: Copies,
+    /// Where the nodes are named that are waited for before the copies begin.
+    waiting: Screen,
     bars: Option<Bars>,
 }
 
@@ -123,12 +125,17 @@ enum Copies {
 impl<'a> CopyBars<'a> {
     /// Creates the progress of a copy to nodes that has not begun.
     pub fn new(context: &'a Context, options: &'a RunOptions) -> Self {
-        Self { context, options, copies: Copies::ToNodes, bars: None }
+        Self::showing(context, options, Copies::ToNodes)
     }
 
     /// Creates the progress of copies from nodes that have not begun.
     pub fn gathering(context: &'a Context, options: &'a RunOptions) -> Self {
-        Self { context, options, copies: Copies::FromNodes(Vec::new()), bars: None }
+        Self::showing(context, options, Copies::FromNodes(Vec::new()))
+    }
+
+    fn showing(context: &'a Context, options: &'a RunOptions, copies: Copies) -> Self {
+        let is_hidden = options.is_quiet || context.json || options.reports_progress;
+        Self { context, options, copies, waiting: Screen::new(is_hidden), bars: None }
     }
 }
 
@@ -139,6 +146,14 @@ impl Observer for CopyBars<'_> {
             return Ok(());
         }
         output::print(changes)
+    }
+
+    fn waits(&mut self, now_ns: u64, doing: &str, nodes: &[&str]) {
+        if nodes.is_empty() {
+            self.waiting.clear();
+        } else if self.waiting.is_due(now_ns) {
+            self.waiting.draw(now_ns, &[format!("{}: {doing}", nodelist::fold(nodes))]);
+        }
     }
 
     fn begin(&mut self, plans: &[&Plan]) {

@@ -35,7 +35,8 @@ pub fn run(
         inherited::output().or_nothing("cannot copy to standard output")?;
     }
     let (place, wanted) = WantedGather::enter(context, &interrupts, spec, sources, to)?;
-    let copies = wanted.ask(Session::begin(spec, &place, phases)?)?;
+    let mut bars = CopyBars::gathering(context, &spec.run);
+    let copies = wanted.ask(Session::begin(spec, &place, phases)?, &mut bars)?;
     save(spec, &copies.plans())?;
     if spec.run.names_entries && !context.json {
         copies.sources().try_for_each(|source| tell_source(&source))?;
@@ -46,8 +47,7 @@ pub fn run(
         copies.leave();
         return Ok(exit);
     }
-    let MadeCopy { outcome, run, .. } =
-        copies.make(&mut CopyBars::gathering(context, &spec.run))?;
+    let MadeCopy { outcome, run, .. } = copies.make(&mut bars)?;
     let shown: &[u8] = if is_output { b"-" } else { b"" };
     end_with(context, spec, shown, &run, &CopyResult::new(&run, outcome))
 }

@@ -16,6 +16,7 @@ use garland_fleet::inventory::Inventory;
 use garland_results::copy_outcome::{Copied, CopyOutcome, Direction};
 use garland_results::tree::{NodeTree, TreeResult};
 use garland_state::run::Run;
+use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -97,14 +98,22 @@ impl<'a> WantedGather<'a> {
     ///
     /// # Errors
     /// When no node can be reached, or none has anything to send.
-    pub fn ask<'s>(self, mut session: Session<'s>) -> Result<PlannedGather<'s>, Failure> {
+    pub fn ask<'s>(
+        self,
+        mut session: Session<'s>,
+        observer: &mut dyn Observer,
+    ) -> Result<PlannedGather<'s>, Failure> {
         let nodes = self.nodes();
         let Self { wanted, here } = self;
         let Session { spec, place, .. } = session;
         let builder = place.builder(&spec.run, &nodes, &session.run);
         let Fleet { agents, children } = session.assemble(&builder)?;
         let requests = wanted.iter().map(|wanted| wanted.request(spec)).collect();
-        let replies = stat(agents, requests, Some(&place.interrupts));
+        let mut tell = |awaited: &[usize]| {
+            let names: Vec<&str> = awaited.iter().map(|at| nodes[*at].name.as_str()).collect();
+            observer.waits(clock::now_ns(), "looking for the files", &names);
+        };
+        let replies = stat(agents, requests, Some(&place.interrupts), &mut tell);
         let seen = replies.or_nothing("asking the nodes for their files")?;
         let tasks = tasks::all(spec, &here, &wanted, seen, place.inventory.cluster())?;
         Ok(PlannedGather { session, nodes, tasks, children })

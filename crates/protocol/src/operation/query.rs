@@ -79,6 +79,11 @@ impl<'a, T> Query<'a, T> {
         self.answers.get(&node).is_some_and(Option::is_some)
     }
 
+    /// Returns the nodes whose answers are awaited.
+    pub fn awaited(&self) -> impl Iterator<Item = usize> {
+        self.answers.iter().filter(|(_, answer)| answer.is_none()).map(|(node, _)| *node)
+    }
+
     /// Returns whether the time of a node was over before it answered.
     #[must_use]
     pub fn was_late(&self, node: usize) -> bool {
