@@ -515,31 +515,17 @@ impl Spool<'_> {
 
     /// Makes the copy of an entry to nodes.
     fn make(&mut self, entry: &Entry, nodes: &[usize]) -> Result<CopyResult, Failure> {
-        let kind = entry.stamp.kind();
-        let path = self.directory.path_of(entry);
-        let spec = spooled::for_entry(&self.spec, path.clone());
+        let spec = spooled::for_entry(&self.spec, self.directory.path_of(entry));
         let all = self.members.nodes();
         let target = Target {
             nodes: nodes.iter().map(|&node| all[node].clone()).collect(),
             path: self.path.clone(),
         };
-        // Others may have given the name to a link to what only this user can read.
-        let open = |disk| match kind {
-            // A single file would go without its attributes.
-            FileType::RegularFile if !spec.source.keeps_attributes => {
-                let file = self.directory.open_file(entry);
-                let what = || format!("cannot open {}", entry.shown());
-                let file = file
-                    .map_err(|error| Failure::nothing(format!("{}: {}", what(), reason(&error))))?;
-                CopySource::from_file(file, &path, disk)
-            }
-            _ => {
-                let folder = self.directory.folder().or_nothing("cannot open the spool")?;
-                CopySource::open_entry(&spec, folder, &path, self.interrupts, disk)
-            }
-        };
         let phases = Phases::since_now();
-        let copy = PlannedCopy::opening(open, &spec, self.place, target)?;
+        let opening = self.place.begin_opening()?;
+        let given = self.open(entry, &spec, opening.disk)?;
+        let copy = PlannedCopy::new(given, &spec, self.place, target)?;
+        drop(opening);
         let session = copy.begin(phases)?;
         let order: Vec<usize> = copy.nodes().filter_map(|name| self.number(name)).collect();
         let agents = order.iter().map(|&node| self.members.lend(node)).collect();
@@ -560,6 +546,31 @@ impl Spool<'_> {
         let result = CopyResult::new(&run, outcome);
         run.keep("result.json", &result)?;
         Ok(result)
+    }
+
+    /// Opens an entry as the source of a copy; `disk` is the rate of an emulated disk in bytes per
+    /// second. Others may have given the entry's name to a link to what only this user can read.
+    fn open(
+        &self,
+        entry: &Entry,
+        spec: &CopySpec,
+        disk: Option<u64>,
+    ) -> Result<CopySource, Failure> {
+        let path = self.directory.path_of(entry);
+        match entry.stamp.kind() {
+            // A single file would go without its attributes.
+            FileType::RegularFile if !spec.source.keeps_attributes => {
+                let file = self.directory.open_file(entry);
+                let what = || format!("cannot open {}", entry.shown());
+                let file = file
+                    .map_err(|error| Failure::nothing(format!("{}: {}", what(), reason(&error))))?;
+                CopySource::from_file(file, &path, disk)
+            }
+            _ => {
+                let folder = self.directory.folder().or_nothing("cannot open the spool")?;
+                CopySource::open_entry(spec, folder, &path, self.interrupts, disk)
+            }
+        }
     }
 
     fn number(&self, name: &str) -> Option<usize> {

@@ -18,6 +18,7 @@ use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
+use super::overtime::Overtime;
 use super::spec::RunOptions;
 
 /// The place from which a command copies. A process enters it once, before it starts threads.
@@ -34,6 +35,14 @@ pub struct Place {
     pub lab: Option<Lab>,
     /// The directory below which this machine's own agent resolves paths, if the copy is to this machine.
     pub here: Option<PathBuf>,
+}
+
+/// The time in which the source of a copy is opened, and the copy planned. Ctrl-C ends the command
+/// even if a disk does not respond.
+pub struct Opening {
+    /// The rate of the emulated disk of this machine in bytes per second; `None` for a real one.
+    pub disk: Option<u64>,
+    _overtime: Overtime,
 }
 
 /// The destination of a copy.
@@ -89,6 +98,17 @@ impl Place {
             lab,
             here: None,
         })
+    }
+
+    /// Begins to open the source of a copy.
+    ///
+    /// # Errors
+    /// When the user's interrupts cannot be watched.
+    pub fn begin_opening(&self) -> Result<Opening, Failure> {
+        let lab = self.lab.as_ref();
+        let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
+        let overtime = Overtime::watch("opening the source", &self.interrupts)?;
+        Ok(Opening { disk, _overtime: overtime })
     }
 
     /// Returns the builder of a fleet on `nodes` that ends with this place's interrupts.

@@ -19,7 +19,6 @@ use super::incremental::{self, Remaining};
 use super::injections::{InjectedCopy, Injections};
 use super::limit;
 use super::observer::Observer;
-use super::overtime::Overtime;
 use super::place::{Place, Target};
 use super::planning::{self, Planned};
 use super::session::{MadeCopy, Session};
@@ -60,24 +59,6 @@ pub struct UnaskedNode {
 }
 
 impl<'a> PlannedCopy<'a> {
-    /// Plans a copy whose source `open` opens, with the rate of an emulated disk in bytes per second. Ctrl-C ends
-    /// the command even if the disk does not respond.
-    ///
-    /// # Errors
-    /// When the source cannot be opened, or no plan can be made.
-    pub fn opening(
-        open: impl FnOnce(Option<u64>) -> Result<CopySource, Failure>,
-        spec: &'a CopySpec,
-        place: &'a Place,
-        target: Target,
-    ) -> Result<Self, Failure> {
-        let lab = place.lab.as_ref();
-        let disk = lab.and_then(|lab| lab.disk(lab.head()).ok().flatten());
-        let _overtime = Overtime::watch("opening the source", &place.interrupts)?;
-        let given = open(disk)?;
-        Self::new(given, spec, place, target)
-    }
-
     /// Plans a copy of `given` to `target`.
     ///
     /// # Errors
@@ -137,14 +118,8 @@ impl<'a> PlannedCopy<'a> {
     /// When none can be reached, or the user interrupts.
     pub fn assemble(&self, session: &mut Session<'a>) -> Result<Fleet, Failure> {
         let Self { spec, place, planned, path, injections, .. } = self;
-        session.assemble(&builder(
-            spec,
-            place,
-            &planned.nodes,
-            path,
-            &injections.clocks,
-            &session.run,
-        ))
+        let begun = Begun { spec, place, path, clocks: &injections.clocks, run: &session.run };
+        session.assemble(&begun.builder(&planned.nodes))
     }
 
     /// Makes the copy on `fleet`, the agents of the plan's nodes, and reports its progress to `observer`. When all is
@@ -164,7 +139,9 @@ impl<'a> PlannedCopy<'a> {
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let lab = place.lab.as_ref();
         let began_ns = session.phases.last_ns();
-        let builder = builder(spec, place, &nodes, &path, &injections.clocks, &session.run);
+        let clocks = &injections.clocks;
+        let begun = Begun { spec, place, path: &path, clocks, run: &session.run };
+        let builder = begun.builder(&nodes);
         let transport = spec.transport(lab, plan.lanes.len());
         let limit = limit::of_copy(spec, place, &plan, payload, transport, &fleet.agents);
         let manifest = stripes.map(|stripes| given.manifest(&plan, stripes)).transpose()?;
@@ -229,21 +206,26 @@ impl<'a> PlannedCopy<'a> {
     }
 }
 
-/// Returns the builder of the fleet of a copy to `path` on `nodes`.
-fn builder<'a>(
+/// A copy whose run has begun.
+struct Begun<'a, 'b> {
     spec: &'a CopySpec,
     place: &'a Place,
-    nodes: &'a [Node],
-    path: &[u8],
+    /// The path on the nodes.
+    path: &'b [u8],
     clocks: &'a [(String, ClockFault)],
-    run: &Run,
-) -> FleetBuilder<'a> {
-    FleetBuilder {
-        here: place.here.clone(),
-        inventory: Some(&place.inventory),
-        clocks,
-        passes_output: path == b"-",
-        ..place.builder(&spec.run, nodes, run)
+    run: &'b Run,
+}
+
+impl<'a> Begun<'a, '_> {
+    /// Returns the builder of the copy's fleet on `nodes`.
+    fn builder(&self, nodes: &'a [Node]) -> FleetBuilder<'a> {
+        FleetBuilder {
+            here: self.place.here.clone(),
+            inventory: Some(&self.place.inventory),
+            clocks: self.clocks,
+            passes_output: self.path == b"-",
+            ..self.place.builder(&self.spec.run, nodes, self.run)
+        }
     }
 }
 

@@ -35,8 +35,10 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     let launch = &spec.run.launch;
     let (place, target) = Place::enter(context, &interrupts, launch, destination, needs_lab)?;
     spec.slow.refuse_unreachable(target.nodes.len())?;
-    let open = |disk| sources::open(spec, &interrupts, disk);
-    let copy = PlannedCopy::opening(open, spec, &place, target)?;
+    let opening = place.begin_opening()?;
+    let given = sources::open(spec, &interrupts, opening.disk)?;
+    let copy = PlannedCopy::new(given, spec, &place, target)?;
+    drop(opening);
     save(spec, copy.plan())?;
     if !names_changes(spec, copy.source())? && spec.run.is_dry {
         return tell_plan(&copy, context, spec);
