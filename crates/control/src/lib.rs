@@ -33,7 +33,7 @@ mod survey;
 pub use garland_protocol::copy::{Moments, NodeOutcome};
 
 pub use balance::{Exchange, RoundOutcome};
-pub use chain::{count_links, stand_chain};
+pub use chain::{LinkedNeighbours, count_links, link_neighbours, stand_chain};
 pub use command::{CommandEnd, CommandNews, run_command};
 pub use compare::{CompareRequest, CompareSource, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};

@@ -36,6 +36,8 @@ pub struct Stage<'a> {
     pub encoding: Encoding,
     pub began_ns: u64,
     pub faults: Vec<(NodeId, Injection)>,
+    /// Whether no node can feed another one.
+    pub is_star: bool,
 }
 
 /// The last attempt.
@@ -99,6 +101,7 @@ impl Stage<'_> {
         let Remaining { given, ends, plan, agents } = copy;
         let CopySpec { slow, checks, tuning, .. } = self.spec;
         let Place { inventory, places, lab, .. } = self.place;
+        let policy = slow.policy(&plan, self.stripes.is_some(), inventory.cluster());
         let job = CopyJob {
             plan: &plan,
             ends,
@@ -110,7 +113,7 @@ impl Stage<'_> {
             packing: tuning.packing.beginning_with(self.encoding),
             congestion: tuning.congestion(),
             transport: self.transport,
-            policy: slow.policy(&plan, self.stripes.is_some(), inventory.cluster()),
+            policy: if self.is_star { policy.fed_by_head() } else { policy },
             late: None,
             tracing: self.spec.tracing(lab.as_ref(), self.began_ns),
             injections: self.faults.clone(),

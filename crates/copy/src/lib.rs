@@ -10,6 +10,7 @@
 //!
 //! - [`planning`] makes the plan: `known_wires` has what is known of wires, `calibration`
 //!   measures what processors cost here, `handling` says what options do to that.
+//! - `reachability` changes a plan where nodes are reached through ssh only.
 //! - `command_line` keeps the command, so that a copy goes on after its head was killed.
 //! - `incremental` asks what a rerun of a tree leaves out; `changes` folds what nodes say of it
 //!   (`-v`).
@@ -34,6 +35,7 @@ pub mod overtime;
 pub mod place;
 pub mod planned;
 mod planning;
+mod reachability;
 pub mod session;
 mod shape;
 pub mod source;

@@ -21,6 +21,7 @@ use super::limit;
 use super::observer::Observer;
 use super::place::{Place, Target};
 use super::planning::{self, Planned};
+use super::reachability::{self, FittedPlan};
 use super::session::{MadeCopy, Session};
 use super::source::CopySource;
 use super::spec::CopySpec;
@@ -137,6 +138,11 @@ impl<'a> PlannedCopy<'a> {
     ) -> Result<MadeCopy, Failure> {
         let Self { spec, place, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
+        let mut fleet = fleet;
+        let FittedPlan { plan, fed_here } = match stripes.is_some() || spec.plan.is_shared {
+            true => FittedPlan { plan, fed_here: Vec::new() },
+            false => reachability::fit(plan, &mut fleet)?,
+        };
         let lab = place.lab.as_ref();
         let began_ns = session.phases.last_ns();
         let clocks = &injections.clocks;
@@ -157,6 +163,7 @@ impl<'a> PlannedCopy<'a> {
             encoding,
             began_ns,
             faults: injections.faults,
+            is_star: fed_here.len() == nodes.len(),
         };
         let copy = Remaining { given, ends, plan, agents: fleet.agents };
         let made = stage.make(copy, fleet.children, &mut session.phases, observer)?;
@@ -171,6 +178,7 @@ impl<'a> PlannedCopy<'a> {
             unread,
             path,
             is_off_disk: given.content().device().is_none(),
+            fed_here,
             tree: given.tree(),
             holders,
             ..made.outcome

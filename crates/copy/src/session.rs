@@ -109,6 +109,7 @@ impl<'a> Session<'a> {
             unread: Vec::new(),
             path: Vec::new(),
             is_off_disk: false,
+            fed_here: Vec::new(),
             read_back: spec.checks.read_back,
             tree: None,
             holders: Vec::new(),

@@ -330,24 +330,43 @@ impl FleetBuilder<'_> {
             return self.start_standing(node, &orders, root, record, starter);
         }
         let launched = self.start(node, &orders, root, launchers)?;
-        let record = record.ready(&launched);
+        let mut record = record.ready(&launched);
         self.claim(&record, records)?;
-        let agent = self.connect(node, &record, keys)?;
+        let agent = self.connect(node, &mut record, starter)?;
         Ok((agent, launched.child))
     }
 
-    /// Connects to the agent of a node that has just been started.
+    /// Connects to the agent of a node that has just been started. Where its port cannot be reached,
+    /// the node can be logged in to: `record` then has the login by which the agent was reached.
     fn connect(
         &self,
         node: &Node,
-        record: &Standing,
-        keys: &KeyPair,
+        record: &mut Standing,
+        starter: &Starter<'_>,
     ) -> Result<Agent, LaunchError> {
-        let connected = self.reach(node, record, |at| at.connect(keys));
-        connected.map_err(|error| match self.is_real(node) {
-            true => LaunchError::Refused(error.after_login()),
-            false => LaunchError::Refused(error.to_string()),
-        })
+        let Starter { keys, orders, launchers, notes, .. } = *starter;
+        let error = match self.reach(node, record, |at| at.connect(keys)) {
+            Ok(agent) => return Ok(agent),
+            Err(error) => error,
+        };
+        if !self.is_real(node) {
+            return Err(LaunchError::Refused(error.to_string()));
+        }
+        let login = launchers.login(node).filter(|_| error.may_be_a_firewall());
+        let Some(login) = login else { return Err(LaunchError::Refused(error.after_login())) };
+        orders.cancellation.check()?;
+        record.login = Some(login);
+        record.take_detour(&orders.cancellation);
+        match record.connect(keys) {
+            Ok(agent) => {
+                notes.add(node, "by ssh", reach::ABOUT_LOGINS.to_owned());
+                Ok(agent)
+            }
+            Err(by_login) => {
+                let text = format!("{}; through ssh: {by_login}", error.after_login());
+                Err(LaunchError::Refused(text))
+            }
+        }
     }
 
     /// Returns what tells whether the processes of standing agents run.

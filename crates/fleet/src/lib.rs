@@ -14,6 +14,8 @@
 //! - A launcher is a file in `launch/`, chosen in `launchers.rs` (`local` and `lab` in
 //!   `builder.rs`); its name is in `core/src/cluster/inventory.rs` and `args.rs`.
 //! - How the program comes to nodes: `launch/{binary,bootstrap.sh,spread}`.
+//! - Where a firewall keeps the head from an agent's port: `FleetBuilder::connect` tries
+//!   `launch/ssh/bridge.rs`, and the record keeps the login.
 //! - `builder/replacing.rs` asks agents of other releases to end. The patience of the head at a
 //!   greeting: `CONNECT` in `standing.rs`.
 

@@ -91,6 +91,20 @@ impl Unreached {
             if error.kind() == ErrorKind::ConnectionRefused)
     }
 
+    /// Returns whether a firewall may keep this machine from the agent's port: that of a node which
+    /// has another address than this machine.
+    pub fn may_be_a_firewall(&self) -> bool {
+        let Self::Connection(ConnectionError::Connect(address, error)) = self else { return false };
+        let is_usual = matches!(
+            error.kind(),
+            ErrorKind::TimedOut
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::ConnectionRefused
+        );
+        is_usual && !address.ip().is_loopback()
+    }
+
     /// Returns the error's text for a standing agent that may still exist.
     pub fn of_standing(&self) -> String {
         if let Some(other) = self.other_release() {
@@ -142,6 +156,11 @@ impl Unreached {
         }
     }
 }
+
+/// What is said of agents that are reached by logins.
+pub const ABOUT_LOGINS: &str = "no connection to its agent's port (a firewall?), so all goes through \
+     ssh, which is slower; for full speed open a TCP port to the nodes, and name it: --port, \
+     GARLAND_PORT or `port` in the cluster file";
 
 /// Returns the message for a node whose name resolves to a loopback address, such as Debian's
 /// 127.0.1.1.

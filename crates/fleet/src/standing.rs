@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use garland_control::Agent;
@@ -21,12 +22,13 @@ use garland_sys::error::reason;
 use garland_sys::identity::Identity;
 use garland_sys::{clock, private_file, random};
 use garland_terminal::failure::{Failure, OrFailure};
+use garland_transport::detour::{self, Detour};
 use garland_transport::{ConnectionError, connect_agent, retire};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::inventory;
-use crate::launch::{LaunchError, Launched, cannot};
+use crate::launch::{Bridge, Cancellation, LaunchError, Launched, Login, cannot};
 use crate::reach::Unreached;
 
 /// Timeout for connecting to a standing agent.
@@ -66,6 +68,9 @@ pub struct Standing {
     /// The settings of the agent, which its successor keeps.
     #[serde(default)]
     pub settings: Settings,
+    /// The login by which the agent is reached; `None` if its port is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<Login>,
 }
 
 /// The process of a command that starts a standing agent (see [`Identity`]).
@@ -198,6 +203,7 @@ impl Standing {
             tag: Some(random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat()),
             starting: Some(StartingCommand { pid, start, boot }),
             settings,
+            login: None,
         })
     }
 
@@ -254,6 +260,7 @@ impl Standing {
             tag: None,
             starting: None,
             settings,
+            login: None,
         }
     }
 
@@ -372,6 +379,17 @@ impl Standing {
         self.at_any_address(|address| retire(address, keys, &self.key, request, CONNECT))
     }
 
+    /// Has this process reach the agent by the record's login, if it has one. Logins end when
+    /// `cancellation` cancels them.
+    pub fn take_detour(&self, cancellation: &Cancellation) {
+        let Some(login) = &self.login else { return };
+        let bridge: Arc<Bridge> = Arc::new(Bridge::new(login.clone(), cancellation.clone()));
+        for address in self.sockets() {
+            let detour: Arc<dyn Detour> = Arc::<Bridge>::clone(&bridge);
+            detour::take(address, detour);
+        }
+    }
+
     /// Calls `reach` with the agent's first address. As long as the connection is refused, which one
     /// segment of anybody on the path does, calls it with the next one.
     fn at_any_address<T>(
@@ -382,6 +400,9 @@ impl Standing {
             Stage::Starting(pid) => return Err(Unreached::Starting(pid)),
             Stage::Interrupted => return Err(Unreached::Interrupted),
             Stage::Ready => {}
+        }
+        if !self.sockets().iter().any(detour::is_taken) {
+            self.take_detour(&Cancellation::default());
         }
         let mut refused = Unreached::NoAddress;
         for address in self.sockets() {

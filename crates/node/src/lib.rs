@@ -10,21 +10,24 @@
 
 mod agent;
 mod arguments;
+mod bridge;
 mod window;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+use garland_core::printable;
 use garland_sys::inherited;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs a hidden command if `words` (the program's name first) begin with one: `agent ARGUMENTS`,
-/// `farm guard` or `farm window DIRECTORY`. Returns `None` for all other words.
+/// `bridge ADDRESS:PORT`, `farm guard` or `farm window DIRECTORY`. Returns `None` for all other words.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let words: Vec<OsString> = words.into_iter().skip(1).collect();
     let done = match words.split_first()? {
         (first, arguments) if first == "agent" => agent::run(arguments),
+        (first, [address]) if first == "bridge" => bridge(address),
         (first, [second]) if first == "farm" && second == "guard" => guard(),
         (first, [second, folder]) if first == "farm" && second == "window" => {
             window::serve(Path::new(folder))
@@ -38,6 +41,13 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
             failure.exit().into()
         }
     })
+}
+
+/// Passes bytes on between this login and the agent at `address`.
+fn bridge(address: &OsStr) -> Result<Exit, Failure> {
+    let parsed = address.to_str().and_then(|text| text.parse().ok());
+    let shown = printable::path(address);
+    bridge::run(parsed.ok_or_else(|| Failure::usage(format!("{shown} is no ADDRESS:PORT")))?)
 }
 
 /// Kills the jobs of an agent when standard input ends, from which it learns them.

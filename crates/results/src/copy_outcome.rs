@@ -48,6 +48,8 @@ pub struct CopyOutcome {
     pub path: Vec<u8>,
     /// Whether the source was on no disk of this machine.
     pub is_off_disk: bool,
+    /// The names of the nodes that this machine fed itself, since no other one reaches them.
+    pub fed_here: Vec<String>,
     /// What was read back at the end.
     pub read_back: ReadBack,
     /// What of a tree was read; `None` if no tree was copied.

@@ -111,6 +111,14 @@ impl TcpStream {
         if self.is_simulated() { Ok(()) } else { self.real.set_nodelay(is_on) }
     }
 
+    /// Ends the connection in both directions: the other end reads its end, as do all handles here.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn shut_down(&self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(&self.real, rustix::net::Shutdown::Both)?)
+    }
+
     fn never_blocks(&self) -> io::Result<bool> {
         Ok(rustix::fs::fcntl_getfl(&self.real)?.contains(rustix::fs::OFlags::NONBLOCK))
     }
@@ -278,5 +286,11 @@ impl AsFd for TcpListener {
 pub fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let near = std::net::TcpStream::connect(listener.local_addr()?)?;
-    Ok((near.into(), listener.accept()?.0.into()))
+    loop {
+        let (far, from) = listener.accept()?;
+        // Another user of this machine may connect first.
+        if from == near.local_addr()? {
+            return Ok((near.into(), far.into()));
+        }
+    }
 }

@@ -11,9 +11,10 @@ use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
-use garland_sys::{clock, tcp, threads};
+use garland_sys::{clock, threads};
 use thiserror::Error;
 
+use crate::detour;
 use crate::greeting::{Credentials, LinkError, introduce};
 use crate::limits;
 
@@ -121,7 +122,7 @@ fn greet_once(
     credentials: &Credentials<'_>,
     first: &[u8],
 ) -> Result<(TcpStream, Channel), ConnectionError> {
-    let stream = tcp::connect(address, timeouts.connect, Transport::Tcp)
+    let stream = detour::connect(address, timeouts.connect, Transport::Tcp)
         .map_err(|error| ConnectionError::Connect(address, error))?;
     let wrong = |error: LinkError| match error {
         LinkError::Version(error) => ConnectionError::Version(error),

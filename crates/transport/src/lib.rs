@@ -6,11 +6,13 @@
 //! - `limits` says how long, how many and how large greetings may be; `greeting` is the exchange,
 //!   `greeters` the loop that greets all peers of a port. `key_ring` keeps for each key which
 //!   greetings have come.
+//! - `detour` is where all connections to agents begin: by TCP, or through something else.
 //! - `redial` dials again for a session, `retire` ends agents of other releases.
 
 #![forbid(unsafe_code)]
 
 pub mod connection;
+pub mod detour;
 mod dial;
 mod greeters;
 mod greeting;

@@ -10,6 +10,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::tcp;
 
+use crate::detour;
 use crate::greeting::{Credentials, LinkError, introduce};
 use crate::limits;
 use crate::link_pool::LinkPool;
@@ -39,7 +40,7 @@ pub fn dial(to: &Dial<'_>, link_pool: Option<&LinkPool>) -> Result<TcpStream, Li
         tcp::break_unacknowledged(&stream, None)?;
         return Ok(stream);
     }
-    greet(tcp::connect(to.address, limits::ANSWER, to.transport)?, to)
+    greet(detour::connect(to.address, limits::ANSWER, to.transport)?, to)
 }
 
 fn greet(stream: TcpStream, to: &Dial<'_>) -> Result<TcpStream, LinkError> {

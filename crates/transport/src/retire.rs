@@ -9,8 +9,9 @@ use garland_protocol::wire::{
 };
 use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
-use garland_sys::{clock, tcp, threads};
+use garland_sys::{clock, threads};
 
+use crate::detour;
 use crate::dial::{ConnectionError, Timeouts, greet};
 use crate::greeting::Credentials;
 use crate::limits;
@@ -68,7 +69,7 @@ fn await_reply(
 fn await_end(address: SocketAddr, timeout: Duration) -> Result<ConnectionError, ConnectionError> {
     let until_ns = clock::after(timeout);
     loop {
-        let error = match tcp::connect(address, timeout, Transport::Tcp) {
+        let error = match detour::connect(address, timeout, Transport::Tcp) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 return Ok(ConnectionError::Connect(address, error));
             }

@@ -11,6 +11,7 @@ use garland_protocol::copy::{Cut, Destination, Head, Injection, Origin, Policy, 
 use garland_sys::channel::Receiver;
 use garland_sys::mptcp::Transport;
 use garland_transport::connection::Connection;
+use garland_transport::detour;
 
 /// The agent of a node, ready for orders.
 pub struct Agent {
@@ -18,6 +19,14 @@ pub struct Agent {
     pub connection: Connection,
     /// The agent's addresses for data links, one per rail.
     pub addresses: Vec<SocketAddr>,
+}
+
+impl Agent {
+    /// Returns whether the agent is reached by logins on its node, since its port is not.
+    #[must_use]
+    pub fn is_behind_login(&self) -> bool {
+        self.addresses.iter().any(detour::is_taken)
+    }
 }
 
 /// A node that becomes available while the copy is running.

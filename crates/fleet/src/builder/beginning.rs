@@ -42,7 +42,10 @@ impl FleetBuilder<'_> {
         // From here on it is the agent that is asked to end.
         *record = ready;
         record.keep(starter.records)?;
-        let agent = self.connect(node, record, starter.keys)?;
+        let agent = self.connect(node, record, starter)?;
+        if record.login.is_some() {
+            record.keep(starter.records)?;
+        }
         Ok((agent, launched.child))
     }
 

@@ -20,7 +20,7 @@ use super::cancellation::Cancellation;
 use super::error::LaunchError;
 use super::input::Input;
 use super::messages::Messages;
-use super::stdout;
+use super::stdout::{self, Rest};
 
 /// Timeout for each step before an agent is ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -54,9 +54,8 @@ pub fn log_name(node: &str) -> String {
 pub struct StartTerms {
     /// Whether the start is cancelled.
     pub cancellation: Cancellation,
-    /// Whether what follows the ready line are the bytes of a copy to standard output. Otherwise
-    /// nobody has asked for any, and they are dropped.
-    pub passes_output: bool,
+    /// Where its output goes after the ready line.
+    pub rest: Rest,
     /// Whether it runs something on another machine, and writes nothing on this one but its log.
     pub is_elsewhere: bool,
 }
@@ -126,10 +125,9 @@ impl Starting {
         let cancellation = terms.cancellation.clone();
         child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
-        let passes_output = terms.passes_output;
-        let reader = output.map(|output| {
-            threads::spawn("child", move || stdout::read(output, tell, passes_output))
-        });
+        let rest = terms.rest.clone();
+        let reader =
+            output.map(|output| threads::spawn("child", move || stdout::read(output, tell, rest)));
         child.reader = reader.transpose()?;
         let messages = messages?.map_or(ErrorOutput::InLog(log), ErrorOutput::Piped);
         Ok(Self { child, cancellation, lines, messages, other: None, waited: Duration::ZERO })
@@ -259,6 +257,15 @@ fn last_lines(text: &str) -> String {
 }
 
 impl LaunchedChild {
+    /// Passes all of `bytes` on to the process, to their end or until it ends, and waits a moment for
+    /// its end.
+    pub fn feed(mut self, bytes: impl Read) {
+        if let Some(input) = self.input.as_mut() {
+            // A login that is gone is noticed by the end of what it sends.
+            let _ = input.pass_on(bytes);
+        }
+    }
+
     /// Closes the input, which ends the agent; does not wait for it.
     pub fn close_input(&mut self) {
         drop(self.input.take());

@@ -1,6 +1,6 @@
 //! The standard input of a process that is being started, written with a timeout.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::process::ChildStdin;
 use std::time::Duration;
@@ -13,6 +13,9 @@ use super::error::{LaunchError, cannot};
 
 /// Timeout for a write without progress.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The bytes that are passed on at once.
+const PIECE: usize = 128 << 10;
 
 /// The standard input of a process.
 pub struct Input {
@@ -29,6 +32,34 @@ impl Input {
     pub fn new(pipe: ChildStdin, cancellation: Cancellation) -> io::Result<Self> {
         event::never_block(pipe.as_fd())?;
         Ok(Self { pipe, cancellation })
+    }
+
+    /// Writes all of `bytes` as they come. Waits for the process for as long as it takes.
+    ///
+    /// # Errors
+    /// When reading fails, or the process has ended.
+    pub fn pass_on(&mut self, mut bytes: impl Read) -> io::Result<()> {
+        let mut piece = vec![0; PIECE];
+        loop {
+            let read = match bytes.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let mut rest = &piece[..read];
+            while !rest.is_empty() {
+                match self.pipe.write(rest) {
+                    Ok(taken) => rest = &rest[taken..],
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        let room = Interest { fd: self.pipe.as_fd(), write: true };
+                        let _ = event::wait(&[room], None)?;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
     }
 
     /// Writes all of `bytes`. Succeeds if the process has ended: the error message of the process

@@ -14,7 +14,7 @@ use super::error::{LaunchError, cannot};
 use super::orders::{LaunchResult, Orders};
 use super::slurm::SlurmStep;
 use super::spread::Spread;
-use super::ssh::Logins;
+use super::ssh::{Login, Logins};
 use crate::args::LauncherName;
 
 /// The launchers for the nodes of one command.
@@ -74,6 +74,12 @@ impl<'a> Launchers<'a> {
                 node.name
             ))),
         }
+    }
+
+    /// Returns how `node` is logged in to; `None` if it is not by ssh.
+    pub fn login(&self, node: &Node) -> Option<Login> {
+        let ssh = || self.cluster.map(|cluster| cluster.ssh.clone()).unwrap_or_default();
+        (self.launcher == Launcher::Ssh).then(|| Login { host: node.host.clone(), ssh: ssh() })
     }
 
     /// Reports that the start of `node` has ended, with or without an agent. Other starts may wait

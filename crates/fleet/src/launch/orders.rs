@@ -15,6 +15,7 @@ use super::binary::hexadecimal;
 use super::cancellation::Cancellation;
 use super::child::{Answered, LaunchedChild, StartTerms, Starting};
 use super::error::{LaunchError, cannot};
+use super::stdout::Rest;
 
 /// An agent that was started and can be connected to.
 pub struct Launched {
@@ -95,8 +96,8 @@ pub struct Orders {
 impl Orders {
     /// Returns the terms on which the process that keeps the agent alive is started.
     pub fn terms(&self, is_elsewhere: bool) -> StartTerms {
-        let passes_output = self.passes_output;
-        StartTerms { cancellation: self.cancellation.clone(), passes_output, is_elsewhere }
+        let rest = if self.passes_output { Rest::Output } else { Rest::Dropped };
+        StartTerms { cancellation: self.cancellation.clone(), rest, is_elsewhere }
     }
 
     /// Returns the agent's command-line arguments; none of them is secret. They lack the file of an

@@ -1,10 +1,13 @@
-//! The standard output of a process that keeps an agent alive: lines until the agent is ready, and
-//! then the bytes of a copy to standard output, or nothing that anybody asked for.
+//! The standard output of a process that keeps an agent alive, or of a bridge to an agent: lines
+//! until the agent is ready or reached, and then the bytes of a copy to standard output, those of the
+//! agent, or nothing that anybody asked for.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::sync::Arc;
 
-use garland_protocol::wire::ReadyLine;
+use garland_protocol::wire::{BridgeLine, ReadyLine};
 use garland_sys::channel::Sender;
+use garland_sys::socket::TcpStream;
 
 use super::bootstrap::BootstrapLine;
 use super::error::LaunchError;
@@ -20,26 +23,53 @@ const LINE_MAX: u64 = 64 << 10;
 /// its nodes.
 const LINES_MAX: usize = 8 << 20;
 
+/// The bytes that are read from a process at once.
+const PIECE: usize = 64 << 10;
+
 /// What a line takes in memory besides its bytes: many may be empty.
 const LINE_COST: usize = 64;
 
-/// Reads `output` to its end. Tells the lines until the agent is ready. What follows is passed on
-/// to this process's standard output if `passes_output`.
-pub fn read(output: impl Read, tell: Sender<Result<String, LaunchError>>, passes_output: bool) {
-    let mut output = BufReader::new(output);
-    let Some(is_marked) = tell_lines(&mut output, &tell) else { return };
+/// Where the bytes go that a process prints after its lines.
+#[derive(Clone, Debug, Default)]
+pub enum Rest {
+    /// Nowhere: another machine may print what it likes.
+    #[default]
+    Dropped,
+    /// To this process's standard output.
+    Output,
+    /// Into this connection, which is shut down at their end.
+    Connection(Arc<TcpStream>),
+}
+
+/// Reads `output` to its end. Tells the lines until the agent is ready or reached. What follows goes
+/// to `rest`.
+pub fn read(output: impl Read, tell: Sender<Result<String, LaunchError>>, rest: Rest) {
+    let mut output = BufReader::with_capacity(PIECE, output);
+    let told = tell_lines(&mut output, &tell);
     drop(tell);
-    if !passes_output {
-        // The other machine may print what it likes. A closed pipe could end the agent.
-        let _ = io::copy(&mut output, &mut io::sink());
-        return;
+    match (rest, told) {
+        // A closed pipe could end the agent.
+        (Rest::Dropped, Some(_)) => drop(io::copy(&mut output, &mut io::sink())),
+        (Rest::Output, Some(is_marked)) => print(&mut output, is_marked),
+        (Rest::Connection(connection), told) => {
+            if told.is_some() {
+                // Whoever has the other end learns only that it has ended.
+                let _ = io::copy(&mut output, &mut &*connection);
+            }
+            let _ = connection.shut_down();
+        }
+        (_, None) => {}
     }
+}
+
+/// Passes `output` on to standard output. If `is_marked`, a line of the script follows the bytes.
+fn print(output: &mut impl BufRead, is_marked: bool) {
     // Lock standard output only when there is output: a reader that waits with the lock would block
     // the readers of other agents.
     if matches!(output.fill_buf(), Ok([]) | Err(_)) {
         return;
     }
-    let passed = pass_on(&mut output, &mut io::stdout().lock(), is_marked);
+    let passed = pass_on(output, &mut io::stdout().lock(), is_marked);
     // If standard output is closed, the agent's own write error ends the copy.
     if passed.is_err_and(|error| error.kind() == ErrorKind::UnexpectedEof) {
         garland_terminal::errln!(
@@ -64,7 +94,7 @@ fn tell_lines(
             let _ = tell.send(Err(LaunchError::Refused(text)));
             return None;
         }
-        let is_ready = ReadyLine::parse(&line).is_some();
+        let is_ready = ReadyLine::parse(&line).is_some() || BridgeLine::parse(&line).is_some();
         // In a Slurm step the script prints a line after the agent has ended.
         is_marked |= matches!(BootstrapLine::parse(&line), BootstrapLine::At(Some(_), _));
         let _ = tell.send(Ok(line));

@@ -12,7 +12,7 @@ use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::tcp::{self, PREFERRED};
 use garland_sys::{clock, event, random};
-use garland_transport::{Connection, Credentials, LinkError, introduce, limits};
+use garland_transport::{Connection, Credentials, LinkError, detour, introduce, limits};
 
 use super::link::Ends;
 use super::traffic::Traffic;
@@ -84,7 +84,7 @@ fn await_open(connection: &mut Connection, id: CopyId) -> Result<(), String> {
 }
 
 fn connect(address: SocketAddr, order: &FilesOrder, number: u16) -> Result<Ends, LinkError> {
-    let stream: TcpStream = tcp::connect(address, limits::ANSWER, Transport::Tcp)?;
+    let stream: TcpStream = detour::connect(address, limits::ANSWER, Transport::Tcp)?;
     let credentials = Credentials::Secret(order.id, order.secret.clone());
     let first = number.to_le_bytes();
     // Heartbeats show that the agent is alive; a full socket is not a failure.

@@ -2,6 +2,7 @@
 //! sessions that outlive their connections.
 
 mod agreement;
+mod bridge_line;
 mod channel;
 mod curve25519;
 mod delivery;
@@ -16,6 +17,7 @@ mod shown_key;
 mod version;
 
 pub use agreement::{Agreement, GreetingStamp, Mac};
+pub use bridge_line::BridgeLine;
 pub use channel::{Channel, Handshake, KEY_LEN, KeyPair, PublicKey, Side, fingerprint};
 pub use curve25519::exchanges_of_thread;
 pub use delivery::{Delivered, Delivery, OutOfOrder, SessionId, SessionOrder};

@@ -77,6 +77,7 @@ impl CopyResult {
             stages: copies.iter().flat_map(stages).collect(),
             faults: copies.iter().flat_map(faults).collect(),
             faults_cut_short: copies.iter().flat_map(faults_cut_short).collect(),
+            fed_here: copy.fed_here,
             holders,
             tree,
             interrupted: copies.iter().any(|copied| copied.outcome.interrupted),

@@ -71,6 +71,9 @@ pub struct CopyResult {
     /// The nodes that reported more faults than `faults` has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     faults_cut_short: Vec<String>,
+    /// The names of the nodes that this machine fed itself, since no other one reaches them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    fed_here: Vec<String>,
     /// What the holders of a name gave (`garland get`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     holders: Vec<HolderShare>,

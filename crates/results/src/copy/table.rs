@@ -34,6 +34,10 @@ impl fmt::Display for CopyResult {
         let phases: Vec<String> =
             phases.map(|phase| format!("{} {}", phase.name, Nanos(phase.ns))).collect();
         writeln!(f, "time    {}", phases.join(" · "))?;
+        if !self.fed_here.is_empty() {
+            let names = nodelist::fold(&self.fed_here);
+            writeln!(f, "star    {names}: fed by this machine, since no other node reaches them")?;
+        }
         self.write_verdicts(f)?;
         self.write_already(f)?;
         self.write_removed(f)?;

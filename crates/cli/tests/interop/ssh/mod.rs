@@ -1,5 +1,6 @@
 //! Copies over a real sshd to nodes with networks and files of their own.
 
+mod bridged;
 mod carried;
 mod ends;
 mod fabric;

@@ -165,32 +165,44 @@ impl Logins {
     }
 
     fn command(&self, node: &Node, orders: &Orders, doors: &Doors) -> Result<Command, LaunchError> {
-        let mut arguments =
-            bootstrap::arguments(&self.binary, self.ssh.binary.as_deref(), &self.ssh.sha256);
-        arguments.extend(orders.arguments());
-        arguments.extend(doors.arguments());
-        let mut words = vec!["exec".to_owned(), "/bin/sh".to_owned(), "-c".to_owned()];
-        words.push(bootstrap::quote(&bootstrap::script())?);
-        words.push("garland".to_owned());
-        for argument in &arguments {
-            words.push(bootstrap::quote(argument)?);
-        }
-        Ok(login(&self.ssh, node, &words.join(" ")))
+        let arguments = [orders.arguments(), doors.arguments()].concat();
+        on_script(&self.ssh, node, &self.binary, &arguments)
     }
 
     /// Sends the program, or the instructions for fetching it from another node.
     fn supply(&self, from: &ProgramSource, input: &mut Input) -> Result<(), LaunchError> {
         match from {
-            ProgramSource::Head => {
-                let bytes = self.binary.bytes()?;
-                input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes))
-            }
+            ProgramSource::Head => send(&self.binary, input),
             ProgramSource::Node { at, ticket, .. } => {
                 let patience = Spread::patience(self.binary.length);
                 input.write_all(bootstrap::fetch(*at, ticket, patience).as_bytes())
             }
         }
     }
+}
+
+/// Returns the command that logs in to `node`, where the bootstrap script finds `binary`, or asks for
+/// it, and runs it with `arguments`.
+pub(super) fn on_script(
+    ssh: &Ssh,
+    node: &Node,
+    binary: &Binary,
+    arguments: &[String],
+) -> Result<Command, LaunchError> {
+    let own = bootstrap::arguments(binary, ssh.binary.as_deref(), &ssh.sha256);
+    let mut words = vec!["exec".to_owned(), "/bin/sh".to_owned(), "-c".to_owned()];
+    words.push(bootstrap::quote(&bootstrap::script())?);
+    words.push("garland".to_owned());
+    for argument in own.iter().chain(arguments) {
+        words.push(bootstrap::quote(argument)?);
+    }
+    Ok(login(ssh, node, &words.join(" ")))
+}
+
+/// Sends the program to the script.
+pub(super) fn send(binary: &Binary, input: &mut Input) -> Result<(), LaunchError> {
+    let bytes = binary.bytes()?;
+    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes))
 }
 
 /// Returns the command that logs in to `node` and has its login shell run `line`.

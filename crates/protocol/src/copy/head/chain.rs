@@ -86,7 +86,7 @@ impl Head {
 
     /// Returns the feeder for node `of` on the side of a lane: of the nodes that can read back
     /// received blocks and are not slow, the one that feeds the fewest nodes, and of equal ones the
-    /// last. If none of them has room for another downstream, returns the lane's first node; `None`
+    /// last. If none of them has room for another downstream, or only the head feeds, returns the lane's first node; `None`
     /// if the first node has no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         self.other_side_feeder(lane, of, None)
@@ -100,7 +100,7 @@ impl Head {
             let known = &self.nodes[node.index()];
             let fit = known.report.holder && !known.detached && !self.slow.contains(node);
             let is_other = **node != of && **node != first && Some(**node) != not;
-            is_other && fit && !state.is_behind(**node, of)
+            !self.policy.only_head_feeds && is_other && fit && !state.is_behind(**node, of)
         };
         let free = state.nodes.iter().rev().filter(can);
         let free = free.min_by_key(|node| state.load(**node, of)).copied();

@@ -1,0 +1,107 @@
+//! Nodes behind firewalls that let in ssh only.
+
+use std::fs;
+
+use garland_testkit::{Sshd, said};
+
+use crate::ssh::light::run;
+use crate::ssh::{assert_nothing_left, assert_whole, field, read};
+
+/// Has node `node` drop what comes to it, but for ssh and what `also` lets in.
+fn wall(field: &Sshd, node: u8, also: &str) {
+    let rules = format!(
+        "nft add table inet wall; \
+         nft add chain inet wall in '{{ type filter hook input priority 0; policy drop; }}'; \
+         nft add rule inet wall in iif lo accept; \
+         nft add rule inet wall in ct state established,related accept; \
+         nft add rule inet wall in meta l4proto icmp accept; \
+         nft add rule inet wall in meta l4proto icmpv6 accept; \
+         nft add rule inet wall in tcp dport 22 accept; {also}"
+    );
+    field.machines.shell(node, &rules).expect("a firewall");
+}
+
+/// Three nodes that let in ssh only.
+fn walled() -> Sshd {
+    let field = field(3);
+    (1..=3).for_each(|node| wall(&field, node, ""));
+    field
+}
+
+fn succeeded(field: &Sshd, arguments: &[&str]) -> String {
+    let output = run(field, arguments);
+    let text = said(&output);
+    assert!(output.status.success(), "{arguments:?}: {text}");
+    text
+}
+
+#[test]
+fn ssh_is_enough_for_commands_and_copies_in_both_directions() {
+    let field = walled();
+    let text = succeeded(&field, &["exec", "n[1-3]", "--", "echo", "here"]);
+    assert!(text.contains("here"), "{text}");
+    let text = succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    assert!(text.contains("by ssh  n[1-3]: no connection to its agent's port "), "{text}");
+    assert!(text.contains("open a TCP port to the nodes, and name it: --port, "), "{text}");
+    let star = "star    n[1-3]: fed by this machine, since no other node reaches them";
+    assert!(text.contains(star), "{text}");
+    (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
+    succeeded(&field, &["cp", "n[1-3]:/mnt/home/copy", "/mnt/head/from/"]);
+    let source = read(&field, 0, "/mnt/head/source");
+    for node in 1..=3 {
+        assert!(read(&field, 0, &format!("/mnt/head/from/n{node}/copy")) == source, "n{node}");
+    }
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn an_agent_that_stays_is_reached_by_ssh_at_once_and_ends_at_a_request() {
+    let field = walled();
+    let text = succeeded(&field, &["up", "n[1-3]"]);
+    assert!(text.contains("by ssh  n[1-3]: "), "{text}");
+    let text = succeeded(&field, &["exec", "n[1-3]", "--", "echo", "here"]);
+    assert!(!text.contains("by ssh"), "the record has the way: {text}");
+    let text = succeeded(&field, &["status"]);
+    assert!(text.contains("n1") && !text.contains("cannot"), "{text}");
+    succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
+    succeeded(&field, &["down", "n[1-3]"]);
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn nodes_that_reach_each_other_copy_from_one_to_the_next() {
+    let field = field(3);
+    // Only the head is kept out.
+    for node in 1..=3 {
+        wall(&field, node, "nft add rule inet wall in ip saddr != 10.99.0.254 accept");
+    }
+    let text = succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    assert!(text.contains("by ssh  n[1-3]: "), "{text}");
+    assert!(!text.contains("star "), "{text}");
+    (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_login_that_stands_for_an_agent_opens_no_session() {
+    let field = walled();
+    // n1's login is no bridge, but says so. What it says then: other bytes, its input, nothing.
+    let script = "#!/bin/sh\ncase \"$SSH_CONNECTION $SSH_ORIGINAL_COMMAND\" in \
+                  *' 10.99.0.1 '*' bridge '*) ;; \
+                  *) exec sh -c \"$SSH_ORIGINAL_COMMAND\";; esac\n\
+                  echo 'garland-bridge open'\n. /mnt/ssh/then\n";
+    fs::write(field.machines.seen(0, "/mnt/ssh/stands"), script).expect("a script");
+    let force = "cd /mnt/ssh; chmod +x stands; sed -i 's,^,command=\"/mnt/ssh/stands\" ,' user.pub";
+    field.machines.shell(0, force).expect("it is forced");
+    for then in ["head -c 1000000 /dev/urandom; sleep 9", "exec cat", "sleep 9", "exit 1"] {
+        fs::write(field.machines.seen(0, "/mnt/ssh/then"), then).expect("a script");
+        let output = run(&field, &["exec", "n[1-2]", "--", "echo", "here"]);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{then}: {text}");
+        assert!(text.contains("failed  n1: cannot connect to its agent at "), "{then}: {text}");
+        assert!(text.contains("; through ssh: "), "{then}: {text}");
+        assert_eq!(text.matches("here").count(), 1, "{then}: {text}");
+    }
+    assert_nothing_left(&field);
+}

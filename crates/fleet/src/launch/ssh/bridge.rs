@@ -1,0 +1,135 @@
+//! Reaches an agent by logins on its node, where a firewall keeps this machine from its port: one
+//! login for each connection, so that none waits behind another.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use garland_core::cluster::{Node, Ssh};
+use garland_protocol::wire::BridgeLine;
+use garland_sys::socket::{TcpStream, pair};
+use garland_sys::threads;
+use garland_transport::detour::Detour;
+use serde::{Deserialize, Serialize};
+
+use super::complaint;
+use super::login::{on_script, send};
+use super::shown::ShownLogin;
+use crate::launch::binary::Binary;
+use crate::launch::bootstrap::{self, ASKS_AGAIN, BootstrapLine, PLACES};
+use crate::launch::error::{LaunchError, cannot};
+use crate::launch::stdout::Rest;
+use crate::launch::{Cancellation, StartTerms, Starting};
+
+/// How a node is logged in to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The host, as ssh is told it.
+    pub host: String,
+    /// The settings of the cluster file.
+    pub ssh: Ssh,
+}
+
+/// The detour to the agents of a node by logins.
+pub struct Bridge {
+    login: Login,
+    cancellation: Cancellation,
+}
+
+/// Why a login did not reach the agent.
+enum Unbridged {
+    /// Nothing listens on the agent's port.
+    Refused(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<LaunchError> for Unbridged {
+    fn from(error: LaunchError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl Bridge {
+    /// Creates the detour by `login`. Logins that are being made end when `cancellation` cancels them.
+    pub fn new(login: Login, cancellation: Cancellation) -> Self {
+        Self { login, cancellation }
+    }
+
+    /// Logs in, and returns a connection to the agent at `address` of that node.
+    fn cross(&self, address: SocketAddr) -> Result<TcpStream, Unbridged> {
+        let Login { host, ssh } = &self.login;
+        let node = Node { host: host.clone(), ..Node::named(host) };
+        let binary = running()?;
+        let arguments = ["bridge".to_owned(), address.to_string()];
+        let command = on_script(ssh, &node, binary, &arguments)?;
+        let (near, far) = pair().map_err(cannot("connect to a login", ""))?;
+        let far = Arc::new(far);
+        let terms = StartTerms {
+            cancellation: self.cancellation.clone(),
+            rest: Rest::Connection(Arc::clone(&far)),
+            is_elsewhere: true,
+        };
+        // What ssh says is in the error.
+        let mut starting = Starting::start(command, Path::new("/dev/null"), &terms)
+            .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
+        let mut needs = 0;
+        loop {
+            let line = starting.next_line().map_err(|error| match error {
+                LaunchError::Ended(words) => {
+                    LaunchError::Ended(complaint::reason(&words, &ShownLogin::new(ssh, &node)))
+                }
+                error => error,
+            })?;
+            match BridgeLine::parse(&line) {
+                Some(BridgeLine::Open) => break,
+                Some(BridgeLine::Refused(why)) => return Err(Unbridged::Refused(why)),
+                Some(BridgeLine::Failed(why)) => return Err(Unbridged::Failed(why)),
+                None => {}
+            }
+            match BootstrapLine::parse(&line) {
+                // An agent of another release runs there.
+                BootstrapLine::Need { machine, missing } => {
+                    needs += 1;
+                    if needs > PLACES {
+                        return Err(LaunchError::from(ASKS_AGAIN).into());
+                    }
+                    bootstrap::fits(binary, &machine, missing.as_deref())?;
+                    if let Some(input) = starting.input() {
+                        send(binary, input)?;
+                    }
+                    starting.has_gone_on();
+                }
+                BootstrapLine::Refused(why) => return Err(bootstrap::refused(&why).into()),
+                BootstrapLine::At(..)
+                | BootstrapLine::Unserved(_)
+                | BootstrapLine::Ended(_)
+                | BootstrapLine::Other => {}
+            }
+        }
+        let child = starting.keep();
+        threads::spawn("bridge", move || child.feed(&*far))
+            .map_err(cannot("pass on what goes to the agent", ""))?;
+        Ok(near)
+    }
+}
+
+impl Detour for Bridge {
+    fn open(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        self.cross(address).map_err(|error| match error {
+            Unbridged::Refused(why) => {
+                io::Error::new(io::ErrorKind::ConnectionRefused, format!("{why} on its node"))
+            }
+            Unbridged::Failed(why) => io::Error::other(why),
+        })
+    }
+}
+
+/// Returns the program, which is read and digested once.
+fn running() -> Result<&'static Binary, LaunchError> {
+    static RUNNING: OnceLock<Result<Binary, LaunchError>> = OnceLock::new();
+    let read =
+        RUNNING.get_or_init(|| Binary::running().map_err(cannot("read the running program", "")));
+    read.as_ref().map_err(Clone::clone)
+}
