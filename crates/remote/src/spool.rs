@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Arc;
 
 use garland_core::printable;
+use garland_sys::error::reason;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{random, threads};
 
@@ -67,9 +68,10 @@ impl Spool {
     ) -> Result<(), Trouble> {
         self.wait(offset + bytes.len() as u64, waiting)?;
         let read = self.0.file.read_exact_at(bytes, offset);
-        let told =
-            |error| format!("cannot read the temporary file of {}: {error}", waiting.address);
-        read.map_err(|error: io::Error| Trouble::new(told(error)))
+        read.map_err(|error| {
+            let reason = reason(&error);
+            Trouble::new(format!("cannot read the temporary file of {}: {reason}", waiting.address))
+        })
     }
 }
 
@@ -112,9 +114,10 @@ fn nameless() -> io::Result<File> {
 fn unwritten(origin: &Origin, error: &io::Error) -> Trouble {
     let folder = std::env::temp_dir();
     let what = format!(
-        "cannot write {} to a temporary file in {}: {error}",
+        "cannot write {} to a temporary file in {}: {}",
         origin.address,
-        printable::path(&folder)
+        printable::path(&folder),
+        reason(error)
     );
     Trouble::new(what).hint(
         "the server does not support ranges, so the whole object is stored while it is copied; set TMPDIR to a directory with enough space",

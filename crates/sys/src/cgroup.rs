@@ -286,15 +286,21 @@ impl Group {
                     }
                     std::thread::sleep(Duration::from_millis(10));
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 result => return result,
             }
         }
     }
 
     fn try_remove(&self) -> io::Result<()> {
-        self.below("")?.iter().try_for_each(Self::try_remove)?;
-        fs::remove_dir(&self.0)
+        let removed = self.below("").and_then(|groups| {
+            groups.iter().try_for_each(Self::try_remove)?;
+            fs::remove_dir(&self.0)
+        });
+        match removed {
+            // This group, since those below it were removed: it may vanish at any moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 
     fn evict(&self) -> io::Result<()> {

@@ -31,11 +31,22 @@ pub enum PatternError {
     #[error("the pattern is empty")]
     Empty,
     /// The bracket at this byte offset is not closed.
-    #[error("the bracket at byte {0} is not closed")]
+    #[error("the bracket at byte {} is not closed: add ], or write \\[ for the character", _0 + 1)]
     Open(usize),
     /// No class has the name at this byte offset.
-    #[error("there is no class of this name at byte {0}: write one such as [[:upper:]]")]
+    #[error("there is no class of this name at byte {}: write one such as [[:upper:]]", _0 + 1)]
     Class(usize),
+}
+
+impl PatternError {
+    /// Returns the error for a text that `length` further bytes precede.
+    fn behind(self, length: usize) -> Self {
+        match self {
+            Self::Empty => Self::Empty,
+            Self::Open(at) => Self::Open(at + length),
+            Self::Class(at) => Self::Class(at + length),
+        }
+    }
 }
 
 /// What matches one byte of a path, or several.
@@ -57,18 +68,19 @@ impl Pattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// If the pattern is empty, or a bracket is not closed.
+    /// If the pattern is empty, a bracket is not closed, or no class has a name in it.
     pub fn parse(text: &[u8]) -> Result<Self, PatternError> {
         let included = text.strip_prefix(b"+ ");
         let bare = included.or_else(|| text.strip_prefix(b"- ")).unwrap_or(text);
         let anchored = bare.starts_with(b"/");
         let inner = bare.strip_prefix(b"/").unwrap_or(bare);
+        let before = text.len() - inner.len();
         let directories_only = inner.ends_with(b"/");
         let inner = inner.strip_suffix(b"/").unwrap_or(inner);
         if inner.is_empty() {
             return Err(PatternError::Empty);
         }
-        let tokens = tokens(inner)?;
+        let tokens = tokens(inner).map_err(|error| error.behind(before))?;
         let path =
             tokens.iter().any(|token| matches!(token, Token::Deep | Token::Byte(b'/'))) || anchored;
         Ok(Self {
@@ -341,6 +353,9 @@ mod tests {
         assert!(!Pattern::exclude(&[], b"x", false));
         assert_eq!(all[0].text(), b"+ keep.o");
         assert_eq!(Pattern::parse(b"+ "), Err(PatternError::Empty));
+        // The byte is counted in the text as it was written.
+        let unclosed = Pattern::parse(b"- /a[b/").expect_err("it is not closed").to_string();
+        assert!(unclosed.starts_with("the bracket at byte 5 is not closed: add ]"), "{unclosed}");
     }
 
     #[test]
