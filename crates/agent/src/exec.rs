@@ -1,6 +1,8 @@
-//! Runs commands on a node. Their output is sent to the head, and they are killed when the head's
+//! Runs commands on a node. They get the head's input, if it has any. Their output is sent to the head, and they are killed when the head's
 //! session, or the agent, ends before them: with all that they have started, in whatever process
 //! group or session. What a command that has ended left running goes on, as daemons do.
+
+mod input;
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,6 +13,7 @@ use std::sync::Arc;
 
 use garland_core::printable;
 use garland_protocol::FromAgent;
+use garland_protocol::command::{CommandOrder, InputNews};
 use garland_sys::channel::channel;
 use garland_sys::child::{self, Group};
 use garland_sys::error::reason;
@@ -18,17 +21,43 @@ use garland_sys::mark::Mark;
 use garland_sys::threads::{self, Joined};
 use garland_sys::{event, signal};
 
+use self::input::{InputSender, Unread};
 use crate::controller::Controller;
 use crate::farm::{Guard, Pipes};
 use crate::session::Session;
 
+/// The commands of a session.
+#[derive(Default)]
+pub struct Commands(Vec<Running>);
+
+impl Commands {
+    /// Starts the command of `order`.
+    pub fn start(&mut self, controller: &Controller, order: CommandOrder) {
+        self.0.push(start(controller, order));
+    }
+
+    /// Passes a piece of input on to the last command; an empty one is the end of the input.
+    pub fn feed(&self, piece: Vec<u8>) {
+        if let Some(input) = self.0.last().and_then(|last| last.input.as_ref()) {
+            input.send(piece);
+        }
+    }
+
+    /// Kills the commands that still run, with all that they have started, and waits for their
+    /// threads.
+    pub fn end(self) {
+        self.0.into_iter().for_each(Running::end);
+    }
+}
+
 /// A running command, and the thread that waits for it.
-pub struct Running {
+struct Running {
     /// Its process group, until the command has ended by itself, after which nothing of it is killed;
     /// `None` if it was not started.
     group: Option<Group>,
     mark: Mark,
     waiting: Option<Joined>,
+    input: Option<InputSender>,
 }
 
 /// A command that was started, as its thread has it.
@@ -38,13 +67,15 @@ struct Started {
     mark: Mark,
     guard: Guard,
     group: Group,
+    input: Option<Unread>,
 }
 
-/// Starts `command`, whose first word is the program. Its output and exit code are sent to
-/// `session`.
-pub fn start(controller: &Controller, command: Vec<Vec<u8>>) -> Running {
+/// Starts the command of `order`, whose first word is the program. Its output and exit code are sent
+/// to `session`.
+fn start(controller: &Controller, order: CommandOrder) -> Running {
     let Controller { agent, session } = controller;
-    let mut words = command.into_iter().map(OsString::from_vec);
+    let CommandOrder { words, has_input } = order;
+    let mut words = words.into_iter().map(OsString::from_vec);
     let program = words.next().unwrap_or_default();
     agent.audit.exec(&session.caller, program.as_bytes(), words.len());
     let mut command = Command::new(&program);
@@ -68,18 +99,28 @@ pub fn start(controller: &Controller, command: Vec<Vec<u8>>) -> Running {
     let started = waiting.and_then(|waiting| {
         let (pipes, [output, errors]) = Pipes::new()?;
         let guard = Guard::start(&mark, None)?;
+        let mut sender = None;
+        let mut input = None;
+        if has_input {
+            let fed = input::open(session)?;
+            command.stdin(fed.reader);
+            sender = Some(fed.sender);
+            input = Some(fed.unread);
+        }
         let child = command.stdout(output).stderr(errors).spawn()?;
+        // The command has the only other end of its input.
+        command.stdin(Stdio::null());
         guard.begun(child.id());
         let group = Group::from_leader(&child);
-        let started = Started { child, pipes, mark: mark.clone(), guard, group };
-        Ok((started, waiting))
+        let started = Started { child, pipes, mark: mark.clone(), guard, group, input };
+        Ok((started, waiting, sender))
     });
     match started {
-        Ok((started, waiting)) => {
+        Ok((started, waiting, input)) => {
             let group = Some(started.group.clone());
             // Cannot fail: the thread waits to receive it.
             let _ = give.send(started);
-            Running { group, mark, waiting: Some(waiting.into()) }
+            Running { group, mark, waiting: Some(waiting.into()), input }
         }
         Err(error) => {
             let is_line = program.as_bytes().iter().any(u8::is_ascii_whitespace);
@@ -87,14 +128,14 @@ pub fn start(controller: &Controller, command: Vec<Vec<u8>>) -> Running {
             let hint = if is_line { "; -s passes it to a shell" } else { "" };
             let why = format!("cannot start {program}: {}{hint}", reason(&error));
             session.send(&FromAgent::ExecFailed(why));
-            Running { group: None, mark, waiting: None }
+            Running { group: None, mark, waiting: None, input: None }
         }
     }
 }
 
 impl Running {
     /// Kills the command with all that it has started, if it still runs, and waits for the thread.
-    pub fn end(self) {
+    fn end(self) {
         if let Some(group) = &self.group {
             group.signal(|leader| self.mark.kill_all(&[leader]));
         }
@@ -106,7 +147,7 @@ impl Running {
 /// Sends the output of a command as it arrives, then its exit code or the negated number of the
 /// signal that killed it.
 fn wait(started: Started, session: &Session) {
-    let Started { mut child, mut pipes, mark, guard, group } = started;
+    let Started { mut child, mut pipes, mark, guard, group, input } = started;
     while pipes.open().next().is_some() {
         let fds: Vec<BorrowedFd<'_>> = pipes.open().map(AsFd::as_fd).collect();
         if let Err(error) = event::wait_readable(&fds, None) {
@@ -126,6 +167,9 @@ fn wait(started: Started, session: &Session) {
     group.release();
     drop(guard);
     let ended = ended.and_then(|()| child.wait());
+    if let Some(unread) = input {
+        session.send(&FromAgent::Input(InputNews::Unread(unread.bytes())));
+    }
     session.send(&match ended {
         Ok(status) => {
             let code = status.code().or_else(|| status.signal().map(|signal| -signal));

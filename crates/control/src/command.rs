@@ -1,13 +1,33 @@
 //! The head's side of running a command on every node.
 
 use std::cell::RefCell;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
 
-use garland_protocol::operation::Query;
-use garland_protocol::{FromAgent, ToAgent};
+use garland_protocol::FromAgent;
+use garland_protocol::command::{CommandOrder, INPUT_PIECE};
+use garland_protocol::operation::{CommandRun, Query};
+use garland_sys::channel::{Receiver, Sender, channel};
+use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
+use garland_sys::threads;
 
 use crate::copy::Agent;
 use crate::session::Session;
+
+/// A command to run on nodes.
+pub struct CommandRequest<'a> {
+    /// The program and its arguments.
+    pub words: &'a [Vec<u8>],
+    /// The standard input that the command gets on each node; `None` for an empty one.
+    pub input: Option<Box<dyn Read + Send>>,
+    /// The time in which the command must end; `None` for any.
+    pub timeout: Option<Duration>,
+    /// The user's interrupts; `None` if an interrupt ends the process.
+    pub interrupts: Option<&'a Interrupts>,
+}
 
 /// How a command ended on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +41,15 @@ pub enum CommandEnd {
     Interrupted,
 }
 
+/// How a command ended on all nodes.
+pub struct CommandEnds {
+    /// How it ended on each node, in the order of the agents.
+    pub nodes: Vec<CommandEnd>,
+    /// The number of bytes of the input that were read here, if no node's command has read any of
+    /// them.
+    pub unread_input: Option<u64>,
+}
+
 /// An event of a command on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandNews<'a> {
@@ -30,41 +59,103 @@ pub enum CommandNews<'a> {
     Ended,
 }
 
-/// Runs `command` on all `agents`. Calls `news` with the index of a node, and an event there. Returns
-/// how the command ended on each node, in the order of `agents`.
+/// Runs a command on all `agents`. Calls `news` with the index of a node, and an event there.
 ///
 /// # Errors
-/// When this host cannot wait for the agents.
+/// When this host cannot wait for the agents, or start the thread that reads the input.
 pub fn run_command(
     agents: Vec<Result<Agent, String>>,
-    command: &[Vec<u8>],
-    interrupts: Option<&Interrupts>,
+    request: CommandRequest<'_>,
     news: &mut dyn FnMut(usize, CommandNews<'_>),
-) -> std::io::Result<Vec<CommandEnd>> {
+) -> io::Result<CommandEnds> {
+    let CommandRequest { words, input, timeout, interrupts } = request;
     let news = RefCell::new(news);
-    let mut open = Vec::from_iter(0..agents.len());
-    let orders = (0..agents.len()).map(|node| (node, ToAgent::Exec(command.to_vec())));
-    let query = Query::new(orders, None, |node, message| match message {
-        FromAgent::Output(is_error, bytes) => {
-            news.borrow_mut()(node, CommandNews::Output(is_error, &bytes));
-            None
-        }
-        FromAgent::Exited(code) => Some(Ok(code)),
-        FromAgent::ExecFailed(reason) => Some(Err(reason)),
-        _ => None,
+    let count = agents.len();
+    let mut open = Vec::from_iter(0..count);
+    let order = CommandOrder { words: words.to_vec(), has_input: input.is_some() };
+    let late = |time: Duration| format!("it did not end within {} s", time.as_secs_f64());
+    let patience = timeout.map(|time| (time, late(time)));
+    let run = CommandRun::new(&order, count, |orders| {
+        Query::new(orders, patience, |node, message| match message {
+            FromAgent::Output(is_error, bytes) => {
+                news.borrow_mut()(node, CommandNews::Output(is_error, &bytes));
+                None
+            }
+            FromAgent::Exited(code) => Some(Ok(code)),
+            FromAgent::ExecFailed(reason) => Some(Err(reason)),
+            _ => None,
+        })
     });
-    let mut ended = |query: &mut Query<'_, i32>| {
-        for node in open.extract_if(.., |node| query.has_answered(*node)) {
+    let wake = Arc::new(Wake::new()?);
+    let mut reader = input.map(|input| InputReader::start(input, Arc::clone(&wake))).transpose()?;
+    let mut observe = |run: &mut CommandRun<'_>| {
+        for node in open.extract_if(.., |node| run.has_answered(*node)) {
             news.borrow_mut()(node, CommandNews::Ended);
         }
+        wake.lower();
+        if let Some(reader) = &mut reader
+            && run.wants_input()
+            && let Some(piece) = reader.next()
+        {
+            run.give_input(piece);
+        }
     };
-    let mut query = Session::new(agents, interrupts).run(query, &mut ended)?;
-    ended(&mut query);
-    let ends = query.into_answers();
+    let mut session = Session::new(agents, interrupts).with_wakes([wake.as_fd()]);
+    let mut run = session.run(run, &mut observe)?;
+    observe(&mut run);
+    let unread_input = run.unread_input();
     let end = |end| match end {
         Some(Ok(code)) => CommandEnd::Exited(code),
         Some(Err(reason)) => CommandEnd::Failed(reason),
         None => CommandEnd::Interrupted,
     };
-    Ok(ends.into_values().map(end).collect())
+    let nodes = run.into_answers().into_values().map(end).collect();
+    Ok(CommandEnds { nodes, unread_input })
+}
+
+/// Reads the input in a thread of its own, a piece at a time and only on request: what is not read
+/// is left to whoever reads it next.
+struct InputReader {
+    requests: Sender<()>,
+    pieces: Receiver<Vec<u8>>,
+    /// Whether a piece was requested that has not come.
+    is_awaited: bool,
+}
+
+impl InputReader {
+    /// Starts the thread, which raises `wake` when a piece has come.
+    fn start(mut input: Box<dyn Read + Send>, wake: Arc<Wake>) -> io::Result<Self> {
+        let (requests, asked) = channel();
+        let (tell, pieces) = channel();
+        // It may wait for input for ever, and ends with the process.
+        threads::spawn("input", move || {
+            while let Ok(()) = asked.recv() {
+                let mut piece = vec![0; INPUT_PIECE];
+                // Input that cannot be read is at its end.
+                let read = loop {
+                    match input.read(&mut piece) {
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        read => break read.unwrap_or(0),
+                    }
+                };
+                piece.truncate(read);
+                if tell.send(piece).is_err() {
+                    return;
+                }
+                wake.raise();
+            }
+        })?;
+        Ok(Self { requests, pieces, is_awaited: false })
+    }
+
+    /// Returns the piece that was requested, if it has come; requests one otherwise.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if !std::mem::replace(&mut self.is_awaited, true) {
+            // The thread ends only with this value.
+            let _ = self.requests.send(());
+        }
+        let piece = self.pieces.try_recv().ok();
+        self.is_awaited = piece.is_none();
+        piece
+    }
 }

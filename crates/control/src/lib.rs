@@ -34,7 +34,7 @@ pub use garland_protocol::copy::{Moments, NodeOutcome};
 
 pub use balance::{Exchange, RoundOutcome};
 pub use chain::{LinkedNeighbours, count_links, link_neighbours, stand_chain};
-pub use command::{CommandEnd, CommandNews, run_command};
+pub use command::{CommandEnd, CommandEnds, CommandNews, CommandRequest, run_command};
 pub use compare::{CompareRequest, CompareSource, compare};
 pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
 pub use fabric_helper::bring as bring_helper;

@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+pub mod command;
 pub mod copy;
 pub mod farm;
 pub mod files;

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds;
+use crate::command::{CommandOrder, InputNews};
 use crate::copy::Absence;
 use crate::copy::Begin;
 use crate::copy::CopyId;
@@ -48,8 +49,8 @@ pub enum ToAgent {
     /// copies. Accept connections of neighbours with this secret, which was generated for this
     /// order. `CopyId` is the identity of the order.
     Stand(CopyId, Secret, NodeAddress),
-    /// Run a command: program and arguments (raw bytes).
-    Exec(Vec<Vec<u8>>),
+    /// Run a command.
+    Exec(CommandOrder),
     /// Exit.
     Shutdown,
     /// Send the agent's own program to peers that present one of these tickets. Each ticket is
@@ -97,6 +98,8 @@ pub enum ToAgent {
     Session(SessionOrder),
     /// An order about names for content.
     Names(NamesOrder),
+    /// A piece of the input of the session's last command; an empty one is its end.
+    Input(Vec<u8>),
 }
 
 /// A message from an agent to the head.
@@ -212,6 +215,8 @@ pub enum FromAgent {
     /// The agent ends the session, and why: an order that the sender's role does not admit, or more
     /// than its budget.
     Refused(#[serde(deserialize_with = "bounds::reason")] String),
+    /// News of the input of the session's last command.
+    Input(InputNews),
 }
 
 /// A value that is sent as its postcard bytes.

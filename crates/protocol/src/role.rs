@@ -166,7 +166,7 @@ impl ToAgent {
             | Self::Prepare(..)
             | Self::Settle(_) => OrderKind::Copy,
             Self::Stand(..) => OrderKind::StandingLinks,
-            Self::Exec(_) => OrderKind::Execute,
+            Self::Exec(_) | Self::Input(_) => OrderKind::Execute,
             Self::Farm(_) => OrderKind::Farm,
             Self::Shutdown => OrderKind::Shutdown,
             Self::ServeBinary(..) => OrderKind::ServeProgram,

@@ -51,6 +51,11 @@ fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
+/// Returns whether the standard input was closed.
+pub fn is_input_closed() -> bool {
+    open_at_start(0, "standard input").is_err()
+}
+
 /// Returns the standard input.
 ///
 /// # Errors

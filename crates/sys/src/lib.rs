@@ -49,6 +49,7 @@ pub mod ownership;
 pub mod packet;
 pub mod pages;
 pub mod pinning;
+pub mod pipe;
 pub mod ports;
 pub mod power;
 pub mod private_file;

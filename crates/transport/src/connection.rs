@@ -329,7 +329,7 @@ mod tests {
         const ROUNDS: u64 = 100;
         const MESSAGES: u64 = 200;
         let (mut connection, mut far, mut channel) = connected();
-        let long = ToAgent::Exec(vec![vec![b'x'; 60_000]]);
+        let long = ToAgent::Input(vec![b'x'; 60_000]);
         while !connection.has_unsent() {
             connection.send(&long).unwrap();
         }

@@ -19,7 +19,7 @@ use crate::comparison::Comparing;
 use crate::controller::Controller;
 use crate::disk;
 use crate::examination;
-use crate::exec;
+use crate::exec::Commands;
 use crate::expected::Expectation;
 use crate::farm;
 use crate::files;
@@ -40,7 +40,7 @@ impl Agent {
         let Some(attended) = attend(&controller, Arc::clone(&in_progress)) else { return };
         let (heart, (tell, given)) = attended;
         self.welcome(session);
-        let mut commands = Vec::new();
+        let mut commands = Commands::default();
         let mut stands = Vec::new();
         let mut disk_tests = Vec::new();
         let mut surveyor = Surveyor::new(&controller);
@@ -58,7 +58,8 @@ impl Agent {
             match order.into_order() {
                 // The session or the thread that reads orders has handled these.
                 ToAgent::Ping | ToAgent::Clock(_) | ToAgent::View | ToAgent::Session(_) => {}
-                ToAgent::Exec(command) => commands.push(exec::start(&controller, command)),
+                ToAgent::Exec(order) => commands.start(&controller, order),
+                ToAgent::Input(piece) => commands.feed(piece),
                 ToAgent::Stand(order, secret, neighbours) => {
                     stands.extend(self.stand(session, order, &secret, &neighbours));
                 }
@@ -101,7 +102,7 @@ impl Agent {
         session.end();
         drop(heart);
         drop((jobs, surveyor, balance, waiter, comparing, mounts, names, stands));
-        commands.into_iter().for_each(exec::Running::end);
+        commands.end();
         meetings.into_iter().for_each(probe::Running::end);
         copies.end(&given);
         self.end_if(shutdown);

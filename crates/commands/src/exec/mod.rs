@@ -3,10 +3,14 @@
 mod display;
 mod folded;
 
+use std::io::{IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use garland_control::{CommandEnd, run_command};
+use garland_control::{CommandEnd, CommandEnds, CommandRequest, run_command};
+use garland_core::cluster::Node;
+use garland_core::units::Nanos;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
@@ -15,6 +19,7 @@ use garland_protocol::wire::MAX_MESSAGE;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::inherited;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
@@ -29,6 +34,8 @@ use display::Display;
 struct ExecResult {
     #[serde(flatten)]
     head: Head,
+    /// The command and its arguments.
+    command: Vec<String>,
     nodes: Vec<NodeResult>,
 }
 
@@ -55,7 +62,8 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
     let inventory = Inventory::open(context)?;
-    let nodes = inventory.nodes(&exec.nodes)?;
+    let nodes = nodes_of(exec, &inventory)?;
+    let input = input_of(exec)?;
     refuse_too_long(&words(exec))?;
     let places = Places::open()?;
     let lab = exec.launch.enter_lab(&nodes, &places)?;
@@ -71,7 +79,13 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let mut display = Display::new(exec, context.json, &names, run.folder());
     let mut failed = None;
-    let mut ends = run_command(fleet.agents, &command, Some(&interrupts), &mut |at, news| {
+    let request = CommandRequest {
+        words: &command,
+        input,
+        timeout: exec.timeout.map(|Nanos(time)| Duration::from_nanos(time)),
+        interrupts: Some(&interrupts),
+    };
+    let ran = run_command(fleet.agents, request, &mut |at, news| {
         if let Err(error) = display.show(at, news) {
             failed.get_or_insert(error);
         }
@@ -80,7 +94,8 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
             interrupts.raise();
         }
     })
-    .or_nothing("running the command")?;
+    .or_nothing("cannot run the command")?;
+    let CommandEnds { nodes: mut ends, unread_input } = ran;
     phases.end("command");
     let interrupted = ends.contains(&CommandEnd::Interrupted);
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
@@ -100,18 +115,54 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         let ended = names.iter().zip(&ends).zip(&outputs);
         let result = ExecResult {
             head: Head::new("garland.exec/2", Some(&run), phases),
+            command: exec.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             nodes: ended.map(|((name, end), output)| node_result(name, end, output)).collect(),
         };
         run.keep("result.json", &result)?;
         print_json(&result).map_err(untold)?;
     } else {
-        let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
-        let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
-        let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
-        output::warn(folded(verdicts));
+        tell_failures(&names, &ends);
     }
+    unread_input.into_iter().for_each(tell_unread_input);
     let all = ends.iter().all(|end| *end == CommandEnd::Exited(0));
     Ok(Exit::of_work(all, any, ends.contains(&CommandEnd::Interrupted)))
+}
+
+/// Names the nodes whose commands failed.
+fn tell_failures(names: &[String], ends: &[CommandEnd]) {
+    let reasons: Vec<Option<String>> = ends.iter().map(reason).collect();
+    let failures = names.iter().zip(&reasons).filter(|(_, reason)| reason.is_some());
+    let verdicts = failures.map(|(name, reason)| ("failed", reason.as_deref(), name.as_str()));
+    output::warn(folded(verdicts));
+}
+
+/// Tells that `bytes` of the input were read for nobody. A loop around this command may miss them.
+fn tell_unread_input(bytes: u64) {
+    output::warn(format!(
+        "note: {bytes} bytes of standard input were read here, and by no command there; -n leaves \
+         the input to others, such as to a `while read` loop"
+    ));
+}
+
+/// Returns the nodes on which the command is run.
+fn nodes_of(exec: &Exec, inventory: &Inventory) -> Result<Vec<Node>, Failure> {
+    let mut nodes = inventory.nodes(&exec.nodes)?;
+    let Some(list) = &exec.excluded else { return Ok(nodes) };
+    let excluded = inventory.nodes(list)?;
+    nodes.retain(|node| excluded.iter().all(|other| other.name != node.name));
+    match nodes.is_empty() {
+        true => Err(Failure::usage(format!("--exclude {list} leaves no node of {}", exec.nodes))),
+        false => Ok(nodes),
+    }
+}
+
+/// Returns the input that the commands get: this command's own, unless a person would type it.
+fn input_of(exec: &Exec) -> Result<Option<Box<dyn Read + Send>>, Failure> {
+    if exec.no_stdin || inherited::is_input_closed() {
+        return Ok(None);
+    }
+    let input = inherited::input().or_nothing("cannot read standard input")?;
+    Ok((!input.is_terminal()).then(|| Box::new(input) as Box<dyn Read + Send>))
 }
 
 /// Returns the command and its arguments, as nodes execute them.

@@ -4,6 +4,7 @@
 pub mod balance;
 mod chain;
 mod channels;
+mod command;
 mod compare;
 mod disk;
 mod examine;
@@ -22,6 +23,7 @@ mod view;
 
 pub use chain::{Links, count_links, stand_chain};
 pub use channels::{ChannelFate, ChannelState, Channels, DialEnd};
+pub use command::CommandRun;
 pub use compare::{Comparison, ComparisonEnd, SharedSource};
 pub use disk::{DiskCourse, DiskEnd, DiskNode};
 pub use examine::examine;

@@ -2,6 +2,7 @@
 //! agents, also of other releases.
 
 mod exec_ends;
+mod exec_input;
 mod hostile;
 mod names;
 mod outputs;

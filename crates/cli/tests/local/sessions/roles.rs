@@ -9,6 +9,7 @@ use std::time::Duration;
 use garland_core::farm::Text;
 use garland_core::plan::Layout;
 use garland_core::tree::SourcePath;
+use garland_protocol::command::CommandOrder;
 use garland_protocol::copy::{CompareOrder, CopyId, StatRequest, content_digest};
 use garland_protocol::farm::{FarmAccess, FarmNode, FarmOrder};
 use garland_protocol::files::{Ask, Changes, FileRef, FilesOrder, OpenFlags};
@@ -113,6 +114,12 @@ pub(super) fn root_of_content(member: &mut HostileNode) -> [u8; 32] {
     root_of(member, "m")
 }
 
+/// The order to run the command with these words.
+fn command(words: &[&[u8]]) -> CommandOrder {
+    let words = words.iter().map(|word| word.to_vec()).collect();
+    CommandOrder { words, has_input: false }
+}
+
 fn root_of(member: &mut HostileNode, name: &str) -> [u8; 32] {
     member.order(&ToAgent::Names(NamesOrder::Find(Some(name.to_owned()))));
     member.await_message(|message| match message {
@@ -155,7 +162,8 @@ pub(super) fn orders(node: &str) -> Vec<ToAgent> {
         ToAgent::View,
         ToAgent::Detach(id),
         ToAgent::Stand(id, Secret([1; 32]), Vec::new()),
-        ToAgent::Exec(vec![b"true".to_vec()]),
+        ToAgent::Exec(command(&[b"true"])),
+        ToAgent::Input(b"x".to_vec()),
         ToAgent::Farm(FarmOrder::Recall(Vec::new())),
         ToAgent::ServeBinary(Vec::new(), 1),
         ToAgent::Survey(SurveyOrder::Mtu(Vec::new())),
@@ -613,7 +621,7 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
     drop(files);
     assert_eq!(fs::read(&tool).expect("the file exists"), b"a program");
     let marker = scratch.path("root/ran");
-    node.order(&ToAgent::Exec(vec![b"touch".to_vec(), marker.to_str().expect("text").into()]));
+    node.order(&ToAgent::Exec(command(&[b"touch", marker.to_str().expect("text").as_bytes()])));
     let why = node.await_end().unwrap_or_default();
     assert_eq!(why, "a node of a farm may not run commands");
     assert!(!marker.exists());

@@ -1,0 +1,126 @@
+//! Runs a command on nodes, and passes its input on to all of them.
+
+use super::interface::{AgentEvent, Operation, Orders};
+use super::query::{Answers, Query};
+use crate::command::{CommandOrder, INPUT_PIECE, INPUT_WINDOW, InputNews};
+use crate::{FromAgent, ToAgent};
+
+/// A command on nodes. Its answers are exit codes, or the negated numbers of signals.
+pub struct CommandRun<'a> {
+    query: Query<'a, i32>,
+    input: Option<Feed>,
+}
+
+/// The input of a command, which all nodes get.
+struct Feed {
+    /// The bytes that were sent to each node that was open then.
+    sent: u64,
+    /// Whether all of the input has come.
+    has_ended: bool,
+    /// What waits to be sent; an empty piece ends the input.
+    waiting: Option<Vec<u8>>,
+    nodes: Vec<FedNode>,
+}
+
+/// What is known of the input on a node.
+#[derive(Clone, Copy, Default)]
+struct FedNode {
+    taken: u64,
+    /// The bytes that the command had not read when it ended.
+    unread: Option<u64>,
+}
+
+impl<'a> CommandRun<'a> {
+    /// Runs `order` on `count` nodes. `query` makes a query of the orders.
+    pub fn new(
+        order: &CommandOrder,
+        count: usize,
+        query: impl FnOnce(Vec<(usize, ToAgent)>) -> Query<'a, i32>,
+    ) -> Self {
+        let orders = (0..count).map(|node| (node, ToAgent::Exec(order.clone())));
+        let nodes = vec![FedNode::default(); count];
+        let feed = Feed { sent: 0, has_ended: false, waiting: None, nodes };
+        Self { query: query(orders.collect()), input: order.has_input.then_some(feed) }
+    }
+
+    /// Returns whether a node has answered.
+    #[must_use]
+    pub fn has_answered(&self, node: usize) -> bool {
+        self.query.has_answered(node)
+    }
+
+    /// Returns whether another piece of the input, of at most [`INPUT_PIECE`] bytes, can be passed
+    /// on: all nodes whose command still runs have room for it. None is wanted if no command runs.
+    #[must_use]
+    pub fn wants_input(&self) -> bool {
+        let Some(feed) = &self.input else { return false };
+        let runs = |node: usize| !self.query.has_answered(node);
+        let running = feed.nodes.iter().enumerate().filter(|(node, _)| runs(*node));
+        let slowest = running.map(|(_, node)| node.taken).min();
+        let has_room =
+            |taken: u64| feed.sent.saturating_sub(taken) + INPUT_PIECE as u64 <= INPUT_WINDOW;
+        feed.waiting.is_none() && !feed.has_ended && slowest.is_some_and(has_room)
+    }
+
+    /// Passes a piece of the input on; an empty one is its end.
+    pub fn give_input(&mut self, piece: Vec<u8>) {
+        if let Some(feed) = &mut self.input {
+            feed.waiting = Some(piece);
+        }
+    }
+
+    /// Returns the number of bytes of the input that were passed on, if no command has read any of
+    /// them.
+    #[must_use]
+    pub fn unread_input(&self) -> Option<u64> {
+        let feed = self.input.as_ref().filter(|feed| feed.sent > 0)?;
+        let is_unread = |node: &FedNode| node.unread.is_some_and(|unread| unread >= feed.sent);
+        feed.nodes.iter().all(is_unread).then_some(feed.sent)
+    }
+
+    /// Returns the answers so far.
+    #[must_use]
+    pub fn into_answers(self) -> Answers<i32> {
+        self.query.into_answers()
+    }
+}
+
+impl Operation for CommandRun<'_> {
+    fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.query.begin(now_ns, orders);
+    }
+
+    fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, orders: &mut Orders) {
+        if let AgentEvent::Message(FromAgent::Input(news)) = &event {
+            let Some(feed) = &mut self.input else { return };
+            let Some(fed) = feed.nodes.get_mut(node) else { return };
+            match news {
+                // A node that claims more than it got would have the others get too much.
+                InputNews::Taken(taken) => fed.taken = (*taken).min(feed.sent),
+                InputNews::Unread(unread) => fed.unread = Some(*unread),
+            }
+            return;
+        }
+        self.query.handle(now_ns, node, event, orders);
+    }
+
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.query.tick(now_ns, orders);
+        let Some(feed) = &mut self.input else { return };
+        let Some(piece) = feed.waiting.take() else { return };
+        feed.sent += piece.len() as u64;
+        feed.has_ended = piece.is_empty();
+        for node in 0..feed.nodes.len() {
+            if !self.query.has_answered(node) {
+                orders.send(node, ToAgent::Input(piece.clone()));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.query.is_over()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Drives the operation with messages, without sockets.
+
+use super::*;
+
+fn run(count: usize) -> CommandRun<'static> {
+    let order = CommandOrder { words: vec![b"cat".to_vec()], has_input: true };
+    CommandRun::new(&order, count, |orders| {
+        Query::new(orders, None, |_, message| match message {
+            FromAgent::Exited(code) => Some(Ok(code)),
+            _ => None,
+        })
+    })
+}
+
+fn tell(run: &mut CommandRun<'_>, node: usize, message: FromAgent) {
+    run.handle(0, node, AgentEvent::Message(message), &mut Orders::default());
+}
+
+/// Passes on as many pieces as are wanted; returns their number, and the messages to each node.
+fn fill(run: &mut CommandRun<'_>, nodes: usize) -> (usize, Vec<usize>) {
+    let mut pieces = 0;
+    let mut messages = vec![0; nodes];
+    while run.wants_input() {
+        run.give_input(vec![b'x'; INPUT_PIECE]);
+        assert!(!run.wants_input(), "one piece at a time");
+        let mut orders = Orders::default();
+        run.tick(0, &mut orders);
+        orders.take().iter().for_each(|(node, _)| messages[*node] += 1);
+        pieces += 1;
+    }
+    (pieces, messages)
+}
+
+#[test]
+fn the_slowest_command_decides_how_much_is_read() {
+    let mut run = run(2);
+    run.begin(0, &mut Orders::default());
+    assert_eq!(fill(&mut run, 2), (8, vec![8, 8]));
+    tell(&mut run, 0, FromAgent::Input(InputNews::Taken(INPUT_WINDOW)));
+    assert!(!run.wants_input(), "node 1 has taken nothing");
+    tell(&mut run, 1, FromAgent::Input(InputNews::Taken(INPUT_PIECE as u64)));
+    assert_eq!(fill(&mut run, 2), (1, vec![1, 1]));
+    // A command that has ended holds up no others, and gets no more.
+    tell(&mut run, 1, FromAgent::Exited(0));
+    assert_eq!(fill(&mut run, 2), (7, vec![7, 0]));
+    // What a node has not got it cannot have taken.
+    tell(&mut run, 0, FromAgent::Input(InputNews::Taken(u64::MAX)));
+    assert_eq!(fill(&mut run, 2), (8, vec![8, 0]));
+}
+
+#[test]
+fn input_that_no_command_has_read_is_noticed() {
+    let mut run = run(2);
+    run.begin(0, &mut Orders::default());
+    assert_eq!(run.unread_input(), None, "there was none");
+    run.give_input(b"n2\n".to_vec());
+    run.tick(0, &mut Orders::default());
+    run.give_input(Vec::new());
+    run.tick(0, &mut Orders::default());
+    assert!(!run.wants_input(), "it has ended");
+    tell(&mut run, 0, FromAgent::Input(InputNews::Unread(3)));
+    assert_eq!(run.unread_input(), None, "that of node 1 may read it");
+    tell(&mut run, 1, FromAgent::Input(InputNews::Unread(0)));
+    assert_eq!(run.unread_input(), None, "node 1 has read it");
+    tell(&mut run, 1, FromAgent::Input(InputNews::Unread(3)));
+    assert_eq!(run.unread_input(), Some(3));
+}
