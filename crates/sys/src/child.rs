@@ -177,9 +177,9 @@ mod tests {
     fn what_a_child_has_used_is_known() {
         let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3";
         let mut child = Command::new("sh").args(["-c", work]).spawn().unwrap();
-        let watch = super::watch(&child).unwrap();
-        assert_eq!(super::number_in_proc(&watch), Some(child.id()));
-        let ready = crate::event::wait_readable(&[watch.as_fd()], Some(Duration::from_secs(60)));
+        let watched = super::watch(&child).unwrap();
+        assert_eq!(super::number_in_proc(&watched), Some(child.id()));
+        let ready = crate::event::wait_readable(&[watched.as_fd()], Some(Duration::from_secs(60)));
         assert_eq!(ready.unwrap(), [true]);
         let ended = super::reap(&child).unwrap();
         assert_eq!(ended.status.code(), Some(3));

@@ -92,8 +92,8 @@ pub fn until(deadline_ns: u64) -> Duration {
 }
 
 fn nanoseconds(clock: ClockId) -> u64 {
-    if let Some(now_ns) = world::now_ns(clock) {
-        return now_ns;
+    if let Some(world_ns) = world::now_ns(clock) {
+        return world_ns;
     }
     let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

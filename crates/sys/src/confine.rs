@@ -81,9 +81,9 @@ impl Root {
         match self {
             Self::Confined(root, _) => walk(root, path, flags, Links::Own),
             Self::Free => {
-                let absolute = std::path::absolute(path).map_err(|_| Errno::INVAL)?;
+                let whole = std::path::absolute(path).map_err(|_| Errno::INVAL)?;
                 let top = openat(CWD, "/", DIRECTORY, Mode::empty())?;
-                walk(&top, &absolute, flags, Links::Own)
+                walk(&top, &whole, flags, Links::Own)
             }
         }
     }
@@ -478,10 +478,10 @@ mod tests {
         for (link, target) in [("own", "a/file"), ("by-own", "own"), ("folder", "a")] {
             symlink(target, dir.join(link)).unwrap();
         }
-        let confined = Root::confined(&dir).unwrap();
+        let below = Root::confined(&dir).unwrap();
         let both = |path: &str| {
             let free = Root::Free.find_by_own_links(&dir.join(path)).map(drop);
-            assert_eq!(confined.find_by_own_links(Path::new(path)).map(drop), free, "{path}");
+            assert_eq!(below.find_by_own_links(Path::new(path)).map(drop), free, "{path}");
             free
         };
         for path in ["a/file", "own", "by-own", "folder/file", "a/../own"] {

@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn own_identity_is_alive_and_another_start_is_not() {
-        let own = Identity::own().expect("/proc is mounted");
-        assert!(own.is_alive());
-        let other = Identity { start: own.start + 1, ..own };
+        let this = Identity::own().expect("/proc is mounted");
+        assert!(this.is_alive());
+        let other = Identity { start: this.start + 1, ..this };
         assert!(!other.is_alive());
         assert!(other.handle().expect("pidfd_open works").is_none());
     }

@@ -57,7 +57,7 @@ const DUPLEX_FULL: u8 = 1;
 /// When no socket can be created, or there is no such interface.
 pub fn agreed(interface: &str) -> io::Result<Agreed> {
     let mut command = EthtoolCmd { cmd: ETHTOOL_GSET, ..EthtoolCmd::default() };
-    let mut request = request(interface)?;
+    let mut request = new_request(interface)?;
     request.ifr_ifru.ifru_data = (&raw mut command).cast();
     match ioctl(SIOCETHTOOL, &mut request) {
         Ok(()) => {}
@@ -92,7 +92,7 @@ pub fn offloads(interface: &str) -> io::Result<Vec<(&'static str, bool)>> {
     let mut all = Vec::new();
     for (name, cmd) in ASKED {
         let mut value = EthtoolValue { cmd, data: 0 };
-        let mut request = request(interface)?;
+        let mut request = new_request(interface)?;
         request.ifr_ifru.ifru_data = (&raw mut value).cast();
         if ioctl(SIOCETHTOOL, &mut request).is_ok() {
             all.push((name, value.data != 0));
@@ -106,14 +106,14 @@ pub fn offloads(interface: &str) -> io::Result<Vec<(&'static str, bool)>> {
 /// # Errors
 /// When no socket can be created, or there is no such interface.
 pub fn mtu(interface: &str) -> io::Result<u32> {
-    let mut request = request(interface)?;
+    let mut request = new_request(interface)?;
     ioctl(libc::SIOCGIFMTU, &mut request)?;
     // SAFETY: SIOCGIFMTU has filled this member, an integer, for which all bit patterns are valid.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };
     u32::try_from(mtu).map_err(io::Error::other)
 }
 
-fn request(interface: &str) -> io::Result<libc::ifreq> {
+fn new_request(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` consists of plain bytes, for which zeroes are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The name must leave room for the final zero byte.
@@ -142,9 +142,9 @@ mod tests {
     fn the_loopback_has_an_mtu_and_has_agreed_on_nothing() {
         assert!(mtu("lo").unwrap() >= 1500);
         assert_eq!(agreed("lo").unwrap(), Agreed::default());
-        let offloads = offloads("lo").unwrap();
-        assert!(offloads.iter().any(|(name, _)| *name == "gso"), "{offloads:?}");
-        assert_eq!(super::offloads("none-such").unwrap(), []);
+        let features = offloads("lo").unwrap();
+        assert!(features.iter().any(|(name, _)| *name == "gso"), "{features:?}");
+        assert_eq!(offloads("none-such").unwrap(), []);
         assert!(mtu("none-such").is_err());
         assert!(mtu("a-name-that-is-too-long").is_err());
     }

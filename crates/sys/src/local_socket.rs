@@ -171,9 +171,9 @@ fn read_some(socket: &OwnedFd, bytes: &mut Vec<u8>, most: usize) -> io::Result<b
     let mut room = [0; 8 << 10];
     match rustix::io::read(socket, &mut room) {
         Ok(0) => Ok(false),
-        Ok(read) if bytes.len() + read > most => Err(ErrorKind::FileTooLarge.into()),
-        Ok(read) => {
-            bytes.extend(&room[..read]);
+        Ok(length) if bytes.len() + length > most => Err(ErrorKind::FileTooLarge.into()),
+        Ok(length) => {
+            bytes.extend(&room[..length]);
             Ok(true)
         }
         Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(true),
@@ -267,10 +267,10 @@ mod tests {
 
     /// Binds a socket of this type to a name. Nobody can connect to it until it is listened on.
     fn bind(kind: SocketType, name: &str) -> OwnedFd {
-        let socket = rustix::net::socket(AddressFamily::UNIX, kind, None).unwrap();
+        let listening = rustix::net::socket(AddressFamily::UNIX, kind, None).unwrap();
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
-        rustix::net::bind(&socket, &address).unwrap();
-        socket
+        rustix::net::bind(&listening, &address).unwrap();
+        listening
     }
 
     #[test]
@@ -288,8 +288,8 @@ mod tests {
 
     #[test]
     fn a_name_is_one_process_own() {
-        let name = name("taken");
-        let _door = NamedListener::open(&name).unwrap();
-        assert_eq!(NamedListener::open(&name).unwrap_err().kind(), ErrorKind::AddrInUse);
+        let taken = name("taken");
+        let _door = NamedListener::open(&taken).unwrap();
+        assert_eq!(NamedListener::open(&taken).unwrap_err().kind(), ErrorKind::AddrInUse);
     }
 }

@@ -24,9 +24,9 @@ impl Processors {
     /// from 0 to 1.
     #[must_use]
     pub fn busy_since(&self) -> f64 {
-        let now = Self::now();
-        let all = now.all.saturating_sub(self.all).max(1) as f64;
-        1.0 - now.idle.saturating_sub(self.idle) as f64 / all
+        let current = Self::now();
+        let all = current.all.saturating_sub(self.all).max(1) as f64;
+        1.0 - current.idle.saturating_sub(self.idle) as f64 / all
     }
 }
 

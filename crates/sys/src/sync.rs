@@ -119,11 +119,11 @@ impl Condvar {
         guard: &mut MutexGuard<'_, T>,
         time: Option<Duration>,
     ) -> bool {
-        let mutex = MutexGuard::mutex(guard);
+        let guarded = MutexGuard::mutex(guard);
         MutexGuard::unlocked(guard, || {
             let is_woken = world::wait(self.key(), time);
             // The lock is taken without another thread running in between.
-            while mutex.is_locked() {
+            while guarded.is_locked() {
                 world::give_way();
             }
             is_woken

@@ -327,9 +327,9 @@ mod tests {
         use std::io::Write;
         let listener = listen(0, Transport::Tcp).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
-        let connect = || connect(address, Duration::from_secs(1), Transport::Tcp).unwrap();
-        let silent = connect();
-        let mut speaks = connect();
+        let dial = || connect(address, Duration::from_secs(1), Transport::Tcp).unwrap();
+        let silent = dial();
+        let mut speaks = dial();
         speaks.write_all(b"x").unwrap();
         let (_, first) = listener.accept().unwrap();
         assert_eq!(first.port(), speaks.local_addr().unwrap().port());

@@ -45,8 +45,8 @@ mod tests {
             // This kernel doesn't count.
             return;
         }
-        let read = std::fs::read("/proc/self/stat").expect("the kernel tells").len() as u64;
+        let length = std::fs::read("/proc/self/stat").expect("the kernel tells").len() as u64;
         let after = std::thread::spawn(move || thread.moved()).join().expect("it doesn't panic");
-        assert!(after >= before.map(|before| before + read), "{before:?} {after:?}");
+        assert!(after >= before.map(|before| before + length), "{before:?} {after:?}");
     }
 }

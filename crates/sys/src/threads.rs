@@ -116,7 +116,7 @@ pub fn spawn<T: Send + 'static>(
         Ok(task) => return Ok(JoinHandle(Kind::Simulated(task))),
         Err(work) => work,
     };
-    started(name, builder(name).spawn(work))
+    started(name, named_builder(name).spawn(work))
 }
 
 fn started<T>(name: &str, thread: io::Result<thread::JoinHandle<T>>) -> io::Result<JoinHandle<T>> {
@@ -137,7 +137,7 @@ pub fn spawn_small<T: Send + 'static>(
         Ok(task) => return Ok(JoinHandle(Kind::Simulated(task))),
         Err(work) => work,
     };
-    started(name, builder(name).stack_size(stack).spawn(work))
+    started(name, named_builder(name).stack_size(stack).spawn(work))
 }
 
 /// Starts a thread that is joined when `scope` ends.
@@ -149,7 +149,7 @@ pub fn spawn_in<'scope, T: Send + 'scope>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    builder(name).spawn_scoped(scope, work).map_err(|error| refused(name, &error))
+    named_builder(name).spawn_scoped(scope, work).map_err(|error| refused(name, &error))
 }
 
 /// Starts a thread with a stack of `stack` bytes, which is joined when `scope` ends.
@@ -162,11 +162,11 @@ pub fn spawn_small_in<'scope, T: Send + 'scope>(
     stack: usize,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
-    let builder = builder(name).stack_size(stack);
+    let builder = named_builder(name).stack_size(stack);
     builder.spawn_scoped(scope, work).map_err(|error| refused(name, &error))
 }
 
-fn builder(name: &str) -> Builder {
+fn named_builder(name: &str) -> Builder {
     Builder::new().name(name.to_owned())
 }
 

@@ -193,8 +193,8 @@ impl Stable {
         let mut stable = Self::default();
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
-            let names = names(&folder);
-            for (name, entry) in &names {
+            let entries = names(&folder);
+            for (name, entry) in &entries {
                 match entry {
                     Entry::Folder(_) => folders.push(folder.join(name)),
                     Entry::File(inode) => {
@@ -205,7 +205,7 @@ impl Stable {
                 }
             }
             if let Ok(stat) = fs::metadata(&folder) {
-                stable.folders.insert(stat.ino(), names);
+                stable.folders.insert(stat.ino(), entries);
             }
         }
         let device = fs::metadata(root).map_or(0, |stat| stat.dev());

@@ -143,7 +143,7 @@ impl Process {
     /// # Panics
     /// Outside of a world.
     pub fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        let world = world().expect("a process is started in a world");
+        let world = current().expect("a process is started in a world");
         let mut state = world.state.borrow_mut();
         state.processes.push(name.to_owned());
         let process = Self(state.processes.len() - 1);
@@ -157,7 +157,7 @@ impl Process {
     /// Outside of a world.
     #[must_use]
     pub fn this() -> Self {
-        Self(world().expect("a thread of a world").state.borrow().tasks.process())
+        Self(current().expect("a thread of a world").state.borrow().tasks.process())
     }
 
     /// Returns the address at which other processes reach this one.
@@ -204,7 +204,7 @@ impl Process {
     /// Returns whether the process was killed or lost its power.
     #[must_use]
     pub fn is_gone(self) -> bool {
-        world().is_some_and(|world| world.state.borrow().tasks.is_gone(self.0))
+        current().is_some_and(|world| world.state.borrow().tasks.is_gone(self.0))
     }
 
     /// Makes calls of its disk fail: the `nth` one of this kind from now on, counted from 0, and all
@@ -267,12 +267,12 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX >> 1)
 }
 
-fn world() -> Option<Rc<World>> {
+fn current() -> Option<Rc<World>> {
     WORLD.with_borrow(Clone::clone)
 }
 
 fn with<T>(act: impl FnOnce(&mut State, u64) -> T) -> Option<T> {
-    let world = world()?;
+    let world = current()?;
     let result = act(&mut world.state.borrow_mut(), world.now_ns.get());
     Some(result)
 }
@@ -419,7 +419,7 @@ pub(crate) fn inside() -> bool {
 
 /// Returns whether the calling thread's world is taken down: nothing waits in it any more.
 pub(crate) fn is_over() -> bool {
-    world().is_some_and(|world| world.is_over.get())
+    current().is_some_and(|world| world.is_over.get())
 }
 
 /// Returns a clock of the calling thread's process in nanoseconds; `None` outside of a world.
@@ -494,12 +494,12 @@ pub(crate) fn sleep(time: Duration) {
 
 /// Waits until `key` is woken or the time is up. Returns whether it was woken.
 pub(crate) fn wait(key: usize, time: Option<Duration>) -> bool {
-    world().is_some_and(|world| world.wait(Wait::Key(key), time))
+    current().is_some_and(|world| world.wait(Wait::Key(key), time))
 }
 
 /// Waits until another thread has run.
 pub(crate) fn give_way() {
-    if let Some(world) = world() {
+    if let Some(world) = current() {
         world.wait(Wait::Others, None);
     }
 }
@@ -510,7 +510,7 @@ pub(crate) fn poll(
     events: impl Fn(usize) -> PollFlags,
     time: Option<Duration>,
 ) -> io::Result<usize> {
-    let Some(world) = world() else { return Ok(0) };
+    let Some(world) = current() else { return Ok(0) };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     world.wait(Wait::Nothing, None);
     let until_ns = time.map(|time| world.monotonic_ns().saturating_add(nanoseconds(time)));
@@ -548,7 +548,7 @@ impl<T> Task<T> {
     /// Waits until the thread has ended. Returns `None` if the world is taken down before.
     pub(crate) fn join(self) -> Option<T> {
         while !self.is_finished() {
-            if world().is_none_or(|world| world.is_over.get()) {
+            if current().is_none_or(|world| world.is_over.get()) {
                 return None;
             }
             wait(self.key(), None);
@@ -565,7 +565,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Task<T>, impl FnOnce() -> T + Send + 'static> {
-    let Some(world) = world() else { return Err(work) };
+    let Some(world) = current() else { return Err(work) };
     let outcome = Outcome { result: Mutex::new(None), is_finished: AtomicBool::new(false) };
     let task = Task(Arc::new(outcome));
     let its = Arc::clone(&task.0);
@@ -643,7 +643,7 @@ pub(crate) fn connect(
     address: SocketAddr,
     timeout: Duration,
 ) -> Option<io::Result<(TcpStream, Ends)>> {
-    let world = world()?;
+    let world = current()?;
     let travel = |state: &mut State, now_ns: u64| {
         let from = state.tasks.process();
         let to = state.network.find(address).map_or(usize::MAX, |(process, _)| process);

@@ -14,7 +14,7 @@ use crate::{clock, tcp};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Starts a process that sends back what it receives on port 7, connection by connection.
-fn echo() -> Process {
+fn start_echo() -> Process {
     Process::start("echo", || {
         let listener = tcp::listen(7, Transport::Tcp).unwrap();
         while let Ok((mut stream, _)) = listener.accept() {
@@ -38,7 +38,7 @@ fn dial(process: Process) -> io::Result<crate::socket::TcpStream> {
 fn bytes_travel_for_a_while_and_the_same_seed_gives_the_same_run() {
     let travel = |seed| {
         run(seed, Wires::default(), || {
-            let echo = echo();
+            let echo = start_echo();
             sleep(Duration::from_millis(1));
             let began_ns = clock::now_ns();
             let mut stream = dial(echo).unwrap();
@@ -92,7 +92,7 @@ fn waits_end_by_other_threads_or_by_time() {
 #[test]
 fn a_process_can_be_paused_cut_off_killed_and_lose_its_power() {
     run(4, Wires::default(), || {
-        let echo = echo();
+        let echo = start_echo();
         sleep(Duration::from_millis(1));
         let mut stream = dial(echo).unwrap();
         let mut answer = |what: &str| {
@@ -113,7 +113,7 @@ fn a_process_can_be_paused_cut_off_killed_and_lose_its_power() {
         assert_eq!(stream.read(&mut [0]).unwrap(), 0, "the kernel ends its connections");
         assert!(stream.write(b"x").is_err());
         assert_eq!(dial(echo).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
-        let other = tests::echo();
+        let other = start_echo();
         sleep(Duration::from_millis(1));
         let mut stream = dial(other).unwrap();
         other.power_off();
@@ -127,7 +127,7 @@ fn a_process_can_be_paused_cut_off_killed_and_lose_its_power() {
 #[test]
 fn a_cut_in_one_direction_holds_up_that_one_and_all_acknowledgements() {
     run(6, Wires::default(), || {
-        let echo = echo();
+        let echo = start_echo();
         sleep(Duration::from_millis(1));
         let mut stream = dial(echo).unwrap();
         let mut answer = |what: &str, after: Duration| {
@@ -153,7 +153,7 @@ fn a_cut_in_one_direction_holds_up_that_one_and_all_acknowledgements() {
 #[test]
 fn a_connection_breaks_and_a_bit_changes() {
     run(7, Wires::default(), || {
-        let echo = echo();
+        let echo = start_echo();
         sleep(Duration::from_millis(1));
         let mut stream = dial(echo).unwrap();
         Process::this().flip_to(echo, 3);
