@@ -176,8 +176,8 @@ mod tests {
     fn full_is_full() {
         assert!(IndexSet::new(0).is_full());
         for len in [1, 64, 65] {
-            let full = IndexSet::full(len);
-            assert!(full.is_full() && full.contains(len - 1) && !full.contains(len));
+            let all = IndexSet::full(len);
+            assert!(all.is_full() && all.contains(len - 1) && !all.contains(len));
         }
         assert!(!IndexSet::new(1).is_full());
     }

@@ -94,10 +94,10 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
         Split::Unclosed => return Err(TargetError::Unclosed(shown())),
         Split::Colon(0) => return Err(TargetError::NoNodes(shown())),
         Split::LabOnly => {
-            let shown = shown();
-            let (nodes, path) = shown.split_once('/').unwrap_or((&shown, "path"));
+            let argument = shown();
+            let (nodes, path) = argument.split_once('/').unwrap_or((&argument, "path"));
             let meant = format!("{nodes}:/{path}");
-            return Err(TargetError::NoPath { argument: shown, meant });
+            return Err(TargetError::NoPath { argument, meant });
         }
         Split::Colon(colon) => colon,
     };

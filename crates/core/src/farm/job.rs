@@ -75,13 +75,13 @@ impl Job {
     /// paths of the job's files on the node, in the job's order. In a command line for `sh`, paths
     /// are quoted. The command of a job without files is unchanged.
     pub fn command_with(&self, inputs: &[Text], outputs: &[Text]) -> Command {
-        let fill = |text: &Text, quote: bool| fill(text, inputs, outputs, quote);
+        let with_files = |text: &Text, quote: bool| fill(text, inputs, outputs, quote);
         match &self.command {
             command if inputs.is_empty() && outputs.is_empty() => command.clone(),
             Command::Words(words) => {
-                Command::Words(words.iter().map(|word| fill(word, false)).collect())
+                Command::Words(words.iter().map(|word| with_files(word, false)).collect())
             }
-            Command::Line(line) => Command::Line(fill(line, true)),
+            Command::Line(line) => Command::Line(with_files(line, true)),
         }
     }
 

@@ -167,21 +167,22 @@ mod tests {
 
     #[test]
     fn a_chain_is_written_as_its_nodes_and_a_tree_as_its_hops() {
-        let chain = Route::chain([0, 2, 1].map(id));
-        assert_eq!(serde_json::to_string(&chain).unwrap(), "[0,2,1]");
-        let tree = Route::tree(id(0), [(id(1), id(0)), (id(2), id(0)), (id(3), id(1))]).unwrap();
-        let text = serde_json::to_string(&tree).unwrap();
+        let line = Route::chain([0, 2, 1].map(id));
+        assert_eq!(serde_json::to_string(&line).unwrap(), "[0,2,1]");
+        let branching =
+            Route::tree(id(0), [(id(1), id(0)), (id(2), id(0)), (id(3), id(1))]).unwrap();
+        let text = serde_json::to_string(&branching).unwrap();
         assert_eq!(text, r#"{"first":0,"hops":[[1,0],[2,0],[3,1]]}"#);
-        for (route, text) in [(&chain, "[0,2,1]"), (&tree, text.as_str())] {
+        for (route, text) in [(&line, "[0,2,1]"), (&branching, text.as_str())] {
             assert_eq!(&serde_json::from_str::<Route>(text).unwrap(), route);
         }
         for bad in ["[]", "[0,1,0]", r#"{"first":0,"hops":[[1,2]]}"#] {
             assert!(serde_json::from_str::<Route>(bad).is_err(), "{bad}");
         }
-        assert_eq!((chain.depth(), tree.depth()), (2, 2));
-        assert!(chain.is_chain() && !tree.is_chain());
-        assert_eq!(tree.hops().last(), Some((id(1), id(3))));
-        assert_eq!([0, 3, 9].map(|node| tree.feeder(id(node))), [None, Some(id(1)), None]);
-        assert_eq!(chain.reversed().nodes(), [1, 2, 0].map(id));
+        assert_eq!((line.depth(), branching.depth()), (2, 2));
+        assert!(line.is_chain() && !branching.is_chain());
+        assert_eq!(branching.hops().last(), Some((id(1), id(3))));
+        assert_eq!([0, 3, 9].map(|node| branching.feeder(id(node))), [None, Some(id(1)), None]);
+        assert_eq!(line.reversed().nodes(), [1, 2, 0].map(id));
     }
 }

@@ -118,8 +118,8 @@ impl StripeSet {
                 }
             }
         }
-        let all = Candidate::all(found, read);
-        let mut candidates = all.iter();
+        let listed = Candidate::all(found, read);
+        let mut candidates = listed.iter();
         let Some(newest) = candidates.next() else {
             return Err(match unreadable.is_empty() {
                 true => StripeSetError::Nothing,
@@ -127,14 +127,14 @@ impl StripeSet {
             });
         };
         let error = match newest.assemble() {
-            Ok(set) => return set.unless_contradicted(&all),
+            Ok(set) => return set.unless_contradicted(&listed),
             Err(error) => error,
         };
         // Use an older set only if the newer one is known to be unfinished.
         let sets = candidates.filter_map(|older| older.assemble().ok());
         let mut unfinished = sets.filter(|set| set.has_aside(found));
         match (unfinished.next(), error) {
-            (Some(set), _) => set.unless_contradicted(&all),
+            (Some(set), _) => set.unless_contradicted(&listed),
             (None, StripeSetError::Incomplete(mut lacking)) => {
                 unreadable.iter().for_each(|text| lacking += &format!("; {text}"));
                 Err(StripeSetError::Incomplete(lacking))
@@ -225,17 +225,17 @@ impl<'a> Candidate<'a> {
                 // be the newer one already, if power failed before its manifest followed.
                 (is_elsewhere, fault(stripe, manifest).is_some(), stripe.aside().is_empty())
             });
-            let fault = match here.first() {
+            let trouble = match here.first() {
                 Some((place, manifest)) => {
                     stripes.push(*place);
                     fault(&found[*place], manifest)
                 }
                 None => Some(format!("missing on these nodes; it was written to {written_to}")),
             };
-            if let Some(fault) = fault {
+            if let Some(trouble) = trouble {
                 let of = newest.stripes.servers;
                 // Writing to a string cannot fail.
-                let _ = write!(lacking, " stripe {} of {of}: {fault};", number + 1);
+                let _ = write!(lacking, " stripe {} of {of}: {trouble};", number + 1);
             }
         }
         match lacking.is_empty() {

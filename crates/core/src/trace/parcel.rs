@@ -33,14 +33,14 @@ pub fn parcels(origin: &Origin, records: &[Record], most: usize) -> Vec<Vec<u8>>
     let mut count = 0_u32;
     let mut last_ns = 0;
     for record in records {
-        let mut line = line(record, last_ns);
-        if count > 0 && body.len() + line.len() > room {
+        let mut text = line(record, last_ns);
+        if count > 0 && body.len() + text.len() > room {
             parcels.push(close(&opening, count, &body));
             (body, count) = (Vec::new(), 0);
-            line = self::line(record, 0);
+            text = line(record, 0);
         }
         last_ns = span_begin(record).unwrap_or(if count == 0 { 0 } else { last_ns });
-        body.extend(line);
+        body.extend(text);
         count += 1;
     }
     parcels.push(close(&opening, count, &body));

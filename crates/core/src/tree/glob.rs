@@ -1,6 +1,6 @@
 //! Names of files with wildcards, as a shell expands them.
 
-use super::pattern::{Token, fits, tokens};
+use super::pattern::{Token, fits, tokenize};
 
 /// One component of a path in which `*`, `?` and sets such as `[a-z]`, `[!a-z]` and
 /// `[[:digit:]]` may stand for other bytes. A name that begins with a dot is matched only by a dot.
@@ -15,9 +15,9 @@ impl NameGlob {
     /// Parses a component of a path. All bytes have a meaning.
     #[must_use]
     pub fn parse(component: &[u8]) -> Self {
-        let parsed = tokens(component).or_else(|_| {
+        let parsed = tokenize(component).or_else(|_| {
             if component.iter().any(|byte| b"*?".contains(byte)) {
-                tokens(&with_quoted_brackets(component))
+                tokenize(&with_quoted_brackets(component))
             } else {
                 Ok(component.iter().map(|byte| Token::Byte(*byte)).collect())
             }

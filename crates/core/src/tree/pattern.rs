@@ -80,7 +80,7 @@ impl Pattern {
         if inner.is_empty() {
             return Err(PatternError::Empty);
         }
-        let tokens = tokens(inner).map_err(|error| error.behind(before))?;
+        let tokens = tokenize(inner).map_err(|error| error.behind(before))?;
         let path =
             tokens.iter().any(|token| matches!(token, Token::Deep | Token::Byte(b'/'))) || anchored;
         Ok(Self {
@@ -180,7 +180,7 @@ fn pass_over(tokens: &[Token], places: &mut [bool]) {
 ///
 /// # Errors
 /// When a bracket is not closed, or no class has the name in it.
-pub fn tokens(text: &[u8]) -> Result<Vec<Token>, PatternError> {
+pub fn tokenize(text: &[u8]) -> Result<Vec<Token>, PatternError> {
     let mut tokens = Vec::new();
     let has_wildcards = text.iter().any(|byte| b"*?[".contains(byte));
     let mut at = 0;

@@ -21,9 +21,9 @@ use super::error::{UnitError, excerpt};
 pub fn parse(text: &str) -> Result<u64, UnitError> {
     let wrong = || UnitError::Bytes(excerpt(text));
     let (number, unit) = decimal::split(text).ok_or_else(wrong)?;
-    let factor = factor(unit).ok_or_else(wrong)?;
+    let multiple = factor(unit).ok_or_else(wrong)?;
     number
-        .times(factor)
+        .times(multiple)
         .ok_or_else(|| UnitError::TooLarge { text: excerpt(text), most: format(u64::MAX) })
 }
 

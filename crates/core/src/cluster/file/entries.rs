@@ -12,7 +12,11 @@ use crate::form::{Alone, FormProblem, Section, Text, expand_text, position, text
 
 /// Reads the nodes from the keys of `root`, in the order of the file. `file` is the file's text,
 /// for positions in errors, and `all` applies to agents of which a section says nothing else.
-pub(super) fn nodes(file: &str, root: &Section<'_>, all: &Listening) -> Result<Vec<Node>, Fault> {
+pub(super) fn read_nodes(
+    file: &str,
+    root: &Section<'_>,
+    all: &Listening,
+) -> Result<Vec<Node>, Fault> {
     const EXAMPLE: &str = "`nodes = \"n[01-20]\"` or a section `[[nodes]]`";
     const KINDS: &str =
         "a node list such as \"n[01-20]\", or sections `[[nodes]]` in double brackets";

@@ -20,11 +20,11 @@ impl Cluster {
 }
 
 fn read(text: &str, file_name: &str) -> Result<Cluster, Fault> {
-    let document = document(text, "cluster file")?;
+    let parsed = document(text, "cluster file")?;
     let keys = ["version", "launcher", "dead_after", "cluster", "agents", "nodes", "groups", "ssh"];
-    let root = Section::new("the cluster file", 0..0, document.get_ref(), &keys)?;
-    let agents = agents(&root)?;
-    let nodes = entries::nodes(text, &root, &agents.listening)?;
+    let root = Section::new("the cluster file", 0..0, parsed.get_ref(), &keys)?;
+    let agents = read_agents(&root)?;
+    let nodes = entries::read_nodes(text, &root, &agents.listening)?;
     Ok(Cluster {
         name: name(&root, file_name)?,
         groups: groups::groups(text, &root, &nodes)?,
@@ -43,7 +43,7 @@ struct Agents {
     max_life: Option<Nanos>,
 }
 
-fn agents(root: &Section<'_>) -> Result<Agents, Fault> {
+fn read_agents(root: &Section<'_>) -> Result<Agents, Fault> {
     let Some(section) = root.section("agents", "[agents]", &["listen", "port", "max_life"])? else {
         return Ok(Agents::default());
     };

@@ -49,7 +49,7 @@ pub(super) fn names(expr: &str) -> Vec<String> {
 }
 
 /// Returns the error and the carets of each expression.
-fn faults(exprs: &[&str]) -> String {
+fn faults_of(exprs: &[&str]) -> String {
     let fault = |expr: &&str| {
         let error = expand(expr, &sources()).expect_err(expr);
         format!(
@@ -109,7 +109,8 @@ fn expands_what_it_documents() {
 
 #[test]
 fn empty_lists_and_stray_separators_are_pointed_at() {
-    let faults = faults(&["", "n[1-2]!n[1-2]", "^empty", "a,,b", "a,", ",a", "!a", "a!", "a!!b"]);
+    let faults =
+        faults_of(&["", "n[1-2]!n[1-2]", "^empty", "a,,b", "a,", ",a", "!a", "a!", "a!!b"]);
     insta::assert_snapshot!(faults, @r#"
     node list ``, column 1: there are no nodes in the list
 
@@ -143,7 +144,7 @@ fn empty_lists_and_stray_separators_are_pointed_at() {
 
 #[test]
 fn characters_of_no_name_are_pointed_at() {
-    let faults = faults(&[
+    let faults = faults_of(&[
         "n1,größe[1-2]",
         "n1,a/b",
         "a#b",
@@ -183,7 +184,7 @@ fn characters_of_no_name_are_pointed_at() {
 
 #[test]
 fn bad_brackets_are_pointed_at() {
-    let faults = faults(&[
+    let faults = faults_of(&[
         "n[1-3",
         "n1-3]",
         "n[1[2]]",
@@ -260,7 +261,7 @@ fn addresses_are_in_brackets() {
 
 #[test]
 fn bad_sets_and_references_are_pointed_at() {
-    let faults = faults(&[
+    let faults = faults_of(&[
         "n[1-1000001]",
         "r[1-1000]n[1-1000]p[1-1000000000000]",
         "^",
