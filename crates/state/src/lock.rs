@@ -178,10 +178,10 @@ mod tests {
         let lock = LockFile::hold(&path).unwrap();
         let second = LockFile::hold(&path).unwrap();
         assert!(is_held(&path));
-        let released = released(&path).unwrap();
+        let watched = released(&path).unwrap();
         drop(lock);
         assert!(is_held(&path));
-        let come = |limit| wait_readable(&[released.as_fd()], Some(limit)).unwrap() == [true];
+        let come = |limit| wait_readable(&[watched.as_fd()], Some(limit)).unwrap() == [true];
         assert!(!come(Duration::ZERO));
         drop(second);
         assert!(come(Duration::from_secs(10)));

@@ -134,8 +134,8 @@ impl Places {
         let hinted =
             |failure| hints.iter().fold(failure, |failure: Failure, hint| failure.hint(hint));
         let read = || {
-            let read = private_file::read(&path, KEYS_LENGTH as u64);
-            read.or_nothing(format!("cannot read {shown}")).map_err(hinted)
+            let content = private_file::read(&path, KEYS_LENGTH as u64);
+            content.or_nothing(format!("cannot read {shown}")).map_err(hinted)
         };
         let bytes = match read()? {
             Some(bytes) => bytes,

@@ -73,19 +73,19 @@ impl Run {
         let [one, two] = random::bytes::<2>();
         let name = format!("{time}-{command}-{one:02x}{two:02x}");
         let folder = places.folder(&format!("runs/{name}"))?;
-        let lock = lock(&folder)?;
+        let held = lock(&folder)?;
         let command = command.to_owned();
         let forgetting = threads::spawn("retention", move || {
             retention::forget_old(&folders_in(&runs), &command, traced, wall_time());
         });
-        Ok(Self { name, folder, _held: Held::new(lock, forgetting.ok()) })
+        Ok(Self { name, folder, _held: Held::new(held, forgetting.ok()) })
     }
 
     /// Takes the run's lock, and holds it until the value is dropped. A run whose lock is held is
     /// not removed.
     pub fn held(self) -> Result<Self, Failure> {
-        let lock = lock(&self.folder)?;
-        Ok(Self { _held: Held::new(lock, None), ..self })
+        let held = lock(&self.folder)?;
+        Ok(Self { _held: Held::new(held, None), ..self })
     }
 
     /// Finds the run named `asked`, which may be a name or a path; [`LAST`] is the last run that
@@ -152,7 +152,7 @@ impl Run {
         }
         let folder = if is_path(asked) { PathBuf::from(asked) } else { runs.join(asked) };
         if !folder.is_dir() {
-            let kept = |failure: Failure| {
+            let with_retention = |failure: Failure| {
                 let count = retention::MAX_KEPT_RUNS;
                 let days = retention::AGE.as_secs() / 86400;
                 kept(failure).hint(format!(
@@ -160,7 +160,7 @@ impl Run {
                 ))
             };
             let last: Vec<String> = having.take(3).map(|folder| named(folder).name).collect();
-            let failure = kept(Failure::usage(format!("run {asked} does not exist")));
+            let failure = with_retention(Failure::usage(format!("run {asked} does not exist")));
             return Err(if last.is_empty() {
                 failure
             } else {
