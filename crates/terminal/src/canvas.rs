@@ -40,8 +40,8 @@ impl<W: Write> Canvas<W> {
             let _ = write!(style, ";{code}");
         }
         for (colour, base) in [(cell.fg, 30), (cell.bg, 40)] {
-            if let Some(code) = code(colour).filter(|_| self.coloured) {
-                let _ = write!(style, ";{}", base + code);
+            if let Some(number) = code(colour).filter(|_| self.coloured) {
+                let _ = write!(style, ";{}", base + number);
             }
         }
         style.push('m');

@@ -38,12 +38,12 @@ pub fn warn(text: impl Display) {
 
 /// Returns text for a terminal of this size, if it is one.
 fn fitting(text: &dyn Display, size: Option<(u16, u16)>) -> String {
-    let text = printable::text(&text.to_string());
-    let text = match size {
-        Some((columns, _)) => wrapped(&text, usize::from(columns)),
-        None => text,
+    let shown = printable::text(&text.to_string());
+    let lines = match size {
+        Some((columns, _)) => wrapped(&shown, usize::from(columns)),
+        None => shown,
     };
-    signs::fitting(&text).into_owned()
+    signs::fitting(&lines).into_owned()
 }
 
 /// Returns text for a person: control sequences are escaped, and the signs are those of the locale.

@@ -57,12 +57,12 @@ impl Screen {
         let mut text = self.erasure(columns.into());
         for line in lines {
             // The last column stays free, since some terminals wrap after it.
-            let line: String = printable::line(&signs::fitting(line))
+            let fitted: String = printable::line(&signs::fitting(line))
                 .chars()
                 .take(usize::from(columns) - 1)
                 .collect();
-            self.drawn.push(line.chars().count());
-            text.push_str(line.trim_end());
+            self.drawn.push(fitted.chars().count());
+            text.push_str(fitted.trim_end());
             text.push('\n');
         }
         show(&text);

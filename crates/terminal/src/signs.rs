@@ -31,7 +31,7 @@ fn in_ascii(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match sign(c) {
-            Some(sign) => shown.push_str(sign),
+            Some(instead) => shown.push_str(instead),
             None => shown.push(c),
         }
     }
