@@ -96,16 +96,16 @@ impl KeyRing {
         if !mark.is_of(&known.agreement) {
             return Err(ChannelError::Refused);
         }
-        let now_ns = clock::now_ns();
+        let came_ns = clock::now_ns();
         // Not before the MAC: nobody else uses up what the owner of the key may do.
-        if rate.is_some_and(|rate| !known.times.has_room(rate, now_ns)) {
+        if rate.is_some_and(|rate| !known.times.has_room(rate, came_ns)) {
             return Err(ChannelError::TooOften);
         }
-        let freshness = known.greetings.judge(&mark.stamp, &mark.mac, now_ns);
+        let freshness = known.greetings.judge(&mark.stamp, &mark.mac, came_ns);
         // A new one counts as it comes, since it costs a key exchange also if it is never completed. A
         // doubtful one may be a repetition, by which somebody else would use up what the owner may do.
         if let Some(rate) = rate.filter(|_| freshness == Freshness::New) {
-            known.times.count(rate, now_ns);
+            known.times.count(rate, came_ns);
         }
         match freshness {
             Freshness::New | Freshness::Doubtful => {
@@ -139,10 +139,10 @@ impl KeyRing {
         limit: Option<&GreetingLimit>,
     ) -> Result<(), ChannelError> {
         let tag: &Mac = message.last_chunk().ok_or(ChannelError::Refused)?;
-        let now_ns = clock::now_ns();
+        let asked_ns = clock::now_ns();
         let has_room = |limit: &GreetingLimit| {
             let times = self.times.get(&limit.of);
-            times.is_none_or(|times| times.has_room(limit.rate, now_ns))
+            times.is_none_or(|times| times.has_room(limit.rate, asked_ns))
         };
         if !limit.is_none_or(has_room) {
             return Err(ChannelError::TooOften);
@@ -152,9 +152,9 @@ impl KeyRing {
         }
         if let Some(GreetingLimit { of, rate }) = limit {
             if self.times.len() >= COUNTED_MAX && !self.times.contains_key(of) {
-                self.forget_times(now_ns);
+                self.forget_times(asked_ns);
             }
-            self.times.entry(*of).or_default().count(*rate, now_ns);
+            self.times.entry(*of).or_default().count(*rate, asked_ns);
         }
         Ok(())
     }
