@@ -15,7 +15,7 @@ const SECOND: u64 = 1_000_000_000;
 const BLOCKS: u64 = 50;
 
 /// A head of a copy to two nodes with `rails` addresses each; node n has port 100 n + r on rail r.
-fn head(rails: u16, policy: Policy) -> Head {
+fn head_for(rails: u16, policy: Policy) -> Head {
     let names = ["n1".to_owned(), "n2".to_owned()];
     let layout = Layout::new(2 * BLOCKS * 4096, 4096).expect("it can be");
     let plan = Plan::broadcast(layout, &names, 2).expect("there are nodes");
@@ -49,7 +49,7 @@ fn report(head: &mut Head, now: u64, received: [u64; 2]) {
 
 #[test]
 fn a_link_that_breaks_goes_over_the_next_rail() {
-    let mut head = head(2, Policy::for_nodes(2));
+    let mut head = head_for(2, Policy::for_nodes(2));
     assert_eq!(only_ports(&head, 1), [101, 201]);
     for (try_number, port) in [(1, 200), (2, 201), (3, 200)] {
         let (_, epoch) = ports(&head, 1)[1];
@@ -68,7 +68,7 @@ fn a_link_that_breaks_goes_over_the_next_rail() {
 
 #[test]
 fn a_lane_on_a_slow_rail_moves_to_the_one_that_is_free() {
-    let mut head = head(2, Policy::for_nodes(2));
+    let mut head = head_for(2, Policy::for_nodes(2));
     report(&mut head, SECOND, [1, 1]);
     report(&mut head, 4 * SECOND, [40, 4]);
     assert_eq!(only_ports(&head, 1), [101, 201], "both are under way");
@@ -85,7 +85,7 @@ fn a_lane_on_a_slow_rail_moves_to_the_one_that_is_free() {
 
 #[test]
 fn a_lane_that_is_nearly_done_stays() {
-    let mut head = head(2, Policy::for_nodes(2));
+    let mut head = head_for(2, Policy::for_nodes(2));
     report(&mut head, SECOND, [1, 1]);
     report(&mut head, 5 * SECOND, [BLOCKS, BLOCKS - 3]);
     assert_eq!(only_ports(&head, 1), [101, 201]);
@@ -93,8 +93,8 @@ fn a_lane_that_is_nearly_done_stays() {
 
 #[test]
 fn lanes_move_only_with_several_rails_and_if_all_nodes_get_everything() {
-    let mut one = head(1, Policy::for_nodes(2));
-    let mut together = head(2, Policy::for_nodes(2).together());
+    let mut one = head_for(1, Policy::for_nodes(2));
+    let mut together = head_for(2, Policy::for_nodes(2).together());
     for head in [&mut one, &mut together] {
         let before = ports(head, 1);
         report(head, SECOND, [1, 1]);

@@ -123,16 +123,16 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     let mut head = Middle::new(true);
     head.after(route(None, Some(1)));
     head.after(Event::Opened(Down, 1));
-    let feed = |index, link: u32| feed(index, link.into(), link);
-    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed(0, 1)]);
-    assert_eq!(head.after(Event::Fed(BLOCK)), [feed(1, 1)]);
+    let feed_on = |index, link: u32| feed(index, link.into(), link);
+    assert_eq!(head.after(Event::Requested(1, Kind::Resume, 0)), [feed_on(0, 1)]);
+    assert_eq!(head.after(Event::Fed(BLOCK)), [feed_on(1, 1)]);
     let lost = Order::ReportLost(Down, 1, "gone".to_owned());
     assert_eq!(head.after(Event::Lost(Down, 1, "gone".to_owned())), [lost]);
     // Another link never carries blocks that were sealed with the first link's key.
     let orders = head.after(route(None, Some(2)));
     assert_eq!(orders, [Order::Close(Down, 1), Order::Open(Down, NodeId(3), 2)]);
     head.after(Event::Opened(Down, 2));
-    assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed(1, 2)]);
+    assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed_on(1, 2)]);
 }
 
 /// Links the node 3 to the head of a lane, lets it ask for the blocks from `place` on, as repairs of
@@ -453,11 +453,11 @@ fn a_new_downstream_gets_missing_blocks_from_this_nodes_sink() {
     middle.after(stored());
     middle.after(route(Some(1), Some(9)));
     middle.after(Event::Opened(Down, 9));
-    let feed = |index| feed(index, 2, 9);
-    assert_eq!(middle.after(Event::Requested(9, Kind::Resume, 2)), [feed(2)]);
+    let feed_on = |index| feed(index, 2, 9);
+    assert_eq!(middle.after(Event::Requested(9, Kind::Resume, 2)), [feed_on(2)]);
     assert_eq!(middle.after(Event::Fed(BLOCK)), []);
     assert!(!middle.may_read(), "block 3 has to land and be fed before block 4 may come");
-    assert_eq!(middle.after(Event::Landed(3, Landing::Written)), [feed(3)]);
+    assert_eq!(middle.after(Event::Landed(3, Landing::Written)), [feed_on(3)]);
     assert_eq!(middle.after(Event::Fed(BLOCK)), []);
     assert!(middle.may_read());
 }
@@ -540,9 +540,9 @@ fn a_late_downstream_is_fed_alone_until_it_is_as_far_as_the_other() {
     let orders = middle.after(Event::Route(next));
     assert_eq!(orders, [Order::Close(Down, 3), Order::Open(Down, NodeId(5), 7)]);
     middle.after(Event::Opened(Down, 7));
-    let feed = |index| feed(index, 3, 7);
-    assert_eq!(middle.after(Event::Requested(7, Kind::Resume, 0)), [feed(0)]);
-    assert_eq!(middle.after(Event::Fed(BLOCK)), [feed(1)]);
+    let feed_on = |index| feed(index, 3, 7);
+    assert_eq!(middle.after(Event::Requested(7, Kind::Resume, 0)), [feed_on(0)]);
+    assert_eq!(middle.after(Event::Fed(BLOCK)), [feed_on(1)]);
     assert_eq!(middle.after(Event::Fed(BLOCK)), []);
     let forward = both.into_iter().map(|epoch| if epoch == 3 { 7 } else { epoch }).collect();
     let to_both = Order::Receive { index: 2, store: Store::Yes, forward };

@@ -84,14 +84,14 @@ mod tests {
 
     #[test]
     fn the_next_begins_when_the_last_is_acknowledged() {
-        let mut operations = operations(0);
+        let mut cut = operations(0);
         // Blocks 0 to 2 begin in the first operation, 3 and 4 in the second, 5 in the third.
-        assert_eq!(operations.bound(), 3);
-        assert_eq!([2, 0, 2].map(|index| operations.written(index)), [None; 3]);
-        assert_eq!(operations.written(99), None, "there is no such block");
-        assert_eq!(operations.written(1), Some(5));
-        assert_eq!([5, 4].map(|index| operations.written(index)), [Some(5), None]);
-        assert_eq!(operations.written(3), Some(u64::MAX));
+        assert_eq!(cut.bound(), 3);
+        assert_eq!([2, 0, 2].map(|index| cut.written(index)), [None; 3]);
+        assert_eq!(cut.written(99), None, "there is no such block");
+        assert_eq!(cut.written(1), Some(5));
+        assert_eq!([5, 4].map(|index| cut.written(index)), [Some(5), None]);
+        assert_eq!(cut.written(3), Some(u64::MAX));
     }
 
     #[test]

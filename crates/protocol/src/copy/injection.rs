@@ -114,11 +114,11 @@ fn time(text: &str) -> Result<Nanos, String> {
 }
 
 fn pause(text: &str) -> Result<u64, String> {
-    let time = time(text)?;
-    if time > PAUSE_MAX {
-        return Err(format!("{time} is longer than the maximum of {PAUSE_MAX}"));
+    let parsed = time(text)?;
+    if parsed > PAUSE_MAX {
+        return Err(format!("{parsed} is longer than the maximum of {PAUSE_MAX}"));
     }
-    Ok(time.0)
+    Ok(parsed.0)
 }
 
 fn stall(text: &str) -> Result<Stall, String> {
@@ -131,11 +131,11 @@ fn stall(text: &str) -> Result<Stall, String> {
 fn signed(text: &str) -> Result<i64, String> {
     const YEAR: Nanos = Nanos::from_secs(366 * 24 * 3600);
     let size = text.strip_prefix('-');
-    let time = time(size.unwrap_or(text))?;
-    if time > YEAR {
-        return Err(format!("{time} is longer than a year"));
+    let parsed = time(size.unwrap_or(text))?;
+    if parsed > YEAR {
+        return Err(format!("{parsed} is longer than a year"));
     }
-    let ns = i64::try_from(time.0).unwrap_or(i64::MAX);
+    let ns = i64::try_from(parsed.0).unwrap_or(i64::MAX);
     Ok(if size.is_some() { -ns } else { ns })
 }
 

@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written() {
         for length in [0, 1, 4096, 100_000] {
-            let known = known(length);
-            assert_eq!(Known::parse(&known.to_bytes()), Ok(known));
+            let blocks = known(length);
+            assert_eq!(Known::parse(&blocks.to_bytes()), Ok(blocks));
         }
     }
 

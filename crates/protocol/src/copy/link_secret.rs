@@ -37,8 +37,8 @@ impl LinkMaster {
 #[must_use]
 pub fn link_id(copy: CopyId, lane: u16, epoch: u32) -> CopyId {
     let mut id = [0; 16];
-    let hash = blake3::hash(&name(copy, lane, epoch));
-    id.copy_from_slice(&hash.as_bytes()[..16]);
+    let digest = blake3::hash(&name(copy, lane, epoch));
+    id.copy_from_slice(&digest.as_bytes()[..16]);
     CopyId(id)
 }
 

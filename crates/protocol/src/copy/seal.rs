@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::copy::frame::{FRAME_LEN, Frame, body};
 use crate::copy::keys::{KeyName, Keys};
-use crate::wire::nonce;
+use crate::wire::make_nonce;
 
 /// The number of bytes that sealing adds to a block.
 pub const TAG_LEN: usize = 16;
@@ -45,7 +45,7 @@ impl Keys {
         block: &mut [u8],
     ) -> Result<(), SealError> {
         let opened = if frame.sealed {
-            let nonce = nonce(frame.index, frame.form as u8);
+            let nonce = make_nonce(frame.index, frame.form as u8);
             let key = self.opening_key(KeyName::new(frame.sealer, frame.incarnation, frame.index));
             key.open_in_place(nonce, Aad::from(body(header)), block).ok()
         } else {
@@ -76,7 +76,7 @@ impl Sealer {
     /// Never for blocks of a layout: the cipher's limit is 64 GiB.
     #[must_use]
     pub fn seal(&self, frame: &Frame, header: &[u8; FRAME_LEN], block: &mut [u8]) -> [u8; TAG_LEN] {
-        let nonce = nonce(frame.index, frame.form as u8);
+        let nonce = make_nonce(frame.index, frame.form as u8);
         let tag = self
             .key
             .seal_in_place_separate_tag(nonce, Aad::from(body(header)), block)

@@ -271,8 +271,8 @@ mod tests {
             let wanted =
                 NodeFacts { cores: CORES_MAX, memory: 1, memory_free: 1, share: 1, mhz: None };
             assert_eq!(told.bounded(), wanted, "{mhz}");
-            let speeds = NodeFacts::speeds(&[Some(told.bounded()), None]);
-            assert!(speeds.iter().all(|speed| speed.is_finite()), "{speeds:?}");
+            let relative = NodeFacts::speeds(&[Some(told.bounded()), None]);
+            assert!(relative.iter().all(|speed| speed.is_finite()), "{relative:?}");
         }
         let honest =
             NodeFacts { cores: 4, memory: 9, memory_free: 5, share: 1500, mhz: Some(3000.0) };

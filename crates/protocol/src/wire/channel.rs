@@ -58,8 +58,9 @@ impl KeyPair {
     /// Panics if the system provides no random numbers.
     #[must_use]
     pub fn generate() -> Self {
-        let pair =
-            builder(CONTROL, &[], None).generate_keypair().expect("the system has random numbers");
+        let pair = noise_builder(CONTROL, &[], None)
+            .generate_keypair()
+            .expect("the system has random numbers");
         let key = |bytes: Vec<u8>| bytes.try_into().expect("a 25519 key has 32 bytes");
         Self { private: Secret(key(pair.private)), public: key(pair.public) }
     }
@@ -104,7 +105,7 @@ impl Handshake {
     /// Never fails: the type ensures that the keys have the right length.
     pub fn control(side: Side, keys: &Agreement, prologue: &[u8]) -> Result<Self, ChannelError> {
         let exchange = keys.exchange();
-        let builder = builder(CONTROL, prologue, Some(exchange.clone()))
+        let builder = noise_builder(CONTROL, prologue, Some(exchange.clone()))
             .local_private_key(exchange.private())
             .and_then(|builder| builder.remote_public_key(exchange.theirs()));
         Self::build(builder, side)
@@ -115,7 +116,7 @@ impl Handshake {
     /// # Errors
     /// Never fails: the type ensures that the secret has the right length.
     pub fn link(side: Side, secret: &Secret, prologue: &[u8]) -> Result<Self, ChannelError> {
-        Self::build(builder(LINK, prologue, None).psk(0, &secret.0), side)
+        Self::build(noise_builder(LINK, prologue, None).psk(0, &secret.0), side)
     }
 
     fn build(builder: Result<Builder<'_>, snow::Error>, side: Side) -> Result<Self, ChannelError> {
@@ -177,7 +178,11 @@ pub struct Channel {
     pub receiving: Line,
 }
 
-fn builder<'a>(pattern: &str, prologue: &'a [u8], made: Option<StaticExchange>) -> Builder<'a> {
+fn noise_builder<'a>(
+    pattern: &str,
+    prologue: &'a [u8],
+    made: Option<StaticExchange>,
+) -> Builder<'a> {
     let params = pattern.parse().expect("snow supports the pattern");
     let builder = Builder::with_resolver(params, Box::new(Resolver { made }));
     builder.prologue(prologue).expect("the prologue is set once")

@@ -18,7 +18,7 @@ use aws_lc_rs::aead::{Aad, LessSafeKey};
 use aws_lc_rs::hkdf;
 use thiserror::Error;
 
-use crate::wire::secret::{aes_key, nonce};
+use crate::wire::secret::{aes_key, make_nonce};
 
 /// The length of a frame's prefix in bytes, which precedes its contents.
 pub const FRAME_HEAD: usize = 4;
@@ -154,7 +154,7 @@ impl Line {
         let head = u32::try_from(behind).expect("frames are short").to_le_bytes();
         let (space, contents) = frame.split_at_mut(FRAME_HEAD);
         space.copy_from_slice(&head);
-        let nonce = nonce(self.advance(), 0);
+        let nonce = make_nonce(self.advance(), 0);
         let tag = match self.sealed {
             true => self.key.seal_in_place_separate_tag(nonce, Aad::from(head), contents),
             false => self.key.seal_in_place_separate_tag(nonce, Aad::from(&*contents), &mut []),
@@ -183,7 +183,7 @@ impl Line {
 impl Opener {
     /// Opens the bytes after a prefix in place, and returns the contents.
     pub(crate) fn open<'a>(&self, body: &'a mut [u8]) -> Result<&'a mut [u8], ChannelError> {
-        let nonce = nonce(self.number, 0);
+        let nonce = make_nonce(self.number, 0);
         let opened = if self.sealed {
             let head = u32::try_from(body.len()).map_err(|_| ChannelError::Changed)?;
             self.key.open_in_place(nonce, Aad::from(head.to_le_bytes()), body)

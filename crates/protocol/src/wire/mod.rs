@@ -32,6 +32,6 @@ pub use line::{ChannelError, FRAME_HEAD, Line, MAX_MESSAGE, Opener, length_behin
 pub use ready_line::ReadyLine;
 pub use retirement::{RetireReply, RetireRequest};
 pub use secret::Secret;
-pub(crate) use secret::{aes_key, expand, nonce};
+pub(crate) use secret::{aes_key, expand, make_nonce};
 pub use shown_key::{CHALLENGE_LEN, KeyChallenge, ShownKey};
 pub use version::{PREAMBLE_LEN, PROTOCOL, Preamble, Purpose, VersionError, claim, spoken};

@@ -44,7 +44,7 @@ pub(crate) fn aes_key(prk: &hkdf::Prk, info: &[&[u8]]) -> LessSafeKey {
 }
 
 /// Returns the nonce for a number and a kind. A pair must not be used twice with the same key.
-pub(crate) fn nonce(number: u64, kind: u8) -> Nonce {
+pub(crate) fn make_nonce(number: u64, kind: u8) -> Nonce {
     let mut bytes = [0; 12];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
     bytes[8] = kind;

@@ -36,7 +36,7 @@ impl ShownKey {
         challenge: &KeyChallenge,
     ) -> Option<Self> {
         let exchange = StaticExchange::new(&own.private.0, controller)?;
-        let proof = proof(&exchange, &own.public, controller, agent, challenge);
+        let proof = prove(&exchange, &own.public, controller, agent, challenge);
         Some(Self { key: own.public, proof })
     }
 
@@ -50,14 +50,14 @@ impl ShownKey {
         challenge: &KeyChallenge,
     ) -> Option<PublicKey> {
         let exchange = StaticExchange::new(&controller.private.0, &self.key)?;
-        let wanted = proof(&exchange, &self.key, &controller.public, agent, challenge);
+        let wanted = prove(&exchange, &self.key, &controller.public, agent, challenge);
         verify_slices_are_equal(&wanted, &self.proof).ok().map(|()| self.key)
     }
 }
 
 /// Returns what only the holders of the node's key and of the controller's key can make. It counts
 /// for this agent and this challenge alone.
-fn proof(
+fn prove(
     exchange: &StaticExchange,
     member: &PublicKey,
     controller: &PublicKey,

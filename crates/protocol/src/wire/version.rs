@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn a_preamble_survives_the_wire() {
         for purpose in ALL {
-            let ours = Preamble::ours(purpose);
-            assert_eq!(Preamble::parse(&ours.to_bytes()), Ok(ours));
+            let own = Preamble::ours(purpose);
+            assert_eq!(Preamble::parse(&own.to_bytes()), Ok(own));
         }
     }
 

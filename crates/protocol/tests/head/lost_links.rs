@@ -6,7 +6,7 @@ use garland_core::plan::{Layout, NodeId, Plan};
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{Head, HeadEvent as Event, LaneReport, LinkSide, Policy, Report};
 
-use crate::{COPY, SECOND, begun, failures, feeder, head, links};
+use crate::{COPY, SECOND, begun, failures, feeder, head_for, links};
 
 /// Simulates a copy to three nodes, in which the link from n1 to n2 is lost every `period` fifths of a
 /// second, by n2's doing. `passes` tells whether blocks arrive over it in between. Returns the
@@ -77,7 +77,7 @@ fn lose_until_given_up(head: &mut Head, begin: u64, far: u32, nodes: u32) -> u64
 
 #[test]
 fn nobody_fails_for_a_link_to_a_node_that_has_failed_itself() {
-    let mut head = head(5);
+    let mut head = head_for(5);
     // n3 breaks its links, first that from n2 and then that from another feeder.
     let now = lose_until_given_up(&mut head, 0, 3, 5);
     assert_eq!((failures(&head, 5), feeder(&head, NodeId(4))), (vec![], (NodeId(2), false)));

@@ -17,7 +17,7 @@ const COPY: CopyId = CopyId([7; 16]);
 const SECOND: u64 = 1_000_000_000;
 
 /// A head of a copy to `count` nodes.
-fn head(count: usize) -> Head {
+fn head_for(count: usize) -> Head {
     head_of(count, Policy::for_nodes(count))
 }
 
@@ -43,7 +43,7 @@ fn hear_all(head: &mut Head, now: u64, count: u32) {
 
 #[test]
 fn no_node_is_dead_because_the_head_was_suspended() {
-    let mut head = head(2);
+    let mut head = head_for(2);
     head.handle(SECOND, Event::Slept(SECOND));
     head.handle(2 * SECOND, Event::Tick);
     assert_eq!(head.verdict(NodeId(1)), None);
@@ -70,7 +70,7 @@ fn links(head: &Head, node: NodeId) -> Vec<(LinkSide, u32)> {
 /// breaks within a fifth of a second if `lost` returns a reason for one of its ends; that end
 /// reports it.
 fn breaking(nodes: u32, lost: impl Fn(NodeId, LinkSide) -> Option<&'static str>) -> Head {
-    let mut head = head(nodes as usize);
+    let mut head = head_for(nodes as usize);
     let mut told = BTreeSet::new();
     for step in 1..60 {
         let now = step * SECOND / 5;
@@ -143,7 +143,7 @@ fn a_node_that_loses_the_links_on_both_its_sides_fails_alone() {
 
 #[test]
 fn a_node_fails_alone_if_it_needs_again_what_the_source_no_longer_has() {
-    let mut head = head(3);
+    let mut head = head_for(3);
     let [_, (_, epoch)] = links(&head, NodeId(1))[..] else { panic!("it is in the middle") };
     let outdated = |epoch| Event::Outdated(0, vec![epoch], "it lacks a block".to_owned());
     head.handle(1, outdated(epoch));
@@ -158,7 +158,7 @@ fn a_node_fails_alone_if_it_needs_again_what_the_source_no_longer_has() {
 
 #[test]
 fn a_silent_node_is_dead_and_its_neighbours_report_is_added() {
-    let mut head = head(3);
+    let mut head = head_for(3);
     hear_all(&mut head, SECOND, 3);
     let epoch = head.routes(NodeId(1))[0].downstreams[0].epoch;
     let reason = "connection reset by peer".to_owned();
@@ -179,7 +179,7 @@ fn a_silent_node_is_dead_and_its_neighbours_report_is_added() {
 
 #[test]
 fn a_suspected_node_is_bypassed_and_taken_back_in_when_it_speaks() {
-    let mut head = head(3);
+    let mut head = head_for(3);
     hear_all(&mut head, SECOND, 3);
     let fed = |head: &Head, node| -> Vec<u32> {
         let routes = head.routes(NodeId(node)).into_iter();
@@ -242,7 +242,7 @@ fn a_silent_node_is_not_called_alive_because_all_are_silent() {
 
 #[test]
 fn attempts_while_a_node_is_silent_do_not_count() {
-    let mut head = head(1);
+    let mut head = head_for(1);
     hear_all(&mut head, SECOND / 10, 1);
     // Each loss is followed by an attempt. The node speaks again before it is dead.
     for half in 3..12 {
@@ -270,7 +270,7 @@ fn a_node_that_reaches_no_other_fails_and_nobody_behind_it() {
 
 #[test]
 fn a_changed_frame_names_its_hop_in_both_directions() {
-    let mut head = head(3);
+    let mut head = head_for(3);
     let routes = head.routes(NodeId(2));
     let up = routes[0].epoch_up();
     let down = routes[0].epochs_down().next();
@@ -316,7 +316,7 @@ fn reports_of_one_node_about_blocks_and_frames_do_not_fill_the_heads_memory() {
 
 #[test]
 fn a_file_committed_before_the_interrupt_is_reported() {
-    let mut head = head(2);
+    let mut head = head_for(2);
     let root = [5; 32];
     for node in [1, 2] {
         let complete = FromAgent::Complete(COPY, root, Default::default());
@@ -336,7 +336,7 @@ fn a_file_committed_before_the_interrupt_is_reported() {
 #[test]
 fn a_late_node_without_a_feeder_fails_with_a_reason() {
     const LATE: u32 = 70;
-    let mut head = head(1);
+    let mut head = head_for(1);
     // The planned node cannot feed others: its blocks cannot be read back.
     let address = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
     for late in 2..2 + LATE {
@@ -472,7 +472,7 @@ fn a_node_that_hangs_fails_after_the_time_of_the_policy() {
 
 #[test]
 fn a_long_fsync_is_reported_and_has_time_for_its_bytes() {
-    let mut head = head(3);
+    let mut head = head_for(3);
     let mut fsync = |seconds: u64| {
         let call = PendingCall {
             operation: DiskCall::Finish,
@@ -494,7 +494,7 @@ fn a_long_fsync_is_reported_and_has_time_for_its_bytes() {
 
 #[test]
 fn a_head_that_hangs_on_its_own_disk_ends_the_copy() {
-    let mut head = head(2);
+    let mut head = head_for(2);
     let FromAgent::Heartbeat(mut reports) = pending(60) else { panic!("it is one") };
     head.handle(SECOND, Event::Own(reports.remove(0).1));
     let Some(Verdict::Failed(reason)) = head.verdict(NodeId(1)) else { panic!("it failed") };
@@ -503,7 +503,7 @@ fn a_head_that_hangs_on_its_own_disk_ends_the_copy() {
 
 #[test]
 fn no_node_fails_for_a_link_to_a_node_that_still_opens_its_file() {
-    let mut head = head(2);
+    let mut head = head_for(2);
     for step in 1..100 {
         let now = step * SECOND / 5;
         let call = PendingCall {
@@ -535,7 +535,7 @@ fn no_node_fails_for_a_link_to_a_node_that_still_opens_its_file() {
 
 #[test]
 fn who_claims_to_open_its_file_does_not_hold_up_its_feeder_for_ever() {
-    let mut head = head(2);
+    let mut head = head_for(2);
     // The first node's links to the second break while that one opens its file, says it.
     let mut moved = None;
     for step in 1..400 {

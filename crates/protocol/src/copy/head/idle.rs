@@ -83,7 +83,7 @@ mod tests {
     const ENOUGH: u64 = 500_000;
 
     /// Returns the head of a copy of 16 MiB to one node.
-    fn head(policy: Policy) -> Head {
+    fn new_head(policy: Policy) -> Head {
         let plan = Plan::broadcast(Layout::fitting(16 << 20), &["n1".to_owned()], 1);
         let address = vec![SocketAddr::from(([127, 0, 0, 1], 1))];
         let plan = plan.expect("a plan of one node");
@@ -101,7 +101,7 @@ mod tests {
         held: impl Fn(u64) -> u64,
         sent: impl Fn(u64) -> u64,
     ) -> Option<u64> {
-        let mut head = head(policy);
+        let mut head = new_head(policy);
         let node = NodeId(1);
         for second in 1..=until_s {
             let now = second * SECOND_NS;

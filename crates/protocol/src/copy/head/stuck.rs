@@ -123,7 +123,7 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// Returns the head of a copy to two nodes.
-    fn head() -> Head {
+    fn new_head() -> Head {
         let names = ["n1".to_owned(), "n2".to_owned()];
         let plan = Plan::broadcast(Layout::fitting(16 << 20), &names, 1).expect("a plan");
         let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 3];
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn hanging_again_and_again_excuses_a_node_for_a_bounded_time() {
-        let mut head = head();
+        let mut head = new_head();
         // It hangs for 50 s, makes progress for a second, and hangs again.
         let excused = (1..=1000).filter(|&second| is_excused(&mut head, second, second % 51));
         let excused_s = excused.count();
@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn stalls_of_a_few_seconds_are_excused_for_as_long_as_a_copy_takes() {
-        let mut head = head();
+        let mut head = new_head();
         for minute in (0..2 * 24 * 60).step_by(2) {
             let began = minute * 60;
             for silent_s in [5, 9] {
-                let is_excused = is_excused(&mut head, began + silent_s, silent_s);
-                assert!(is_excused, "after {minute} minutes");
+                let excused = is_excused(&mut head, began + silent_s, silent_s);
+                assert!(excused, "after {minute} minutes");
             }
             is_excused(&mut head, began + 10, 0);
         }

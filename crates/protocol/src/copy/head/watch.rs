@@ -320,13 +320,13 @@ impl Watch {
         let others = if self.paces.len() < MEDIAN_WINDOWS { 0.0 } else { kept };
         let least = others * f64::from(slow_below) / 1000.0;
         let is_slow = |trial: &Trial| {
-            let blocks = blocks(trial.suspect.node).saturating_sub(trial.had);
+            let received = blocks(trial.suspect.node).saturating_sub(trial.had);
             let seconds = now.saturating_sub(trial.since) as f64 / 1e9;
             // A node's rate is known from whole blocks only.
             if others * seconds < RESOLVED * f64::from(block_size) {
                 return false;
             }
-            let own = blocks as f64 * f64::from(block_size) / seconds.max(1e-3);
+            let own = received as f64 * f64::from(block_size) / seconds.max(1e-3);
             trial.suspect.rate < least && own < least
         };
         let (slow, trials): (Vec<_>, Vec<_>) = self.trials.drain(..).partition(is_slow);

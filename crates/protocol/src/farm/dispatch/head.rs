@@ -260,7 +260,7 @@ impl<'a> FarmHead<'a> {
     /// Gives the nodes to the dispatcher, after the wait for them.
     fn begin(&mut self) {
         let nodes = self.readiness.nodes();
-        let speeds = NodeFacts::speeds(&nodes.iter().map(|node| node.facts).collect::<Vec<_>>());
+        let relative = NodeFacts::speeds(&nodes.iter().map(|node| node.facts).collect::<Vec<_>>());
         let known = |bytes: &u64| *bytes > 0;
         let candidate = |((node, name), speed): ((&FarmNode, &String), f64)| Candidate {
             name: name.clone(),
@@ -271,7 +271,7 @@ impl<'a> FarmHead<'a> {
             memory_free: node.facts.map(|facts| facts.memory_free).filter(known),
             ..Candidate::default()
         };
-        self.farm.add_nodes(nodes.iter().zip(&self.names).zip(speeds).map(candidate).collect());
+        self.farm.add_nodes(nodes.iter().zip(&self.names).zip(relative).map(candidate).collect());
         let lost = |(at, node): (usize, &FarmNode)| Some(FarmNews::Lost(at, node.gone.clone()?));
         let lost = nodes.iter().enumerate().filter_map(lost);
         self.orders.extend(lost.map(FarmHeadOrder::News));
@@ -421,9 +421,9 @@ impl<'a> FarmHead<'a> {
         let at = |step| self.job_at(node, end.job, step);
         let Some(job) = at(JobStep::Run).or_else(|| at(JobStep::Leave)) else { return };
         let is_done = end.outcome.is_done();
-        let ended = Try::ended(end, self.seconds_of(node, now_ns));
-        let took = ended.ended.zip(ended.started).map_or(0.0, |(end, start)| end - start);
-        if let (Some(mover), Some(cpu), true) = (&mut self.mover, ended.cpu, is_done) {
+        let attempt = Try::ended(end, self.seconds_of(node, now_ns));
+        let took = attempt.ended.zip(attempt.started).map_or(0.0, |(end, start)| end - start);
+        if let (Some(mover), Some(cpu), true) = (&mut self.mover, attempt.cpu, is_done) {
             let cores = self.farm.jobs()[job].cores;
             let efficiency =
                 cpu / took / f64::from(cores) / share(&self.readiness, self.slots, node);
@@ -433,7 +433,7 @@ impl<'a> FarmHead<'a> {
         let Some(live) = self.live.get_mut(&job) else { return };
         // A job that has ended does not move any more.
         live.target = None;
-        live.ended(ended);
+        live.ended(attempt);
         if is_done && self.staged && !self.farm.jobs()[job].outputs.is_empty() {
             self.farm.freed(node, job, took);
             return self.transfer(job, Direction::Back, now_ns);
@@ -509,8 +509,8 @@ impl<'a> FarmHead<'a> {
     fn move_jobs(&mut self, now_ns: u64) {
         let now = self.seconds(now_ns);
         let Some(mover) = &mut self.mover else { return };
-        let share = |node| share(&self.readiness, self.slots, node);
-        for (job, target) in mover.due(&self.live, &self.farm, share, now) {
+        let share_of = |node| share(&self.readiness, self.slots, node);
+        for (job, target) in mover.due(&self.live, &self.farm, share_of, now) {
             let Some(live) = self.live.get_mut(&job) else { continue };
             (live.step, live.target) = (JobStep::Leave, Some(target));
             live.unanswered_ns = 0;
@@ -523,9 +523,9 @@ impl<'a> FarmHead<'a> {
     /// Handles the end of a job that was ordered to leave its node: what it has saved follows.
     fn left(&mut self, node: usize, end: TaskEnd, now_ns: u64) {
         let Some(job) = self.job_at(node, end.job, JobStep::Leave) else { return };
-        let ended = Try::ended(end, self.seconds_of(node, now_ns));
+        let attempt = Try::ended(end, self.seconds_of(node, now_ns));
         let Some(live) = self.live.get_mut(&job) else { return };
-        live.ended(ended);
+        live.ended(attempt);
         match (live.saves, live.outputs.len() == live.state.len()) {
             (true, true) if live.state.is_empty() => self.depart(job, MoveKind::Migrated),
             (true, true) => self.transfer(job, Direction::Back, now_ns),

@@ -98,7 +98,7 @@ mod tests_of {
 
     use super::*;
 
-    pub(super) fn job(cores: u32) -> Job {
+    pub(super) fn job_of(cores: u32) -> Job {
         let name = Text::from("true");
         Job { cores, ..Job::new(1, name.clone(), Command::Words(vec![name])) }
     }

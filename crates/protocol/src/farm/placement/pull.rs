@@ -32,13 +32,13 @@ fn load(asked: &PlacementRequest<'_>, at: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests_of::{job, node};
+    use super::super::tests_of::{job_of, node};
     use super::*;
 
     #[test]
     fn the_idlest_node_with_room_is_taken() {
         let nodes = [node(2, 2), node(4, 3), node(2, 1), node(2, 1)];
-        let job = job(1);
+        let job = job_of(1);
         let asked =
             PlacementRequest { job: &job, nodes: &nodes, now: 0.0, at_once: false, avoid: &[] };
         assert_eq!(Pull.choose(&asked), Some(2));
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_node_too_small_for_a_job_never_gets_it() {
         let nodes = [node(2, 0)];
-        let job = job(3);
+        let job = job_of(3);
         let asked =
             PlacementRequest { job: &job, nodes: &nodes, now: 0.0, at_once: true, avoid: &[] };
         assert_eq!(Pull.choose(&asked), None);

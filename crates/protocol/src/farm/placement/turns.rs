@@ -20,7 +20,7 @@ impl Placement for Turns {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests_of::{job, node};
+    use super::super::tests_of::{job_of, node};
     use super::*;
 
     #[test]
@@ -28,7 +28,7 @@ mod tests {
         let mut nodes = [node(1, 0), node(1, 9), node(1, 0)];
         nodes[2].is_alive = false;
         let mut turns = Turns::default();
-        let job = job(1);
+        let job = job_of(1);
         let mut choose = |avoid: &[usize]| {
             turns.choose(&PlacementRequest {
                 job: &job,

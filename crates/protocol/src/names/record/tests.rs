@@ -100,12 +100,12 @@ fn the_last_sources_of_a_name_count_and_a_node_is_none() {
 
 #[test]
 fn a_manifest_survives_and_a_changed_one_is_refused() {
-    let manifest = manifest();
-    let (bytes, content) = manifest.encode().expect("it is short");
+    let example = manifest();
+    let (bytes, content) = example.encode().expect("it is short");
     assert_eq!((content.length, content.files), (20_000, 2));
-    assert_eq!(NameManifest::parse(&bytes), Ok(manifest.clone()));
+    assert_eq!(NameManifest::parse(&bytes), Ok(example.clone()));
     let refused = |change: fn(&mut NameManifest)| {
-        let mut wrong = manifest.clone();
+        let mut wrong = example.clone();
         change(&mut wrong);
         wrong.encode().is_err() && NameManifest::parse(&encoded(&wrong)).is_err()
     };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::measure::{DiskDirection, DiskMode, DiskOnly, DiskPattern, DiskTimes};
 
-fn course(one_by_one: bool) -> DiskCourse {
+fn new_course(one_by_one: bool) -> DiskCourse {
     let only = DiskOnly::default();
     let order = DiskOrder { path: Vec::new(), size: 0, time_ns: 0, depth: 1, only };
     DiskCourse::new(2, order, one_by_one)
@@ -17,7 +17,7 @@ fn begun(course: &mut DiskCourse, now_ns: u64) -> Vec<usize> {
 
 #[test]
 fn a_test_one_by_one_goes_on_when_a_node_has_ended_and_a_hanging_disk_is_given_up() {
-    let mut course = course(true);
+    let mut course = new_course(true);
     let mut orders = Orders::default();
     assert_eq!(begun(&mut course, 1), [0]);
     assert!(begun(&mut course, GRACE_NS).is_empty());
@@ -33,7 +33,7 @@ fn a_test_one_by_one_goes_on_when_a_node_has_ended_and_a_hanging_disk_is_given_u
 
 #[test]
 fn an_interrupt_keeps_the_ends_that_are_known() {
-    let mut course = course(false);
+    let mut course = new_course(false);
     let mut orders = Orders::default();
     assert_eq!(begun(&mut course, 1), [0, 1]);
     course.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
@@ -46,7 +46,7 @@ fn an_interrupt_keeps_the_ends_that_are_known() {
 
 #[test]
 fn a_result_that_is_reported_again_is_not_kept_and_is_no_progress() {
-    let mut course = course(false);
+    let mut course = new_course(false);
     let mut orders = Orders::default();
     assert_eq!(begun(&mut course, 1), [0, 1]);
     let measured = |block| {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn query() -> Query<'static, i32> {
+fn new_query() -> Query<'static, i32> {
     let orders = [0, 1, 3].map(|node| (node, ToAgent::View)).to_vec();
     let late = (Duration::from_secs(3), "it is late".to_owned());
     Query::new(orders, Some(late), |_, message| match message {
@@ -14,7 +14,7 @@ fn query() -> Query<'static, i32> {
 
 #[test]
 fn each_node_is_asked_once_and_has_one_answer_or_error() {
-    let mut query = query();
+    let mut query = new_query();
     let mut orders = Orders::default();
     query.begin(0, &mut orders);
     let asked: Vec<usize> = orders.take().into_iter().map(|(node, _)| node).collect();
@@ -37,7 +37,7 @@ fn each_node_is_asked_once_and_has_one_answer_or_error() {
 
 #[test]
 fn an_interrupt_ends_a_query_and_keeps_the_answers() {
-    let mut query = query();
+    let mut query = new_query();
     let mut orders = Orders::default();
     query.begin(0, &mut orders);
     query.handle(0, 1, AgentEvent::Message(FromAgent::Exited(0)), &mut orders);

@@ -119,9 +119,9 @@ fn few_nodes_that_claim_too_much_together_do_not_take_each_others_word() {
 
 #[test]
 fn a_job_larger_than_a_portion_is_run_where_it_fits() {
-    let jobs = jobs(2).into_iter().map(|job| Job { cores: 1000, ..job }).collect();
+    let large = jobs(2).into_iter().map(|job| Job { cores: 1000, ..job }).collect();
     let nodes = vec![node("a", 4), node("b", 1024), node("c", 4)];
-    let mut farm = Dispatcher::new(jobs, nodes, Box::new(Pull), rules());
+    let mut farm = Dispatcher::new(large, nodes, Box::new(Pull), rules());
     assert_eq!(given(&farm.steps(0.0)), [(1, 0)]);
     farm.tried(1, 0, done(0.0, 10.0, Outcome::Exit(0)), 10.0);
     assert_eq!(given(&farm.steps(10.0)), [(1, 1)]);

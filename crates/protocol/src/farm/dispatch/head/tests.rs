@@ -45,7 +45,7 @@ fn task(job: &Job, _: u32, restored: bool) -> Task {
     }
 }
 
-fn work(jobs: Vec<Job>, nodes: usize) -> FarmWork<'static> {
+fn work_of(jobs: Vec<Job>, nodes: usize) -> FarmWork<'static> {
     let staged = jobs.iter().any(|job| !job.inputs.is_empty());
     FarmWork {
         jobs,
@@ -76,7 +76,7 @@ impl Run {
 
     /// A run whose nodes are ready; returns it with the orders of the first turn with jobs.
     fn ready(jobs: Vec<Job>, nodes: usize) -> (Self, Vec<FarmHeadOrder>) {
-        Self::ready_for(work(jobs, nodes))
+        Self::ready_for(work_of(jobs, nodes))
     }
 
     fn ready_for(work: FarmWork<'static>) -> (Self, Vec<FarmHeadOrder>) {
@@ -166,7 +166,7 @@ fn sent(orders: &[FarmHeadOrder]) -> Vec<(usize, u32)> {
     sent
 }
 
-fn records(orders: Vec<FarmHeadOrder>) -> Vec<Record> {
+fn records_of(orders: Vec<FarmHeadOrder>) -> Vec<Record> {
     let record = |order| match order {
         FarmHeadOrder::News(FarmNews::Over(record)) => Some(*record),
         _ => None,
@@ -176,7 +176,7 @@ fn records(orders: Vec<FarmHeadOrder>) -> Vec<Record> {
 
 #[test]
 fn jobs_wait_until_each_node_is_ready_or_gone_and_late_nodes_get_none() {
-    let mut work = work(vec![plain_job(1), plain_job(2), plain_job(3)], 4);
+    let mut work = work_of(vec![plain_job(1), plain_job(2), plain_job(3)], 4);
     let opening = Opening {
         folder: "x".into(),
         address: ([10, 0, 0, 1], 1).into(),
@@ -225,7 +225,7 @@ fn jobs_wait_until_each_node_is_ready_or_gone_and_late_nodes_get_none() {
 
 #[test]
 fn the_run_begins_with_the_last_node_and_not_at_the_deadline() {
-    let mut run = Run::new(work(vec![plain_job(1)], 2));
+    let mut run = Run::new(work_of(vec![plain_job(1)], 2));
     run.turn();
     run.event(0, FarmEvent::Opened(FACTS));
     assert_eq!(run.turn(), []);
@@ -267,7 +267,7 @@ fn a_job_is_made_staged_run_and_fetched() {
     let staged_out = run.now_ns;
     let orders = run.turn();
     assert_eq!(orders[0], FarmHeadOrder::Send(0, FarmOrder::Clear(1)));
-    let record = records(orders).remove(0);
+    let record = records_of(orders).remove(0);
     let seconds = |ns: u64| Some((ns - BEGAN) as f64 / 1e9);
     assert_eq!((record.staged_in, record.staged_out), (seconds(staged_in), seconds(staged_out)));
     assert_eq!((record.started, record.ended), (seconds(ended_ns - MS), seconds(ended_ns)));
@@ -343,7 +343,7 @@ fn a_job_whose_node_dies_at_any_step_is_tried_elsewhere() {
             turns += 1;
         }
         assert_eq!(turns, 4, "after {step:?}");
-        let record = records(orders).remove(0);
+        let record = records_of(orders).remove(0);
         assert_eq!(
             (record.node.as_deref(), record.tries, record.outcome, record.bytes_out),
             (Some("n1"), 2, Outcome::Exit(0), 5)
@@ -367,7 +367,7 @@ fn a_late_transfer_of_an_older_try_on_the_same_node_does_not_count() {
     run.head.moved(first, Ok(5), run.now_ns);
     assert_eq!(run.turn(), []);
     run.head.moved(second, files_failed("no input"), run.now_ns);
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!(record.outcome, Outcome::Failed("no input".to_owned()));
 }
 
@@ -399,7 +399,7 @@ fn a_job_fails_without_descriptions_of_its_outputs_or_without_its_directories() 
     assert!(!orders.iter().any(|order| matches!(order, FarmHeadOrder::Transfer(_))));
     assert_eq!(run.head.farm.tries(0), 2, "the first try has failed");
     run.event(0, FarmEvent::Made(1, Some("no space".to_owned())));
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!(record.outcome, Outcome::Failed("no space".to_owned()));
 }
 
@@ -415,7 +415,7 @@ fn outputs_that_cannot_be_fetched_fail_the_job_and_do_not_count() {
         run.head.moved(back, files_failed("no room"), run.now_ns);
         orders = run.turn();
     }
-    let record = records(orders).remove(0);
+    let record = records_of(orders).remove(0);
     assert_eq!((record.tries, record.outcome), (2, Outcome::Failed("no room".to_owned())));
     assert_eq!((record.bytes_in, record.bytes_out, record.staged_out), (5, 0, None));
     assert!(record.ended.is_some(), "the command has run");
@@ -436,7 +436,7 @@ fn the_record_of_a_command_that_is_too_long_is_reported_also_if_it_is_the_last()
         }
     }
     assert!(run.head.is_over());
-    let records = records(all);
+    let records = records_of(all);
     assert_eq!((records.len(), records[0].tries), (1, 2));
     let why = "its command is longer than 32768 bytes";
     assert_eq!(records[0].outcome, Outcome::Failed(why.to_owned()));
@@ -450,10 +450,10 @@ fn a_returned_job_is_given_to_another_node_without_using_a_try() {
     run.recall(2);
     run.event(1, FarmEvent::Returned(vec![2, 1, 7]));
     let orders = run.turn();
-    let sent = sent(&orders);
-    assert_eq!(sent.len(), 1);
-    assert_eq!((sent[0].1, run.head.farm.tries(1)), (2, 1));
-    assert_eq!(records(orders).len(), 1);
+    let given = sent(&orders);
+    assert_eq!(given.len(), 1);
+    assert_eq!((given[0].1, run.head.farm.tries(1)), (2, 1));
+    assert_eq!(records_of(orders).len(), 1);
 }
 
 #[test]
@@ -470,7 +470,7 @@ fn a_node_that_returns_a_job_unasked_gets_no_more() {
 /// The node answers again later: it was not lost.
 #[test]
 fn a_job_whose_node_does_not_answer_while_its_files_are_copied_spends_no_try() {
-    let mut work = work(vec![staged_job(1)], 2);
+    let mut work = work_of(vec![staged_job(1)], 2);
     work.rules.tries = Tries::again(0);
     let (mut run, orders) = Run::ready_for(work);
     run.obey(&orders);
@@ -485,14 +485,14 @@ fn a_job_whose_node_does_not_answer_while_its_files_are_copied_spends_no_try() {
         run.obey(&orders);
         orders = run.turn();
     }
-    let record = records(orders).remove(0);
+    let record = records_of(orders).remove(0);
     assert_eq!((record.node.as_deref(), record.tries), (Some("n1"), 1));
     assert_eq!(record.outcome, Outcome::Exit(0));
 }
 
 #[test]
 fn a_job_that_no_node_answers_for_fails_after_some_nodes() {
-    let mut work = work(vec![staged_job(1)], 1);
+    let mut work = work_of(vec![staged_job(1)], 1);
     work.rules.tries = Tries::again(0);
     let (mut run, mut orders) = Run::ready_for(work);
     let mut copies = 0;
@@ -510,13 +510,13 @@ fn a_job_that_no_node_answers_for_fails_after_some_nodes() {
         }
         orders = run.turn();
     }
-    let record = records(orders).remove(0);
+    let record = records_of(orders).remove(0);
     assert_eq!((record.outcome, copies), (Outcome::Failed("silence".to_owned()), 4));
 }
 
 #[test]
 fn results_that_a_silent_node_keeps_are_made_elsewhere() {
-    let mut work = work(vec![staged_job(1)], 2);
+    let mut work = work_of(vec![staged_job(1)], 2);
     work.rules.tries = Tries::again(0);
     let (mut run, mut orders) = Run::ready_for(work);
     for _ in 0..3 {
@@ -548,11 +548,11 @@ fn a_node_that_makes_no_directories_holds_neither_its_job_nor_the_others() {
         };
         let obeyed: Vec<_> = orders.extract_if(.., |order| answered(order)).collect();
         run.obey(&obeyed);
-        ended.extend(records(orders));
+        ended.extend(records_of(orders));
         run.now_ns += 999 * MS;
         orders = run.turn();
     }
-    ended.extend(records(orders));
+    ended.extend(records_of(orders));
     let ends: Vec<_> =
         ended.iter().map(|it| (it.job, it.node.as_deref(), it.tries, it.outcome.clone())).collect();
     let done = |number| (number, Some("n1"), 1, Outcome::Exit(0));
@@ -567,7 +567,7 @@ fn a_job_whose_directories_no_node_makes_fails_with_the_reason() {
     let mut ended = Vec::new();
     for _ in 0..500 {
         run.now_ns += 999 * MS;
-        ended.extend(records(run.turn()));
+        ended.extend(records_of(run.turn()));
     }
     let why = "cannot make the directories of job 1 on n0: no answer of its agent within 60 s";
     assert_eq!(ended.len(), 1, "it is tried for ever");
@@ -655,7 +655,7 @@ fn times_and_figures_that_cannot_be_true_are_bounded() {
         last_words: Vec::new(),
     };
     run.event(0, FarmEvent::Ended(vec![end]));
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     let now = (run.now_ns - BEGAN) as f64 / 1e9;
     assert!(record.ended.unwrap() <= now && record.started <= record.ended, "{record:?}");
     assert!(record.cpu.unwrap() < 1e5, "{record:?}");

@@ -2,7 +2,7 @@ use garland_core::farm::Command;
 
 use super::*;
 
-fn rounds(jobs: u32) -> Rounds {
+fn rounds_of(jobs: u32) -> Rounds {
     let job = |number| Job::new(number, Text::from("x"), Command::Line("x".into()));
     Rounds::new((1..=jobs).map(job).collect(), Engine::Slurm, Tries::of_all(3))
 }
@@ -24,7 +24,7 @@ fn over(rounds: &mut Rounds) -> Vec<(u32, Option<String>, u32, Outcome)> {
 
 #[test]
 fn only_failed_and_lost_jobs_are_tried_again() {
-    let mut rounds = rounds(3);
+    let mut rounds = rounds_of(3);
     let round = rounds.begin(1.0).unwrap();
     assert_eq!((round.tries, numbers(&round)), (1, vec![1, 2, 3]));
     assert!(end(&mut rounds, 2, "b", 0) && end(&mut rounds, 1, "a", 7));
@@ -45,7 +45,7 @@ fn only_failed_and_lost_jobs_are_tried_again() {
 
 #[test]
 fn a_job_without_tries_is_over_with_its_last_result() {
-    let mut rounds = rounds(2);
+    let mut rounds = rounds_of(2);
     for tries in 1..=3 {
         assert_eq!(rounds.begin(0.0).unwrap().tries, tries);
         assert_eq!(over(&mut rounds), []);
@@ -63,7 +63,7 @@ fn a_job_without_tries_is_over_with_its_last_result() {
 
 #[test]
 fn restarts_by_the_engine_are_tries_of_the_record_only() {
-    let mut rounds = rounds(1);
+    let mut rounds = rounds_of(1);
     rounds.begin(0.0).unwrap();
     rounds.ended(1, "a".to_owned(), 5, Try::failed(Outcome::Exit(1)));
     assert_eq!(rounds.begin(0.0).unwrap().tries, 2);
@@ -73,7 +73,7 @@ fn restarts_by_the_engine_are_tries_of_the_record_only() {
 
 #[test]
 fn nodes_on_which_jobs_failed_in_the_last_round_are_avoided_if_others_are_left() {
-    let mut rounds = rounds(2);
+    let mut rounds = rounds_of(2);
     let names = ["a", "b", "c"].map(str::to_owned);
     let avoided = |round: &Round, names: &[String]| round.avoid(names.iter()).to_vec();
     let round = rounds.begin(0.0).unwrap();

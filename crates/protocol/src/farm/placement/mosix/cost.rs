@@ -87,13 +87,13 @@ impl Scale {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::tests_of::{job, node};
+    use super::super::super::tests_of::{job_of, node};
     use super::*;
 
     #[test]
     fn the_fuller_the_dearer() {
         let mut scale = Scale::default();
-        let job = job(1);
+        let job = job_of(1);
         let mut marginal = |busy| scale.marginal(&Stand::from_candidate(&node(4, busy)), &job, 10);
         let costs: Vec<f64> = (0..4).map(&mut marginal).collect();
         assert!(costs.is_sorted() && costs[0] > 0.0, "{costs:?}");
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn memory_and_processors_are_weighed_against_each_other() {
         let mut scale = Scale::default();
-        let job = Job { memory: Some(1 << 30), ..job(1) };
+        let job = Job { memory: Some(1 << 30), ..job_of(1) };
         let stand = |busy, free: u64| {
             let memory = (Some(8 << 30), Some(free << 30));
             Stand::from_candidate(&Candidate {

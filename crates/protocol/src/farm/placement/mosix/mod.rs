@@ -74,7 +74,7 @@ impl Mosix {
 mod tests {
     use garland_core::farm::Job;
 
-    use super::super::tests_of::{job, node};
+    use super::super::tests_of::{job_of, node};
     use super::super::{Candidate, Pull};
     use super::*;
 
@@ -84,7 +84,7 @@ mod tests {
 
     /// Places a number of jobs at once; returns the number that each node got.
     fn deal(placement: &mut impl Placement, nodes: &mut [Candidate], jobs: usize) -> Vec<u32> {
-        let job = job(1);
+        let job = job_of(1);
         for _ in 0..jobs {
             let at = placement.choose(&asked(&job, nodes, 0.0)).unwrap();
             nodes[at].busy += 1;
@@ -113,7 +113,7 @@ mod tests {
             (node.memory, node.memory_free) = (Some(8 << 30), Some(6 << 30));
         }
         nodes[0].memory_free = Some(1 << 30);
-        let job = Job { memory: Some(2 << 30), ..job(1) };
+        let job = Job { memory: Some(2 << 30), ..job_of(1) };
         let mut mosix = Mosix::new(1);
         for _ in 0..3 {
             assert_eq!(mosix.choose(&asked(&job, &nodes, 0.0)), Some(1));
@@ -127,14 +127,14 @@ mod tests {
     fn the_load_of_unknown_nodes_counts_as_well() {
         let mut nodes = vec![node(2, 0), node(2, 0)];
         nodes[0].load = Some(1.5);
-        assert_eq!(Mosix::new(1).choose(&asked(&job(1), &nodes, 0.0)), Some(1));
+        assert_eq!(Mosix::new(1).choose(&asked(&job_of(1), &nodes, 0.0)), Some(1));
     }
 
     #[test]
     fn without_room_a_job_waits_for_a_report() {
         let mut nodes = vec![node(1, 0), node(1, 0)];
         let mut mosix = Mosix::new(1);
-        let job = job(1);
+        let job = job_of(1);
         let mut choose = |nodes: &[Candidate], now| {
             mosix.choose(&PlacementRequest { at_once: false, ..asked(&job, nodes, now) })
         };
@@ -151,7 +151,7 @@ mod tests {
     fn few_of_many_nodes_are_known_but_jobs_are_spread() {
         let mut nodes: Vec<Candidate> = (0..100).map(|_| node(1, 0)).collect();
         let mut mosix = Mosix::new(7);
-        let job = job(1);
+        let job = job_of(1);
         for step in 0..100 {
             let at = mosix.choose(&asked(&job, &nodes, f64::from(step))).unwrap();
             assert!(mosix.gossip.known().count() <= gossip::VECTOR);
@@ -165,7 +165,7 @@ mod tests {
     fn a_job_never_waits_if_no_node_works() {
         let mut nodes: Vec<Candidate> = (0..50).map(|_| node(1, 0)).collect();
         let mut mosix = Mosix::new(3);
-        let mut job = job(1);
+        let mut job = job_of(1);
         job.cores = 2;
         nodes[49].cores = 2;
         let asked = PlacementRequest { at_once: false, ..asked(&job, &nodes, 0.0) };

@@ -11,7 +11,7 @@ use crate::{FromAgent, ToAgent};
 
 const COPY: CopyId = CopyId([7; 16]);
 
-fn job() -> RoundJob {
+fn new_job() -> RoundJob {
     RoundJob {
         errands: vec![CopyPair { from: 0, to: 1 }],
         layout: Layout::new(4096, 4096).unwrap(),
@@ -24,7 +24,7 @@ fn job() -> RoundJob {
     }
 }
 
-fn round(job: &RoundJob) -> BalanceRound<'_> {
+fn new_round(job: &RoundJob) -> BalanceRound<'_> {
     let names = ["n1", "n2"].map(str::to_owned);
     let [secret, signing, links] = [1, 2, 3].map(|byte| Secret([byte; 32]));
     let keys = CopyKeys { copy: COPY, secret, signing, links };
@@ -66,8 +66,8 @@ fn close(round: &mut BalanceRound<'_>) {
 
 #[test]
 fn an_interrupted_round_closes_its_copies_feeders_first() {
-    let job = job();
-    let mut round = round(&job);
+    let job = new_job();
+    let mut round = new_round(&job);
     feed(&mut round);
     round.interrupt(5, &mut Orders::default());
     let last = told(&mut round, 6, Orders::default()).pop();
@@ -78,8 +78,8 @@ fn an_interrupted_round_closes_its_copies_feeders_first() {
 
 #[test]
 fn a_round_without_progress_fails_and_blames_the_feeder() {
-    let job = job();
-    let mut round = round(&job);
+    let job = new_job();
+    let mut round = new_round(&job);
     feed(&mut round);
     let late = 31_000_000_000;
     told(&mut round, late, Orders::default());
@@ -93,8 +93,8 @@ fn a_round_without_progress_fails_and_blames_the_feeder() {
 
 #[test]
 fn a_node_without_an_agent_fails_the_round_and_the_others_close_it() {
-    let job = job();
-    let mut round = round(&job);
+    let job = new_job();
+    let mut round = new_round(&job);
     let lost = AgentEvent::Lost("it was killed".to_owned());
     round.handle(0, 0, lost, &mut Orders::default());
     let mut orders = Orders::default();

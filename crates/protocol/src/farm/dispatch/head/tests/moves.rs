@@ -30,7 +30,7 @@ impl Run {
 
     /// As [`Self::moving`], before the last reports of the CPU time.
     fn slow(kind: impl Fn(u32) -> Job, nodes: usize, tries: u32) -> Self {
-        let mut work = work((1..=2).map(kind).collect(), nodes);
+        let mut work = work_of((1..=2).map(kind).collect(), nodes);
         (work.migrate, work.rules.tries) = (true, Tries::of_all(tries));
         // One job for each node, also in advance.
         work.placement = Box::new(Turns::default());
@@ -123,7 +123,7 @@ fn a_slow_job_restarts_on_an_idle_node_and_its_tries_do_not_count() {
     run.leave(0);
     assert_eq!(commands(&run.turn()), [(1, "x".to_owned())]);
     run.finish(1, 1, 10 * SECOND);
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!((record.tries, record.node.as_deref()), (1, Some("n1")));
     assert_eq!(moves(&record), [("n0", Some("n1"), MoveKind::Restart)]);
     assert_eq!((record.worked(), record.ran()), (Some(10.0), Some(10.0)));
@@ -152,7 +152,7 @@ fn a_job_with_a_checkpoint_goes_on_where_files_are_shared() {
     run.leave(0);
     assert_eq!(commands(&run.turn()), [(1, "restore".to_owned())]);
     run.finish(1, 1, 9 * SECOND);
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!(moves(&record), [("n0", Some("n1"), MoveKind::Migrated)]);
     assert_eq!((record.worked(), record.ran()), (Some(9.5), Some(9.5)));
 }
@@ -211,14 +211,14 @@ fn a_job_that_ends_before_it_would_be_killed_has_its_result() {
     run.leave(0);
     let orders = run.turn();
     assert_eq!(sent(&orders), []);
-    let record = records(orders).remove(0);
+    let record = records_of(orders).remove(0);
     assert_eq!((record.outcome, record.node.as_deref()), (Outcome::Exit(0), Some("n0")));
     assert_eq!(record.moves, []);
     // One that fails just then has used up its try.
     let mut run = Run::moving(plain_job, 2);
     run.ended(0, 1, Outcome::Exit(3));
     run.leave(0);
-    assert_eq!(records(run.turn())[0].outcome, Outcome::Exit(3));
+    assert_eq!(records_of(run.turn())[0].outcome, Outcome::Exit(3));
     assert!(run.head.is_over());
 }
 
@@ -233,7 +233,7 @@ fn a_job_stays_after_a_failed_checkpoint_and_is_not_asked_again() {
     run.leave(0);
     assert_eq!(run.turn(), [], "it was not asked");
     run.finish(0, 1, 10 * SECOND);
-    assert_eq!(records(run.turn())[0].outcome, Outcome::Exit(0));
+    assert_eq!(records_of(run.turn())[0].outcome, Outcome::Exit(0));
 }
 
 #[test]
@@ -246,14 +246,14 @@ fn a_job_whose_new_node_is_lost_goes_on_elsewhere() {
     assert_eq!(orders[0], lost(1, "dead"));
     assert_eq!(commands(&orders), [(2, "restore".to_owned())]);
     run.finish(2, 1, 9 * SECOND);
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!(moves(&record), [("n0", Some("n2"), MoveKind::Migrated)]);
     // Afterwards: this is a try as any other.
     let mut run = Run::moving(|number| with_checkpoint(plain_job(number)), 3);
     run.leave(0);
     assert_eq!(commands(&run.turn()), [(1, "restore".to_owned())]);
     run.lose(1);
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!((record.outcome, record.tries), (Outcome::NodeLost, 1));
 }
 
@@ -267,7 +267,7 @@ fn a_job_whose_node_is_lost_while_it_leaves_is_tried_elsewhere_from_its_beginnin
     run.head.moved(back, Ok(14), run.now_ns);
     let orders = run.turn();
     assert!(!orders.iter().any(|order| matches!(order, FarmHeadOrder::Send(..))), "{orders:?}");
-    let record = records(orders).remove(0);
+    let record = records_of(orders).remove(0);
     assert_eq!((record.outcome, record.moves), (Outcome::NodeLost, Vec::new()));
 }
 
@@ -280,7 +280,7 @@ fn a_restored_job_that_fails_is_tried_again_from_its_beginning() {
     run.ended(1, 1, Outcome::Exit(1));
     assert_eq!(commands(&run.turn()), [(0, "x".to_owned())], "the move was no try");
     run.finish(0, 1, 10 * SECOND);
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!((record.tries, record.moves[0].tries, record.worked()), (2, 1, Some(10.0)));
     assert_eq!(record.moves[0].to.as_deref(), Some("n1"));
 }
@@ -305,7 +305,7 @@ fn a_job_moves_twice_at_most_and_what_is_returned_is_still_saved() {
     run.report(other, &[(1, 0), (1, 100), (1, 200)]);
     assert_eq!(run.turn(), []);
     run.finish(other, 1, 9 * SECOND);
-    let record = records(run.turn()).remove(0);
+    let record = records_of(run.turn()).remove(0);
     assert_eq!((record.moves.len(), record.tries, record.worked()), (2, 1, Some(9.7)));
 }
 
@@ -335,7 +335,7 @@ fn nothing_moves_unless_it_is_asked_for() {
 
 #[test]
 fn nothing_moves_before_a_job_is_done() {
-    let mut work = work(vec![plain_job(1)], 2);
+    let mut work = work_of(vec![plain_job(1)], 2);
     work.migrate = true;
     let (mut run, _) = Run::ready_for(work);
     run.report(0, &[(1, 0), (1, 100), (1, 200)]);
