@@ -26,7 +26,7 @@ fn copy_in(make: impl Fn(usize, &mut NodeWorld)) -> Run {
 }
 
 /// Returns the seconds until the last of the nodes that are not `slow` had the file.
-fn others(run: &Run, slow: &[usize]) -> f64 {
+fn median_of_others(run: &Run, slow: &[usize]) -> f64 {
     let nodes = (1..).zip(&run.nodes).filter(|(place, _)| !slow.contains(place));
     let last = nodes.filter_map(|(_, node)| node.committed_ns).max().expect("they have the file");
     last as f64 / 1e9
@@ -34,10 +34,10 @@ fn others(run: &Run, slow: &[usize]) -> f64 {
 
 #[test]
 fn one_slow_disk_does_not_slow_the_others_down() {
-    let undisturbed = others(&copy(&[]), &[]);
+    let undisturbed = median_of_others(&copy(&[]), &[]);
     for place in [1, 5, 10] {
         let run = copy(&[place]);
-        let others = others(&run, &[place]);
+        let others = median_of_others(&run, &[place]);
         let slow = &run.nodes[place - 1];
         let alone = slow.committed_ns.expect("it has the file") as f64 / 1e9;
         println!(
@@ -88,7 +88,7 @@ fn a_slow_disk_is_found_among_machines_that_lack_cpu_time() {
         }
     });
     assert!(run.nodes[5].detached && detached(&run) == 1);
-    let others = others(&run, &[6]);
+    let others = median_of_others(&run, &[6]);
     let cpu = (4u64 << 30) as f64 / (GIGABIT * 3 / 4) as f64;
     assert!(others <= cpu * 1.08, "{others:.2} s where the CPUs take {cpu:.2} s");
 }

@@ -5,7 +5,7 @@ use garland_simulation::{Run, Schedule, SinkKind, World, simulate};
 
 const BLOCKS: u64 = 200;
 
-fn run(has: &[u32]) -> Run {
+fn run_with(has: &[u32]) -> Run {
     run_as(SinkKind::File, 1, has)
 }
 
@@ -27,7 +27,7 @@ fn run_as(sink: SinkKind, lanes: u16, has: &[u32]) -> Run {
 #[test]
 fn no_node_is_sent_blocks_that_it_has() {
     for has in [vec![500; 4], vec![0, 500, 1000, 970], vec![1000, 0, 1000], vec![1000; 20]] {
-        let run = run(&has);
+        let run = run_with(&has);
         assert_eq!(run.wasted, 0, "{has:?}");
     }
 }
@@ -56,11 +56,11 @@ fn nodes_that_read_a_part_send_it_to_the_others_and_the_head_sends_nothing() {
         assert_eq!(run.wasted, 0);
         run.finished_ns.expect("it ends")
     };
-    let shared = Plan::shared(layout, &names, 8, 1).expect("there are nodes");
+    let split = Plan::shared(layout, &names, 8, 1).expect("there are nodes");
     let chain = Plan::broadcast(layout, &names, 1).expect("there are nodes");
     // The head's own wire is almost unusable: sending everything over it would take a quarter of an
     // hour.
-    let slow = took(&shared, 1000);
+    let slow = took(&split, 1000);
     let usual = took(&chain, 1_000_000);
     assert!(slow < usual, "{slow} of {usual} ns");
 }
@@ -68,7 +68,7 @@ fn nodes_that_read_a_part_send_it_to_the_others_and_the_head_sends_nothing() {
 #[test]
 fn present_blocks_take_no_time() {
     let [nothing, half, all] = [0, 500, 1000].map(|has| {
-        let run = run(&[has; 5]);
+        let run = run_with(&[has; 5]);
         run.finished_ns.expect("it ends")
     });
     // Not half: a node sometimes waits for blocks that the previous one lacks, too.
@@ -79,7 +79,7 @@ fn present_blocks_take_no_time() {
 #[test]
 fn a_node_in_the_middle_feeds_what_it_has_from_its_own_disk() {
     // The second node has the blocks that the last one lacks: the first hop carries nothing.
-    let took = run(&[1000, 0]).finished_ns.expect("it ends");
-    let whole = run(&[0, 0]).finished_ns.expect("it ends");
+    let took = run_with(&[1000, 0]).finished_ns.expect("it ends");
+    let whole = run_with(&[0, 0]).finished_ns.expect("it ends");
     assert!(took <= whole, "{took} of {whole} ns");
 }

@@ -54,20 +54,20 @@ pub fn judge(case: &Case) -> Result<(), String> {
     }
     faults(case, &run)?;
     let took = run.finished_ns.ok_or("the run is stuck")?;
-    let bound = bound(case);
+    let latest = bound(case);
     let healthy = (1..).zip(&run.nodes).filter(|(number, _)| !hung.contains(number));
     let last = healthy.filter_map(|(_, node)| node.committed_ns).max().unwrap_or(0);
-    if last > bound {
+    if last > latest {
         let last = last / 1_000_000;
-        let bound = bound / 1_000_000;
-        return Err(format!("the others took {last} ms, the maximum is {bound} ms"));
+        let latest = latest / 1_000_000;
+        return Err(format!("the others took {last} ms, the maximum is {latest} ms"));
     }
-    let bound = bound + STUCK_NS * hung.len() as u64;
-    if took > bound {
+    let latest = latest + STUCK_NS * hung.len() as u64;
+    if took > latest {
         return Err(format!(
             "the run took {} ms, the maximum is {} ms",
             took / 1_000_000,
-            bound / 1_000_000
+            latest / 1_000_000
         ));
     }
     Ok(())

@@ -19,9 +19,9 @@ pub fn stream(seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed ^ 0x7ee);
     let mut bytes = Vec::new();
     for _ in 0..random.below(30) {
-        let record = record(&mut random);
-        bytes.extend(record.to_bytes());
-        if let Record::File { length, .. } = record {
+        let drawn = record(&mut random);
+        bytes.extend(drawn.to_bytes());
+        if let Record::File { length, .. } = drawn {
             bytes.extend(vec![7; length.min(random.below(5000)) as usize]);
             bytes.push(random.below(3) as u8);
         }
@@ -34,8 +34,8 @@ pub fn stream(seed: u64) -> Vec<u8> {
 }
 
 fn record(random: &mut Random) -> Record {
-    let name = name(random);
-    let meta = meta(random);
+    let name = draw_name(random);
+    let meta = draw_meta(random);
     match random.below(12) {
         0..=2 => Record::Enter { name, meta },
         3 => Record::Leave,
@@ -49,7 +49,7 @@ fn record(random: &mut Random) -> Record {
             Record::Link { name, meta, target }
         }
         10 => {
-            let first = (0..1 + random.below(3)).map(|_| self::name(random)).collect();
+            let first = (0..1 + random.below(3)).map(|_| draw_name(random)).collect();
             Record::Name { name, first }
         }
         _ => [Record::Sweep, Record::Spare(vec![b"*".to_vec()]), Record::Top(meta)]
@@ -58,7 +58,7 @@ fn record(random: &mut Random) -> Record {
     }
 }
 
-fn name(random: &mut Random) -> Vec<u8> {
+fn draw_name(random: &mut Random) -> Vec<u8> {
     const PLAIN: [&[u8]; 4] = [b"a", b"b", b"l", b"x"];
     const BAD: [&[u8]; 8] =
         [b"..", b".", b"", b"/tmp/x", b"../beside/x", b"a/../../beside/x", b"a\0b", &[b'n'; 300]];
@@ -68,7 +68,7 @@ fn name(random: &mut Random) -> Vec<u8> {
     }
 }
 
-fn meta(random: &mut Random) -> Meta {
+fn draw_meta(random: &mut Random) -> Meta {
     let mode = if random.once_in(8) { u32::MAX } else { 0o755 };
     Meta { mode, modified: (random.bits() as i64 >> 8, 5), ..Meta::default() }
 }
