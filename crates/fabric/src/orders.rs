@@ -48,8 +48,8 @@ fn introduce() -> ExitCode {
     println!("garland-fabric {}: started by garland's agents", env!("CARGO_PKG_VERSION"));
     let found = Library::load().and_then(|library| {
         let (major, minor) = library.version();
-        let names = provider::names(&library, None)?;
-        Ok(format!("libfabric {major}.{minor}; providers: {}", names.join(", ")))
+        let providers = provider::names(&library, None)?;
+        Ok(format!("libfabric {major}.{minor}; providers: {}", providers.join(", ")))
     });
     match found {
         Ok(found) => {
@@ -74,8 +74,8 @@ fn keep_output() -> io::Result<File> {
 /// Reads orders and passes them on, until the agent closes the input. Then makes sure that the
 /// helper exits, even if a call hangs in the library.
 fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
-    if let Ok(mut input) = inherited::input().map(|input| input.lock()) {
-        while let Some(order) = read_order(&mut input) {
+    if let Ok(mut stdin) = inherited::input().map(|input| input.lock()) {
+        while let Some(order) = read_order(&mut stdin) {
             if orders.send(order).is_err() {
                 return;
             }

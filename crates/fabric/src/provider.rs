@@ -78,7 +78,7 @@ pub fn find<'l>(
     let (major, minor) = library.version();
     let there = match names(library, source)? {
         none if none.is_empty() => "none with the needed operations".to_owned(),
-        names => names.join(", "),
+        some => some.join(", "),
     };
     Err(FabricError::Unsuitable(format!(
         "libfabric {major}.{minor} has no suitable provider {provider} on this node; suitable ones: {there}"
@@ -90,12 +90,12 @@ fn ask<'l>(library: &'l Library, wish: &Wish<'_>) -> Result<Option<Offers<'l>>, 
     let node = node.and_then(|node| CString::new(node).ok());
     let flags = if node.is_some() { FI_SOURCE | FI_NUMERICHOST } else { 0 };
     let node = node.as_ref().map_or(ptr::null(), |node| node.as_ptr());
-    let hints = hints(library, wish)?;
+    let wanted = hints(library, wish)?;
     let mut first = ptr::null_mut();
     // SAFETY: the strings end with a zero byte, the hints are the library's own; what it returns is
     // freed with its own function, once.
     let answer =
-        unsafe { (library.getinfo)(API, node, ptr::null(), flags, hints.first, &raw mut first) };
+        unsafe { (library.getinfo)(API, node, ptr::null(), flags, wanted.first, &raw mut first) };
     match isize::try_from(answer).unwrap_or(0) {
         0 if first.is_null() => Ok(None),
         0 => Ok(Some(Offers { library, first })),

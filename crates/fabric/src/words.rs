@@ -234,13 +234,13 @@ mod tests {
     fn what_is_said_is_understood_and_nothing_else() {
         let round =
             Round { kind: Kind::Put, size: 8, depth: 4, count: 100, rate: Some(1000), serial: 7 };
-        let frame = frame(&Order::Run(round));
-        let prefix = frame[..PREFIX].try_into().unwrap();
-        assert_eq!(length(prefix, ORDER_MAX), Ok(frame.len() - PREFIX));
+        let bytes = frame(&Order::Run(round));
+        let prefix = bytes[..PREFIX].try_into().unwrap();
+        assert_eq!(length(prefix, ORDER_MAX), Ok(bytes.len() - PREFIX));
         assert!(length([255; PREFIX], ANSWER_MAX).is_err());
-        assert_eq!(message(&frame[PREFIX..]), Ok(Order::Run(round)));
-        assert!(message::<Order>(&frame[PREFIX..frame.len() - 1]).is_err(), "cut");
-        assert!(message::<Order>(&[&frame[PREFIX..], &[0]].concat()).is_err(), "more behind it");
+        assert_eq!(message(&bytes[PREFIX..]), Ok(Order::Run(round)));
+        assert!(message::<Order>(&bytes[PREFIX..bytes.len() - 1]).is_err(), "cut");
+        assert!(message::<Order>(&[&bytes[PREFIX..], &[0]].concat()).is_err(), "more behind it");
         assert!(message::<Answer>(&[99]).is_err());
     }
 
