@@ -34,12 +34,12 @@ fn devices(topology: &Topology) -> Option<String> {
 fn media(topology: &Topology) -> Option<String> {
     topology.media.iter().enumerate().find_map(|(id, medium)| {
         let name = &medium.name;
-        let ports = ports(topology, id);
-        if ports.len() > MOST_PORTS {
-            let count = ports.len();
+        let attached = ports(topology, id);
+        if attached.len() > MOST_PORTS {
+            let count = attached.len();
             return Some(format!("medium {name} has {count} ports, but a bridge has at most {MOST_PORTS}; use fewer nodes or several media"));
         }
-        let rates = ports.iter().filter_map(|port| port.rate);
+        let rates = attached.iter().filter_map(|port| port.rate);
         let own = medium.rate.into_iter().chain(medium.kind.backplane()).map(|rate| rate.bits_per_second());
         own.chain(rates).find_map(shaping::fault).map(|fault| format!("medium {name}: {fault}"))
     })

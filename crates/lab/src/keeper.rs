@@ -164,9 +164,9 @@ fn build(spec: &Spec, rootless: bool) -> Result<(Keeper, Option<Shares>), LabErr
 
 /// Executes the steps of the lab, if the kernel has the features that it needs.
 fn emulate(spec: &Spec) -> Result<(), LabError> {
-    let missing = feature::missing(&feature::needed(&spec.topology))?;
-    if !missing.is_empty() {
-        return Err(feature::unavailable(&missing));
+    let lacking = feature::missing(&feature::needed(&spec.topology))?;
+    if !lacking.is_empty() {
+        return Err(feature::unavailable(&lacking));
     }
     apply::apply(&plan::steps(spec))
 }

@@ -187,8 +187,8 @@ impl Lab {
         let topology = &self.spec().topology;
         let id = self.id(node)?;
         let all = topology.nics_of(id).filter_map(|(_, nic)| nic.address).collect();
-        let rails = bounds::rails(topology) > 1 || bond::by_subflow(topology, id);
-        Ok(if rails { all } else { vec![topology.nodes[id].address] })
+        let uses_all = bounds::rails(topology) > 1 || bond::by_subflow(topology, id);
+        Ok(if uses_all { all } else { vec![topology.nodes[id].address] })
     }
 
     /// Returns the default number of lanes of a copy: one per rail, or one if NICs are bonded,

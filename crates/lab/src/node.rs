@@ -114,7 +114,7 @@ fn plug_in(nic: &Nic, one_frame_at_a_time: bool, write: &Writer) -> Vec<Step> {
 /// Returns the token bucket that limits a NIC to the rate of its port; `None` without a rate.
 fn nic_bucket(topology: &Topology, shaping: &Shaping, nic: NicId) -> Option<shaping::Tbf> {
     let id = topology.nics[nic].medium;
-    let ports = medium::ports(topology, id);
-    let own = ports.iter().find(|port| port.station == medium::Station::Nic(nic))?;
+    let attached = medium::ports(topology, id);
+    let own = attached.iter().find(|port| port.station == medium::Station::Nic(nic))?;
     Some(shaping::qdisc(own.rate?, shaping.exact(id)))
 }

@@ -100,8 +100,8 @@ impl Lab {
     fn medium(&self, id: MediumId, counters: &Counters) -> MediumStatus {
         let topology = &self.spec().topology;
         let medium = &topology.media[id];
-        let ports = ports(topology, id);
-        let all = ports.iter().map(|port| counters.port(&port.device));
+        let attached = ports(topology, id);
+        let all = attached.iter().map(|port| counters.port(&port.device));
         let (sent, lost) =
             all.fold((0, 0), |(sent, lost), port| (sent + port.sent, lost + port.lost));
         // The frames of a hub arrive at a port twice: before and after they are queued for the
@@ -113,7 +113,7 @@ impl Lab {
         };
         MediumStatus {
             name: medium.name.clone(),
-            stations: ports.len(),
+            stations: attached.len(),
             carried,
             lost: lost + shared.drops,
         }
@@ -144,6 +144,6 @@ impl Lab {
 /// Returns the inode of a process's namespace; `None` if the process has ended or this user may not
 /// see it.
 fn namespace_of(pid: u32, kind: &str) -> Option<u64> {
-    let metadata = fs::metadata(format!("/proc/{pid}/ns/{kind}")).ok()?;
-    Some(metadata.ino())
+    let stat = fs::metadata(format!("/proc/{pid}/ns/{kind}")).ok()?;
+    Some(stat.ino())
 }

@@ -10,12 +10,12 @@ use crate::{Lab, StateDir, role, state};
 
 /// Runs the warden; see [`crate::hidden::main`].
 pub(crate) fn main() -> ExitCode {
-    let Ok(mut input) = inherited::input().map(|input| input.lock()) else {
+    let Ok(mut stdin) = inherited::input().map(|input| input.lock()) else {
         return ExitCode::FAILURE;
     };
-    let Ok(charge) = listen(&mut input) else { return ExitCode::FAILURE };
+    let Ok(charge) = listen(&mut stdin) else { return ExitCode::FAILURE };
     let mut last = String::new();
-    match input.read_line(&mut last) {
+    match stdin.read_line(&mut last) {
         Ok(_) if last == DISMISSED => ExitCode::SUCCESS,
         _ => take_down(charge),
     }

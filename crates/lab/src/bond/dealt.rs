@@ -8,7 +8,7 @@
 
 use garland_topology::{Bond, MediumId, NicId, Selector, Topology};
 
-use crate::medium::{mtu, sends_from};
+use crate::medium::{mtu_option, sends_from};
 use crate::shaping::Shaping;
 use crate::step::Step;
 use crate::tool::Tool;
@@ -28,7 +28,7 @@ pub(super) fn steps(
     let nic = |id: &NicId| &topology.nics[*id];
     let media: Vec<MediumId> = nics.iter().map(|id| nic(id).medium).collect();
     let ethernet = sends_from(topology, nics[0]);
-    let size = mtu(nics.iter().map(|id| nic(id).mtu).min().unwrap_or(u16::MAX));
+    let size = mtu_option(nics.iter().map(|id| nic(id).mtu).min().unwrap_or(u16::MAX));
     let mut steps = vec![
         write.ip(format!(
             "link add {name} address {ethernet}{size} type veth peer name {inner} address \

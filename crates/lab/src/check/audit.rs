@@ -35,8 +35,8 @@ fn strays(topology: &Topology, round: &Round, before: &Counters, after: &Counter
     let idle = (0..topology.nics.len())
         .filter(|nic| !round.flows.iter().any(|flow| flow.senders.contains(nic)));
     idle.filter_map(|nic| {
-        let port = device::port(nic);
-        let sent = after.port(&port).sent.saturating_sub(before.port(&port).sent);
+        let own = device::port(nic);
+        let sent = after.port(&own).sent.saturating_sub(before.port(&own).sent);
         (sent > IDLE).then(|| {
             format!("{} sent {sent} bytes, but no measured flow uses it", topology.nic_name(nic))
         })

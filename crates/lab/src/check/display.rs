@@ -13,8 +13,8 @@ const SATURATED: f64 = 0.9;
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for medium in &self.media {
-            let verdict = verdict(medium.holds());
-            writeln!(out, "{verdict}{}: alone {}", medium.medium, words(&medium.alone))?;
+            let word = verdict(medium.holds());
+            writeln!(out, "{word}{}: alone {}", medium.medium, words(&medium.alone))?;
             match medium.shared {
                 Some(theory) => {
                     let sum = medium.both_ways.iter().map(|flow| flow.goodput).sum::<f64>();

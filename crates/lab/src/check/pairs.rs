@@ -33,9 +33,9 @@ pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> V
         let theory = max_min(topology, &[(from, to)])[0];
         let address = topology.nodes[to].address;
         let flow = flow_over(topology, &streams, from, to, address, theory);
-        let weight = weight(&flow, shaping);
-        let crossed = crossed(&streams);
-        let fits = |draft: &Draft| draft.has_room(&crossed, weight);
+        let load = weight(&flow, shaping);
+        let resources = crossed(&streams);
+        let fits = |draft: &Draft| draft.has_room(&resources, load);
         let room = drafts.iter().position(fits);
         if room.is_none() && drafts.len() < ROUNDS {
             drafts.push(Draft::default());
@@ -43,7 +43,7 @@ pub(super) fn plan(topology: &Topology, ways: &Ways<'_>, shaping: &Shaping) -> V
         let last = drafts.len() - 1;
         let fresh = drafts[last].flows.is_empty().then_some(last);
         if let Some(at) = room.or(fresh) {
-            drafts[at].add(flow, &crossed, weight);
+            drafts[at].add(flow, &resources, load);
         }
     }
     drafts.into_iter().map(|draft| draft.done(topology)).collect()

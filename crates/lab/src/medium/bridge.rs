@@ -23,33 +23,33 @@ pub(super) fn ground() -> Vec<Step> {
 /// ports forward immediately and the bridge sends no frames of its own. A hub learns no addresses:
 /// it sends every frame to all ports.
 pub(super) fn make(topology: &Topology, medium: MediumId) -> Vec<Step> {
-    let bridge = device::bridge(medium);
+    let name = device::bridge(medium);
     let ageing = match topology.media[medium].kind {
         MediumKind::Hub { .. } => " ageing_time 0",
         MediumKind::Switch { .. } | MediumKind::Wire => "",
     };
     vec![
         MEDIA.ip(format!(
-            "link add {bridge} type bridge stp_state 0 forward_delay 0{ageing} mcast_snooping 0 \
+            "link add {name} type bridge stp_state 0 forward_delay 0{ageing} mcast_snooping 0 \
              nf_call_iptables 0 nf_call_ip6tables 0 nf_call_arptables 0"
         )),
-        MEDIA.ip(format!("link set {bridge} up")),
+        MEDIA.ip(format!("link set {name} up")),
     ]
 }
 
 /// Returns the steps that create a NIC and its port.
 pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     let nic = &topology.nics[id];
-    let port = device::port(id);
+    let own = device::port(id);
     let name = &nic.name;
     let node = &topology.nodes[nic.node].name;
     let ethernet = sends_from(topology, id);
-    let mtu = mtu(nic.mtu);
+    let mtu = mtu_option(nic.mtu);
     vec![
         MEDIA.ip(format!(
-            "link add {port}{mtu} type veth peer name {name} address {ethernet}{mtu} netns {node}"
+            "link add {own}{mtu} type veth peer name {name} address {ethernet}{mtu} netns {node}"
         )),
-        MEDIA.ip(format!("link set {port} master {} up", device::bridge(nic.medium))),
+        MEDIA.ip(format!("link set {own} master {} up", device::bridge(nic.medium))),
     ]
 }
 
@@ -58,7 +58,7 @@ pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
     let uplink = &topology.uplinks[place];
     let [from, to] = device::uplink(place);
     let largest = |medium| topology.stations(medium).map(|(_, nic)| nic.mtu).max();
-    let mtu = mtu(largest(uplink.from).max(largest(uplink.to)).unwrap_or(STANDARD_MTU));
+    let mtu = mtu_option(largest(uplink.from).max(largest(uplink.to)).unwrap_or(STANDARD_MTU));
     vec![
         MEDIA.ip(format!("link add {from}{mtu} type veth peer name {to}{mtu}")),
         MEDIA.ip(format!("link set {from} master {} up", device::bridge(uplink.from))),
@@ -70,6 +70,6 @@ const STANDARD_MTU: u16 = 1500;
 
 /// Returns the arguments of `ip link` that set a device's MTU; empty for the default MTU of 1500
 /// bytes.
-pub(crate) fn mtu(bytes: u16) -> String {
+pub(crate) fn mtu_option(bytes: u16) -> String {
     if bytes == STANDARD_MTU { String::new() } else { format!(" mtu {bytes}") }
 }

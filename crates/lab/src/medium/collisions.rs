@@ -55,10 +55,10 @@ pub(crate) fn are_wanted(topology: &Topology) -> bool {
 /// Adjusts the rates of all hubs with collisions forever. The caller must be in the namespace of
 /// the media.
 pub(crate) fn keep(topology: &Topology) -> ! {
-    let mut hubs: Vec<Hub> = hubs(topology).collect();
+    let mut all: Vec<Hub> = hubs(topology).collect();
     loop {
         // `watch` returns when tc ends; the next tc continues.
-        let _ = watch(&mut hubs);
+        let _ = watch(&mut all);
         threads::sleep(AGAIN);
     }
 }
@@ -110,8 +110,8 @@ impl Hub {
         let frame = bytes.saturating_sub(self.bytes) as f64 / sent.max(1) as f64;
         (self.bytes, self.packets) = (bytes, packets);
         let on_wire = (frame + (WIRE - FRAME) as f64).max(84.0);
-        let share = if sent == 0 { 1.0 } else { share(busy, on_wire) };
-        let rate = (self.rate as f64 * share) as u64;
+        let part = if sent == 0 { 1.0 } else { share(busy, on_wire) };
+        let rate = (self.rate as f64 * part) as u64;
         // Changes below a thousandth have no visible effect.
         (rate.abs_diff(self.now) * 1000 > self.rate).then_some(rate)
     }

@@ -30,27 +30,27 @@ const BUFFER: u64 = 65_536;
 pub(super) fn queues(topology: &Topology, id: MediumId, ports: &[Port]) -> Vec<Step> {
     let medium = &topology.media[id];
     let rate = medium.rate.expect("a valid hub has a rate").bits_per_second();
-    let shared = device::shared(id);
+    let ifb = device::shared(id);
     let buffer = medium.buffer.unwrap_or(BUFFER);
     // The default class counts as a station, so that the sum of the guaranteed rates is that of the
     // wire.
     let share = rate / (ports.len() as u64 + 1);
     let mut steps = funnel(id, ports);
-    steps.push(MEDIA.tc(format!("qdisc add dev {shared} root handle 1: htb default {STRAY:x}")));
+    steps.push(MEDIA.tc(format!("qdisc add dev {ifb} root handle 1: htb default {STRAY:x}")));
     steps.push(whole(id, "add", rate));
     let classes = (FIRST..).take(ports.len()).chain([STRAY]);
     for class in classes.clone() {
         steps.push(MEDIA.tc(format!(
-            "class add dev {shared} parent 1:{ALL:x} classid 1:{class:x} htb rate {share}bit ceil \
+            "class add dev {ifb} parent 1:{ALL:x} classid 1:{class:x} htb rate {share}bit ceil \
              {rate}bit {FRAMES}"
         )));
         steps.push(MEDIA.tc(format!(
-            "qdisc add dev {shared} parent 1:{class:x} handle {class:x}: bfifo limit {buffer}"
+            "qdisc add dev {ifb} parent 1:{class:x} handle {class:x}: bfifo limit {buffer}"
         )));
     }
     for (port, class) in ports.iter().zip(classes) {
-        let senders = senders(topology, id, port);
-        steps.extend(senders.into_iter().map(|sender| sort(&shared, sender, class)));
+        let own = senders(topology, id, port);
+        steps.extend(own.into_iter().map(|sender| sort(&ifb, sender, class)));
     }
     steps
 }
@@ -63,9 +63,9 @@ const _: () = assert!(WIRE == 1538, "FRAMES contains the length of a frame");
 /// Returns the step that creates the class of all stations together, or changes its rate; `verb` is
 /// `add` or `change`.
 pub(crate) fn whole(id: MediumId, verb: &str, rate: u64) -> Step {
-    let shared = device::shared(id);
+    let ifb = device::shared(id);
     MEDIA.tc(format!(
-        "class {verb} dev {shared} parent 1: classid 1:{ALL:x} htb rate {rate}bit ceil {rate}bit \
+        "class {verb} dev {ifb} parent 1: classid 1:{ALL:x} htb rate {rate}bit ceil {rate}bit \
          {FRAMES}"
     ))
 }

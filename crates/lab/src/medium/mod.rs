@@ -16,7 +16,7 @@ mod switch;
 use garland_core::units::Rate;
 use garland_topology::{MediumId, MediumKind, Topology};
 
-pub(crate) use bridge::mtu;
+pub(crate) use bridge::mtu_option;
 pub(crate) use port::sends_from;
 pub use port::{Port, Station, ports};
 
@@ -75,12 +75,12 @@ pub(crate) fn cables(topology: &Topology) -> Vec<Step> {
 pub(crate) fn queues(topology: &Topology, shaping: &Shaping) -> Vec<Step> {
     let of = |(id, medium): (MediumId, _)| {
         let medium: &garland_topology::Medium = medium;
-        let ports = ports(topology, id);
+        let attached = ports(topology, id);
         let exact = shaping.exact(id);
         match medium.kind {
-            MediumKind::Hub { .. } => hub::queues(topology, id, &ports),
+            MediumKind::Hub { .. } => hub::queues(topology, id, &attached),
             MediumKind::Switch { .. } | MediumKind::Wire => {
-                switch::queues(id, medium, &ports, exact)
+                switch::queues(id, medium, &attached, exact)
             }
         }
     };

@@ -17,17 +17,15 @@ pub(super) fn shape(port: &Port, buffer: Option<u64>, exact: bool) -> Option<Ste
 /// Returns the steps that create the IFB device of a medium and redirect to it all frames that
 /// arrive at the ports.
 pub(super) fn funnel(medium: MediumId, ports: &[Port]) -> Vec<Step> {
-    let shared = device::shared(medium);
-    let mut steps = vec![
-        MEDIA.ip(format!("link add {shared} type ifb")),
-        MEDIA.ip(format!("link set {shared} up")),
-    ];
+    let ifb = device::shared(medium);
+    let mut steps =
+        vec![MEDIA.ip(format!("link add {ifb} type ifb")), MEDIA.ip(format!("link set {ifb} up"))];
     steps.extend(ports.iter().flat_map(|Port { device, .. }| {
         [
             MEDIA.tc(format!("qdisc add dev {device} handle ffff: ingress")),
             MEDIA.tc(format!(
                 "filter add dev {device} parent ffff: protocol all prio 1 u32 match u32 0 0 \
-                 action mirred egress redirect dev {shared}"
+                 action mirred egress redirect dev {ifb}"
             )),
         ]
     }));

@@ -141,9 +141,9 @@ fn two_labs(state: &StateDir) {
     // At least once, 64 nodes start in less than 3 s and end in less than 2 s; other programs use
     // this machine too.
     let quick = (0..4).any(|_| {
-        let switch = Spec::switch("two", 64, Some(1_000_000_000));
+        let spec = Spec::switch("two", 64, Some(1_000_000_000));
         let started = now_ns();
-        let two = Lab::up(state, Spec { roots: Some(roots.clone()), ..switch }).unwrap();
+        let two = Lab::up(state, Spec { roots: Some(roots.clone()), ..spec }).unwrap();
         let up = Duration::from_nanos(now_ns() - started);
         assert!(two.root("n64").unwrap().starts_with(&roots));
         assert_ne!(network(&one), network(&two));

@@ -81,11 +81,11 @@ fn outside(options: &[&str]) -> ExitCode {
         true => filters.contains(&name.as_str()),
         false => filters.is_empty() || filters.iter().any(|filter| name.contains(filter)),
     };
-    let mut names = names();
+    let mut cases = names();
     // No case is ignored.
-    names.retain(|name| fits(name) && !asked("--ignored"));
+    cases.retain(|name| fits(name) && !asked("--ignored"));
     if asked("--list") {
-        names.iter().for_each(|name| println!("{name}: test"));
+        cases.iter().for_each(|name| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }
     assert_eq!(process::user_id(), 0, "run this test as root: it tests labs made with and without");
@@ -96,7 +96,7 @@ fn outside(options: &[&str]) -> ExitCode {
         .args(["sh", "-c", "\"$@\"; exit $?", "sh"])
         .arg(own_path())
         .arg("inside")
-        .args(names)
+        .args(cases)
         .status()
         .expect("unshare of util-linux runs");
     exit(status.success())
