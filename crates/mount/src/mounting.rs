@@ -288,9 +288,9 @@ fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>, mount: &Weak<Mo
 /// KiB.
 fn read_in_large_steps(device: Option<u64>) {
     let Some(device) = device else { return };
-    let major = rustix::fs::major(device);
-    let minor = rustix::fs::minor(device);
-    let path = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
+    let major_number = rustix::fs::major(device);
+    let minor_number = rustix::fs::minor(device);
+    let path = format!("/sys/class/bdi/{major_number}:{minor_number}/read_ahead_kb");
     // Fails unless this user is root.
     let _ = std::fs::write(path, "1024");
 }

@@ -96,13 +96,13 @@ impl NodeFiles {
     /// Returns the error of a request. The reason for which connections were lost stands for the
     /// error that this causes.
     fn failed(&self, error: Errno) -> NodeFileError {
-        let reason = garland_sys::error::reason(&error.into());
+        let cause = garland_sys::error::reason(&error.into());
         match self.0.standing() {
-            (false, why) => NodeFileError::Unreached(why.unwrap_or(reason)),
+            (false, why) => NodeFileError::Unreached(why.unwrap_or(cause)),
             (true, _) if error == Errno::NODATA => {
                 NodeFileError::Refused("its agent does not serve the content".to_owned())
             }
-            (true, _) => NodeFileError::Refused(format!("cannot read the content: {reason}")),
+            (true, _) => NodeFileError::Refused(format!("cannot read the content: {cause}")),
         }
     }
 }

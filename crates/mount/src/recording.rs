@@ -39,8 +39,8 @@ impl Recording {
             copy: random::bytes(),
             emulated,
         };
-        let share = share(nodes);
-        let rings = (0..nodes).map(|_| Mutex::new(Ring::even(share))).collect();
+        let capacity = share(nodes);
+        let rings = (0..nodes).map(|_| Mutex::new(Ring::even(capacity))).collect();
         Self { origin, rings, is_news: AtomicBool::new(false) }
     }
 

@@ -164,17 +164,17 @@ mod tests {
     #[test]
     fn a_file_is_the_same_by_all_its_names_until_it_is_forgotten() {
         let inodes = Inodes::default();
-        let root = Inode::root(16, 0);
-        inodes.keep(Arc::clone(&root));
-        let one = inodes.tell(&root, b"a", &attr(5));
-        let two = inodes.tell(&root, b"b", &attr(5));
+        let top = Inode::root(16, 0);
+        inodes.keep(Arc::clone(&top));
+        let one = inodes.tell(&top, b"a", &attr(5));
+        let two = inodes.tell(&top, b"b", &attr(5));
         assert!(Arc::ptr_eq(&one, &two));
         assert_eq!(two.path().unwrap(), b"b");
         inodes.forget(one.number, 1);
         assert!(inodes.find(one.number).is_some());
         inodes.forget(one.number, 1);
         assert!(inodes.find(one.number).is_none());
-        assert_eq!(inodes.tell(&root, b"a", &attr(5)).number, one.number, "the same as before");
+        assert_eq!(inodes.tell(&top, b"a", &attr(5)).number, one.number, "the same as before");
         inodes.forget(16, 9);
         assert!(inodes.find(16).is_some(), "a node's root stays");
     }
@@ -182,21 +182,21 @@ mod tests {
     #[test]
     fn a_file_that_gets_new_names_without_end_takes_no_more_room() {
         let inodes = Inodes::default();
-        let root = Inode::root(16, 0);
-        inodes.keep(Arc::clone(&root));
+        let top = Inode::root(16, 0);
+        inodes.keep(Arc::clone(&top));
         let names = || inodes.lock().by_name.len();
         let mut told = 0;
         for number in 0..1000 {
-            let file = inodes.tell(&root, format!("f{number}").as_bytes(), &attr(5));
+            let file = inodes.tell(&top, format!("f{number}").as_bytes(), &attr(5));
             told = file.number;
         }
         assert_eq!(names(), 1);
-        inodes.tell(&root, b"f7", &attr(6));
-        inodes.tell(&root, b"f7", &attr(5));
-        let other = inodes.tell(&root, b"other", &attr(6));
+        inodes.tell(&top, b"f7", &attr(6));
+        inodes.tell(&top, b"f7", &attr(5));
+        let other = inodes.tell(&top, b"other", &attr(6));
         assert_eq!((names(), other.path().unwrap()), (2, b"other".to_vec()));
         // What the kernel knows by an earlier name keeps the one that was told last.
-        inodes.rename((16, b"f3"), (&root, b"g"), false);
+        inodes.rename((16, b"f3"), (&top, b"g"), false);
         assert_eq!(inodes.find(told).unwrap().path().unwrap(), b"f7");
         inodes.forget(told, 1001);
         inodes.forget(other.number, 2);
@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn a_directory_within_itself_keeps_its_path_from_outside() {
         let inodes = Inodes::default();
-        let root = Inode::root(16, 0);
+        let top = Inode::root(16, 0);
         let a_folder = |inode| Attr { kind: FileKind::Folder, ..attr(inode) };
-        let folder = inodes.tell(&root, b"a", &a_folder(1));
+        let folder = inodes.tell(&top, b"a", &a_folder(1));
         let below = inodes.tell(&folder, b"b", &a_folder(2));
         assert!(Arc::ptr_eq(&inodes.tell(&folder, b"b", &a_folder(1)), &folder));
         assert!(Arc::ptr_eq(&inodes.tell(&below, b"c", &a_folder(1)), &folder));
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn a_path_that_is_too_long_is_none() {
         let inodes = Inodes::default();
-        let root = Inode::root(16, 0);
-        let mut folder = Arc::clone(&root);
+        let top = Inode::root(16, 0);
+        let mut folder = Arc::clone(&top);
         for depth in 1..=17 {
             assert!(folder.path().is_some());
             folder = inodes.tell(&folder, &[b'x'; 255], &attr(depth));
@@ -230,18 +230,18 @@ mod tests {
     #[test]
     fn names_move_with_their_folders_and_are_lost_when_replaced() {
         let inodes = Inodes::default();
-        let root = Inode::root(16, 0);
-        let folder = inodes.tell(&root, b"d", &attr(1));
+        let top = Inode::root(16, 0);
+        let folder = inodes.tell(&top, b"d", &attr(1));
         let file = inodes.tell(&folder, b"f", &attr(2));
-        let other = inodes.tell(&root, b"o", &attr(3));
+        let other = inodes.tell(&top, b"o", &attr(3));
         assert_eq!(file.path().unwrap(), b"d/f");
-        inodes.rename((16, b"d"), (&root, b"e"), false);
+        inodes.rename((16, b"d"), (&top, b"e"), false);
         assert_eq!(file.path().unwrap(), b"e/f");
-        inodes.rename((folder.number, b"f"), (&root, b"o"), false);
+        inodes.rename((folder.number, b"f"), (&top, b"o"), false);
         assert_eq!(file.path().unwrap(), b"o");
         assert_eq!(other.path(), None, "it was replaced");
-        let third = inodes.tell(&root, b"t", &attr(4));
-        inodes.rename((16, b"t"), (&root, b"o"), true);
+        let third = inodes.tell(&top, b"t", &attr(4));
+        inodes.rename((16, b"t"), (&top, b"o"), true);
         assert_eq!((third.path().unwrap(), file.path().unwrap()), (b"o".to_vec(), b"t".to_vec()));
         inodes.unname(16, b"o");
         assert_eq!(third.path(), None);

@@ -116,8 +116,8 @@ impl Mount {
                     let (number, kind) = match entry {
                         None => (folder.inode.number, FileType::Directory),
                         Some(entry) => {
-                            let number = Inodes::number(folder.inode.peer, &entry.attr);
-                            (number, attr::kind(entry.attr.kind))
+                            let inode = Inodes::number(folder.inode.peer, &entry.attr);
+                            (inode, attr::kind(entry.attr.kind))
                         }
                     };
                     if reply.add(INodeNo(number), offset + 1, kind, name) {
@@ -150,16 +150,16 @@ impl Mount {
     ) -> bool {
         let Some(entry) = entry else {
             // The kernel ignores the attributes of these names.
-            let own = attr::own(FileType::Directory, TOP, 0o755, 0);
-            return reply.add(own.ino, offset + 1, name, &BELIEVED, &own, Generation(0));
+            let top = attr::own(FileType::Directory, TOP, 0o755, 0);
+            return reply.add(top.ino, offset + 1, name, &BELIEVED, &top, Generation(0));
         };
         let inode = self.inodes.tell(&folder.inode, &entry.name, &entry.attr);
         let mut flow = inode.flow();
-        let validity = validity(flow.has_attributes());
+        let valid_for = validity(flow.has_attributes());
         let attr = flow.with_written(entry.attr);
         drop(flow);
         let attr = attr::to_kernel(inode.number, &attr);
-        let full = reply.add(attr.ino, offset + 1, name, &validity, &attr, Generation(0));
+        let full = reply.add(attr.ino, offset + 1, name, &valid_for, &attr, Generation(0));
         if full {
             self.inodes.forget(inode.number, 1);
         }

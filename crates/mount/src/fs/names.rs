@@ -69,10 +69,10 @@ impl Mount {
             Ok(attr) => {
                 let inode = mount.inodes.tell(&above, &name, &attr);
                 let mut flow = inode.flow();
-                let validity = validity(flow.has_attributes() && told == mount.told());
+                let valid_for = validity(flow.has_attributes() && told == mount.told());
                 let attr = flow.with_written(attr);
                 drop(flow);
-                reply.entry(&validity, &attr::to_kernel(inode.number, &attr), Generation(0));
+                reply.entry(&valid_for, &attr::to_kernel(inode.number, &attr), Generation(0));
             }
         };
         peer.ask(ask, Vec::new(), Box::new(then));
@@ -135,13 +135,13 @@ impl Mount {
         let Some(epoch) = epoch else { return peer.ask(ask(spot), Vec::new(), then) };
         let first = ask(spot);
         let again = Arc::clone(&peer);
-        let then = move |outcome: Result<Reply, Errno>| match (outcome, inode.path()) {
+        let finish = move |outcome: Result<Reply, Errno>| match (outcome, inode.path()) {
             (Err(Errno::BADF), Some(path)) if handle.is_none() => {
                 again.ask(ask(FileRef::Path(path)), Vec::new(), then);
             }
             (outcome, _) => then(outcome),
         };
-        peer.ask_in(epoch, first, Vec::new(), Box::new(then));
+        peer.ask_in(epoch, first, Vec::new(), Box::new(finish));
     }
 
     /// Changes attributes of a file after all writes of this mount to it are acknowledged.

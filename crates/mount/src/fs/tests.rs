@@ -87,14 +87,14 @@ fn serve(mut agent: HandAgent, answers: &Answers) {
         }
         match ask {
             Ask::Stat(FileRef::Path(path)) => {
-                agent.answer(number, Ok(Answer::Attr(attr(&path))), b"");
+                agent.answer(number, Ok(Answer::Attr(attr_of(&path))), b"");
             }
             Ask::Stat(FileRef::Open(handle)) => {
-                let attr = attr(handle.to_string().as_bytes());
+                let attr = attr_of(handle.to_string().as_bytes());
                 agent.answer(number, Ok(Answer::Attr(attr)), b"");
             }
             Ask::Open(path, _) => {
-                let attr = attr(&path);
+                let attr = attr_of(&path);
                 let opened = Answer::Opened { handle: attr.inode, attr, fresh: false };
                 agent.answer(number, Ok(opened), b"");
             }
@@ -111,7 +111,7 @@ fn serve(mut agent: HandAgent, answers: &Answers) {
 }
 
 /// The attributes of a file, whose path is its inode number; those of the root for an empty path.
-fn attr(path: &[u8]) -> Attr {
+fn attr_of(path: &[u8]) -> Attr {
     let number = std::str::from_utf8(path).ok().and_then(|path| path.parse().ok());
     let time = Stamp { seconds: 1, nanos: 0 };
     Attr {
@@ -170,7 +170,7 @@ fn a_node_that_answers_no_reads_stops_no_reads_of_another() {
 
 /// Returns a part of a listing with the file `2`.
 fn listed(more: Option<u64>) -> Answer {
-    let entry = Entry { name: b"2".to_vec(), attr: attr(b"2") };
+    let entry = Entry { name: b"2".to_vec(), attr: attr_of(b"2") };
     Answer::Listed { more, entries: vec![entry] }
 }
 
@@ -267,7 +267,7 @@ fn open_files_keep_64_pieces_that_are_read_ahead() {
             }
             _ => return false,
         };
-        let attr = Attr { size: LONG, ..attr(&path) };
+        let attr = Attr { size: LONG, ..attr_of(&path) };
         let opened = Answer::Opened { handle: attr.inode, attr, fresh: false };
         let answer = if matches!(ask, Ask::Open(..)) { opened } else { Answer::Attr(attr) };
         agent.answer(number, Ok(answer), b"");

@@ -86,12 +86,12 @@ impl Mount {
                 let recording = Arc::clone(&self.recording);
                 let peer = inode.peer;
                 let since_ns = clock::now_ns();
-                let then = move || {
+                let finish = move || {
                     recording.note(Stage::WaitDownstream, peer, since_ns, 0);
                     then();
                 };
                 let last = flow.behind.last();
-                flow.waiting.push_back(Waiter { last, then: Box::new(then) });
+                flow.waiting.push_back(Waiter { last, then: Box::new(finish) });
                 drop(flow);
                 return self.send(inode);
             }
@@ -160,7 +160,7 @@ impl Mount {
         let epoch = owner.epoch;
         let mount = Arc::clone(self);
         let landed = Arc::clone(inode);
-        let then = move |outcome: Result<Reply, Errno>| {
+        let finish = move |outcome: Result<Reply, Errno>| {
             if has_changes {
                 mount.told.fetch_add(1, Ordering::AcqRel);
             }
@@ -190,7 +190,7 @@ impl Mount {
             waiting.into_iter().for_each(|then| then());
             mount.send(&landed);
         };
-        self.peer(inode).ask_in(epoch, ask, data, Box::new(then));
+        self.peer(inode).ask_in(epoch, ask, data, Box::new(finish));
     }
 }
 

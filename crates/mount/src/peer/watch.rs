@@ -47,10 +47,10 @@ pub fn start(mut connection: Connection, wire: &Arc<Wire>) -> io::Result<()> {
                 }
                 Err(error) => wire.fail(&error.to_string()),
             }
-            let now_ns = clock::now_ns();
-            let passed = Duration::from_nanos(now_ns.saturating_sub(looked_ns));
+            let woken_ns = clock::now_ns();
+            let passed = Duration::from_nanos(woken_ns.saturating_sub(looked_ns));
             wire.pass(passed.min(PASSED_MAX));
-            looked_ns = now_ns;
+            looked_ns = woken_ns;
         }
     });
     begun.map(drop).inspect_err(|error| failed.fail(&error.to_string()))

@@ -2,7 +2,7 @@ use garland_protocol::files::{FileKind, Stamp};
 
 use super::*;
 
-fn held() -> Held<u8> {
+fn new_held() -> Held<u8> {
     let zero = Stamp::default();
     let attr = Attr {
         kind: FileKind::File,
@@ -25,7 +25,7 @@ fn held() -> Held<u8> {
 
 #[test]
 fn bytes_and_attributes_go_together() {
-    let mut held = held();
+    let mut held = new_held();
     assert!(held.put(&1, 0, b"ab") && held.put(&1, 2, b"c"));
     let attr = held.change(&Changes { mode: Some(0o755), ..Changes::default() }).unwrap();
     assert_eq!((attr.mode, attr.size), (0o755, 3));
@@ -42,7 +42,7 @@ fn bytes_and_attributes_go_together() {
 
 #[test]
 fn streams_and_other_writers_are_not_held() {
-    let mut held = held();
+    let mut held = new_held();
     assert!(!held.put(&1, 1, b"a") && !held.put(&2, 0, b"a"));
     assert!(held.put(&1, 0, &[0; MAX_HELD_BYTES]));
     assert!(!held.put(&1, MAX_HELD_BYTES as u64, b"a"));
@@ -50,7 +50,7 @@ fn streams_and_other_writers_are_not_held() {
 
 #[test]
 fn what_a_node_may_refuse_or_only_it_knows_is_not_held() {
-    let mut held = held();
+    let mut held = new_held();
     let none = Changes::default();
     let unsure = [
         Changes { user: Some(0), ..none.clone() },
