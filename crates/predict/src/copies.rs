@@ -268,7 +268,7 @@ mod tests {
     use super::super::processors::CpuCosts;
     use super::*;
 
-    fn plan(length: u64, nodes: u32, lanes: u16) -> Plan {
+    fn plan_for(length: u64, nodes: u32, lanes: u16) -> Plan {
         let names: Vec<String> = (1..=nodes).map(|node| format!("n{node}")).collect();
         Plan::broadcast(Layout::fitting(length), &names, lanes).unwrap()
     }
@@ -287,9 +287,9 @@ mod tests {
     fn a_chain_is_as_fast_as_one_wire_and_a_hub_carries_every_hop() {
         let switched = switch(&basis(5), None);
         let alone = 100e6 * 8.0 / max_min(&switched, &[(0, 1)])[0];
-        let chain = run(&switched, &plan(100_000_000, 5, 1));
+        let chain = run(&switched, &plan_for(100_000_000, 5, 1));
         assert!((chain.stream / alone - 1.0).abs() < 1e-6, "{chain:?}");
-        let shared = run(&hub(&basis(5)), &plan(100_000_000, 5, 1));
+        let shared = run(&hub(&basis(5)), &plan_for(100_000_000, 5, 1));
         let of_hub = 100e6 * 8.0 / max_min(&hub(&basis(5)), &[(0, 1)])[0];
         assert!((shared.stream / (5.0 * of_hub) - 1.0).abs() < 1e-6, "{shared:?}");
         assert_eq!(shared.limit.as_deref(), Some("hub hub"));
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn compressed_bytes_take_less_of_wires_but_not_of_disks() {
         let mut topology = switch(&basis(4), None);
-        let plan = plan(100_000_000, 4, 1);
+        let plan = plan_for(100_000_000, 4, 1);
         let places: Vec<NodeId> = (0..=4).collect();
         let run = |topology: &Topology, costs: Costs| {
             let wires = Wires::Drawn(topology);
@@ -319,7 +319,7 @@ mod tests {
         let topology = rail(&basis(3), 2);
         let costs = Costs { link: 2e6, ..Costs::default() };
         for lanes in [1, 2] {
-            let plan = plan(1 << 26, 3, lanes);
+            let plan = plan_for(1 << 26, 3, lanes);
             let wires = Wires::Drawn(&topology);
             let places = [0, 1, 2, 3];
             let run = copy(&CopyTry { wires, plan: &plan, places: &places, costs }).unwrap();
@@ -333,7 +333,7 @@ mod tests {
     fn processors_limit_a_copy_as_far_as_it_is_told_to_limit_it() {
         let topology = switch(&basis(2), None);
         let costs = CpuCosts { copy: 1e-9, hash: 2e-9, seal: 3e-9, stream: 4e-9 };
-        let plan = plan(100_000_000, 2, 1);
+        let plan = plan_for(100_000_000, 2, 1);
         let of = |processors: Processors| {
             let costs = Costs { processors: Some(processors), ..Costs::default() };
             let wires = Wires::Drawn(&topology);
@@ -351,14 +351,14 @@ mod tests {
     #[test]
     fn a_tree_sends_everything_as_often_as_it_branches() {
         let topology = star(&basis(4), Between::Isolated);
-        let each = run(&topology, &plan(100_000_000, 4, 1).branching(4));
+        let each = run(&topology, &plan_for(100_000_000, 4, 1).branching(4));
         let alone = 100e6 * 8.0 / max_min(&topology, &[(0, 1)])[0];
         assert!((each.stream / alone - 1.0).abs() < 1e-6, "a star's wires are apart: {each:?}");
-        let switched = run(&switch(&basis(4), None), &plan(100_000_000, 4, 1).branching(4));
+        let switched = run(&switch(&basis(4), None), &plan_for(100_000_000, 4, 1).branching(4));
         assert!((switched.stream / alone / 4.0 - 1.0).abs() < 1e-2, "{switched:?}");
         assert_eq!(switched.limit.as_deref(), Some("n0 eth0 out"));
         let places = [0, 1, 2, 3, 4];
-        let chain = plan(1000, 4, 1);
+        let chain = plan_for(1000, 4, 1);
         let wires = Wires::Drawn(&topology);
         let lost = CopyTry { wires, plan: &chain, places: &places, costs: Costs::default() };
         assert_eq!(copy(&lost), Err(NoWay { from: "n1".to_owned(), to: "n2".to_owned() }));
@@ -366,12 +366,12 @@ mod tests {
 
     #[test]
     fn two_rails_are_twice_as_fast_and_a_slow_disk_is_named() {
-        let one = run(&rail(&basis(6), 1), &plan(1 << 28, 6, 1));
+        let one = run(&rail(&basis(6), 1), &plan_for(1 << 28, 6, 1));
         let mut topology = rail(&basis(6), 2);
-        let two = run(&topology, &plan(1 << 28, 6, 2));
+        let two = run(&topology, &plan_for(1 << 28, 6, 2));
         assert!((one.stream / two.stream - 2.0).abs() < 0.01, "{one:?} {two:?}");
         topology.nodes[3].disk = Some("2MB/s".parse().unwrap());
-        let slow = run(&topology, &plan(1 << 28, 6, 2));
+        let slow = run(&topology, &plan_for(1 << 28, 6, 2));
         assert_eq!(slow.limit.as_deref(), Some("disk of n3"));
         assert!((slow.stream - f64::from(1 << 28) / 2e6).abs() < 1e-3);
     }

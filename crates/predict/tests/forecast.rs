@@ -52,9 +52,9 @@ fn on(nodes: u32, jobs: &[Job]) -> f64 {
 #[test]
 fn few_nodes_tell_of_many_and_name_the_wire() {
     for seed in 1..=4 {
-        let jobs = jobs(seed);
+        let drawn = jobs(seed);
         let measured: Vec<Point> =
-            [1, 2, 4, 8].map(|nodes| Point { nodes, seconds: on(nodes, &jobs) }).to_vec();
+            [1, 2, 4, 8].map(|nodes| Point { nodes, seconds: on(nodes, &drawn) }).to_vec();
         let demands = [Demand { name: "hub bus".to_owned(), seconds: of_wire() }];
         let work = Work::Fixed { jobs: Some(JOBS), demands: &demands };
         let asked = Question { points: &measured, work, ahead: &[16, 24], prices: None };
@@ -63,7 +63,7 @@ fn few_nodes_tell_of_many_and_name_the_wire() {
         assert_eq!(knee.resource, "hub bus");
         assert!((13.5..16.5).contains(&knee.nodes), "{knee:?}");
         for at in &told.curve {
-            let truth = on(at.nodes, &jobs);
+            let truth = on(at.nodes, &drawn);
             let (low, high) = at.interval.unwrap();
             assert!(low <= truth && truth <= high, "{} nodes: {truth} in {low}..{high}", at.nodes);
             let error = at.seconds / truth - 1.0;
