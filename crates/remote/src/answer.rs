@@ -168,8 +168,8 @@ mod tests {
 
     fn told(error: &Error, address: &str) -> (String, Option<String>) {
         let address = Address::parse(address).expect("an address").expect("a sound one");
-        let trouble = trouble(error, "open", &address);
-        (trouble.message().to_owned(), trouble.what_to_do().map(str::to_owned))
+        let told = trouble(error, "open", &address);
+        (told.message().to_owned(), told.what_to_do().map(str::to_owned))
     }
 
     #[test]
@@ -248,8 +248,8 @@ mod tests {
     fn an_object_that_changed_is_known_as_such() {
         let error = Error::Precondition { path: "k".to_owned(), source: "412".into() };
         let address = Address::Http("https://h/k?s=1".to_owned());
-        let trouble = trouble(&error, "read", &address);
-        assert!(trouble.is_change());
-        assert_eq!(trouble.message(), "https://h/k changed while it was copied");
+        let told = trouble(&error, "read", &address);
+        assert!(told.is_change());
+        assert_eq!(told.message(), "https://h/k changed while it was copied");
     }
 }

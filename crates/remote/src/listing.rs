@@ -111,10 +111,10 @@ impl Listing {
                 Entry::Readable(origin) => Some(Arc::clone(origin)),
                 Entry::Odd(_) => None,
             };
-            let mut numbers = numbers();
-            numbers.retain(|number| origin(number).is_some());
-            let ahead = Ahead::open(numbers.iter().filter_map(origin).collect(), None);
-            (numbers, ahead)
+            let mut readable = numbers();
+            readable.retain(|number| origin(number).is_some());
+            let ahead = Ahead::open(readable.iter().filter_map(origin).collect(), None);
+            (readable, ahead)
         });
     }
 

@@ -86,8 +86,8 @@ impl Object {
     /// # Errors
     /// When the bytes cannot be read, or `stale` returns true.
     pub fn wait(&self, range: Range<u64>, stale: &dyn Fn() -> bool) -> Result<(), Trouble> {
-        let stale = || (self.stop)() || stale();
-        let waiting = Waiting { address: self.address(), stale: &stale };
+        let is_over = || (self.stop)() || stale();
+        let waiting = Waiting { address: self.address(), stale: &is_over };
         match &self.body {
             Body::Ahead(ahead) => ahead.wait(range, &waiting),
             Body::Spool(spool) => spool.wait(range.end, &waiting),

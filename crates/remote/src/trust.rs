@@ -22,8 +22,8 @@ const FOLDERS: &str = "SSL_CERT_DIR";
 /// When authorities were named, or the system has some, and they cannot be read: others are not
 /// trusted in their place.
 pub(crate) fn roots() -> Result<RootCerts, Trouble> {
-    let named = named(|name| std::env::var_os(name))?;
-    let found = match named {
+    let chosen = named(|name| std::env::var_os(name))?;
+    let found = match chosen {
         Some(found) => found,
         None => read(load_native_certs()).map_err(|why| {
             Trouble::new(format!("cannot read the system's certificate authorities: {why}"))
