@@ -173,20 +173,20 @@ mod tests {
     use garland_core::trace::Stage;
     use serde_json::Value;
 
-    use crate::export::tests::{exported, traces};
+    use crate::export::tests::{example_traces, exported};
     use crate::{Kind, Totals};
 
-    fn events(bytes: &[u8]) -> Vec<Value> {
+    fn events_in(bytes: &[u8]) -> Vec<Value> {
         let file: Value = serde_json::from_slice(bytes).expect("it is JSON");
         file["traceEvents"].as_array().expect("it has events").clone()
     }
 
     #[test]
     fn sums_are_those_of_the_traces() {
-        let traces = traces();
+        let traces = example_traces();
         let (bytes, totals) = exported(Kind::Chrome, &traces);
         let mut sums: BTreeMap<String, [u64; 3]> = BTreeMap::new();
-        for event in events(&bytes) {
+        for event in events_in(&bytes) {
             if event["cat"] != "cause" && (event["ph"] == "X" || event["ph"] == "i") {
                 let sum = sums.entry(event["name"].as_str().unwrap().to_owned()).or_default();
                 for (sum, field) in sum.iter_mut().zip(["busy_ns", "bytes", "blocks"]) {
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn times_are_microseconds_and_flows_have_two_ends() {
-        let (bytes, _) = exported(Kind::Chrome, &traces());
-        let events = events(&bytes);
+        let (bytes, _) = exported(Kind::Chrome, &example_traces());
+        let events = events_in(&bytes);
         let of =
             |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
         let read = of("X").into_iter().find(|event| event["name"] == Stage::Read.name()).unwrap();
@@ -227,10 +227,10 @@ mod tests {
 
     #[test]
     fn slices_of_a_row_follow_each_other_by_the_heads_clock() {
-        let (bytes, _) = exported(Kind::Chrome, &traces());
+        let (bytes, _) = exported(Kind::Chrome, &example_traces());
         let mut ends: BTreeMap<(u64, u64), f64> = BTreeMap::new();
         let mut slices = 0;
-        for event in events(&bytes).iter().filter(|event| event["ph"] == "X") {
+        for event in events_in(&bytes).iter().filter(|event| event["ph"] == "X") {
             let row = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
             let begin = event["ts"].as_f64().unwrap();
             let end = begin + event["dur"].as_f64().unwrap();
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn rows_and_counters_have_names_of_their_own() {
-        let (bytes, _) = exported(Kind::Chrome, &traces());
-        let events = events(&bytes);
+        let (bytes, _) = exported(Kind::Chrome, &example_traces());
+        let events = events_in(&bytes);
         let rows = events.iter().filter(|event| event["name"] == "thread_name");
         let mut numbers: Vec<u64> = rows.clone().map(|row| row["tid"].as_u64().unwrap()).collect();
         let of_all = numbers.len();

@@ -51,11 +51,11 @@ impl Format for Csv<'_> {
         let block = if stage == Stage::Control { NO_BLOCK } else { span.block };
         let block = unless(NO_BLOCK, block);
         let error_ns = slice.error_ns.map_or_else(String::new, |error| error.to_string());
-        let exchange = details::exchange(span).unwrap_or_default();
+        let shown = details::exchange(span).unwrap_or_default();
         writeln!(
             self.output,
             "{name},span,{stage},{lane},{peer},{thread},{begin_ns},{end_ns},{error_ns},\
-             {busy_ns},{bytes},{block},{count},{operation},{exchange},,"
+             {busy_ns},{bytes},{block},{count},{operation},{shown},,"
         )
     }
 
@@ -103,11 +103,11 @@ impl Format for Csv<'_> {
 #[cfg(test)]
 mod tests {
     use crate::Kind;
-    use crate::export::tests::{exported, traces};
+    use crate::export::tests::{example_traces, exported};
 
     #[test]
     fn lines_have_all_columns_and_sums_are_those_of_the_traces() {
-        let (bytes, totals) = exported(Kind::Csv, &traces());
+        let (bytes, totals) = exported(Kind::Csv, &example_traces());
         let text = String::from_utf8(bytes).unwrap();
         let mut lines = text.lines().map(fields);
         let columns = lines.next().unwrap();

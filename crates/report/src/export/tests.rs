@@ -42,7 +42,7 @@ fn origin(node: &str, index: u16, role: Role) -> Origin {
 
 /// Returns the traces of a head that sends three blocks to one node. The node's name needs escaping, and its
 /// clock is ahead.
-pub(crate) fn traces() -> Vec<Trace> {
+pub(crate) fn example_traces() -> Vec<Trace> {
     let mut head = vec![Record::Span(span(Stage::Read, NONE, 0))];
     head.extend((0..3).map(|block| Record::Span(span(Stage::Send, 1, block))));
     head.push(Record::Span(Span { lane: NONE, ..span(Stage::Control, 1, 0) }));
@@ -135,7 +135,7 @@ fn step(begin_ns: u64, end_ns: u64, cause: &'static str, node: Option<&str>) -> 
 
 #[test]
 fn totals_are_sums_over_recorded_and_lost_spans() {
-    let (_, totals) = exported(Kind::Csv, &traces());
+    let (_, totals) = exported(Kind::Csv, &example_traces());
     let of = |wanted: Stage| {
         totals.stages().find(|(stage, _)| *stage == wanted).map(|(_, total)| total).unwrap()
     };

@@ -84,8 +84,8 @@ fn head(output: &mut dyn Write, sheet: &Sheet, is_one_of_several: bool) -> io::R
     if is_one_of_several {
         writeln!(output, "<h2>{}</h2>", escaped(&title::of(sheet)))?;
     }
-    let command = title::command(&sheet.result);
-    let by = command.map(|command| format!("<code>{}</code>", escaped(&command)));
+    let words = title::command(&sheet.result);
+    let by = words.map(|words| format!("<code>{}</code>", escaped(&words)));
     let about = title::when(sheet).into_iter().chain(by).chain([escaped(&sheet.name)]);
     let about = about.collect::<Vec<_>>().join("</span> <span>");
     writeln!(output, "<p class=\"about\"><span>{about}</span></p>")?;

@@ -9,12 +9,12 @@ use super::title;
 /// Returns the paragraphs of a run's summary.
 pub(super) fn of(sheet: &Sheet) -> Vec<String> {
     let result = &sheet.result;
-    let kind = title::kind(result);
+    let word = title::kind(result);
     let mut words = Vec::new();
-    match kind {
+    match word {
         "cp" => words.push(copy(result)),
         "" => words.push("This run has no result: its command was interrupted.".to_owned()),
-        _ => words.push(other(kind, result)),
+        _ => words.push(other(word, result)),
     }
     words.extend(limit(result));
     if let Some(explained) = &sheet.explained {

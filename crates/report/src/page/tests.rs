@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Moment;
-use crate::export::tests::traces;
+use crate::export::tests::example_traces;
 use crate::format::Step;
 
 fn sheet(result: Value) -> Sheet {
@@ -42,7 +42,7 @@ fn copy() -> Value {
 }
 
 fn timeline() -> Timeline {
-    let traces = traces();
+    let traces = example_traces();
     let mut timeline = Timeline::new(0, 10_000, traces.len());
     let on_head = |at_ns| Moment { at_ns, error_ns: None };
     for trace in &traces {
@@ -174,7 +174,7 @@ fn a_timeline_has_bars_gaps_and_rates() {
 
 #[test]
 fn a_thousand_nodes_stay_small() {
-    let one = &traces()[0];
+    let one = &example_traces()[0];
     let mut many = one.clone();
     let spans: Vec<_> = one.records.clone();
     many.records = (0..300).flat_map(|_| spans.clone()).collect();

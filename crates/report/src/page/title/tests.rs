@@ -18,23 +18,23 @@ fn sheet(name: &str, result: Value, sources: Option<&str>) -> Sheet {
 #[test]
 fn a_title_says_what_was_copied_and_where() {
     let copy = |direction: &str| json!({ "schema": "garland.cp/2", "nodes": [{}, {}], "direction": direction });
-    let of = |direction, sources| of(&sheet("x", copy(direction), sources));
-    assert_eq!(of("out", Some("model.bin")), "model.bin to 2 nodes");
-    assert_eq!(of("in", Some("log")), "log from 2 nodes");
-    assert_eq!(of("out", None), "Copy to 2 nodes");
-    assert_eq!(super::of(&sheet("x-y", Value::Null, None)), "x-y");
+    let title_of = |direction, sources| of(&sheet("x", copy(direction), sources));
+    assert_eq!(title_of("out", Some("model.bin")), "model.bin to 2 nodes");
+    assert_eq!(title_of("in", Some("log")), "log from 2 nodes");
+    assert_eq!(title_of("out", None), "Copy to 2 nodes");
+    assert_eq!(of(&sheet("x-y", Value::Null, None)), "x-y");
     let one = json!({ "schema": "garland.wires/2", "nodes": [{}] });
-    assert_eq!(super::of(&sheet("x", one, None)), "The wires of 1 node");
+    assert_eq!(of(&sheet("x", one, None)), "The wires of 1 node");
 }
 
 #[test]
 fn times_are_those_of_names_and_other_names_have_none() {
-    let when = |name| when(&sheet(name, Value::Null, None));
-    assert_eq!(when("20261127-012315-cp-3271").unwrap(), "27 November 2026, 01:23 UTC");
+    let when_of = |name| when(&sheet(name, Value::Null, None));
+    assert_eq!(when_of("20261127-012315-cp-3271").unwrap(), "27 November 2026, 01:23 UTC");
     for name in
         ["", "./folder", "20261327-012315-cp", "2026112é-012315", "20261127-01é315", "20261127"]
     {
-        assert_eq!(when(name), None, "{name}");
+        assert_eq!(when_of(name), None, "{name}");
     }
 }
 
