@@ -151,7 +151,7 @@ impl PublishedNode {
 impl fmt::Display for NamedResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, bytes, files, root, .. } = self;
-        let content = content(*bytes, *files, root);
+        let shown = content(*bytes, *files, root);
         let (nodes, origins): (Vec<_>, Vec<_>) =
             self.holders.iter().partition(|it| it.path.is_some());
         let nodes: Vec<&str> = nodes.iter().map(|it| it.node.as_str()).collect();
@@ -159,7 +159,7 @@ impl fmt::Display for NamedResult {
         let all: Vec<String> =
             nodes.into_iter().chain(origins.iter().map(|it| it.node.clone())).collect();
         let holders = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-        writeln!(f, "{name}: {content}, held by {holders}")
+        writeln!(f, "{name}: {shown}, held by {holders}")
     }
 }
 

@@ -124,9 +124,9 @@ impl StandingResult {
     /// Says when agents end because of their age: the first one, and the last one if it differs.
     fn lives(&self) -> Option<String> {
         let ends = || self.nodes.iter().filter(|node| node.is(NodeVerdict::Ok));
-        let ends = || ends().filter_map(|node| node.ends_in_s);
-        let first = rounded(ends().min()?);
-        let last = rounded(ends().max()?);
+        let ages = || ends().filter_map(|node| node.ends_in_s);
+        let first = rounded(ages().min()?);
+        let last = rounded(ages().max()?);
         Some(match first == last {
             true => format!("agents end in {first}"),
             false => format!("agents end in {first} to {last}"),

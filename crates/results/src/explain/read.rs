@@ -42,7 +42,7 @@ impl Kept {
     /// Reads the stored run of the copy in `traced`. Warns of traces that cannot be read.
     pub fn read(traced: &Traced) -> Result<Self, Failure> {
         let run = &traced.run;
-        let mut result = result(run)?;
+        let mut result = read_result(run)?;
         let mut nodes = traced.planned.clone();
         let mut warnings = Vec::new();
         let of_gather = traced.of_node.as_ref().and_then(|node| share_of(&result, node));
@@ -54,7 +54,7 @@ impl Kept {
                 run.name()
             ));
         }
-        let found = found(traced, &mut warnings)?;
+        let found = find_traces(traced, &mut warnings)?;
         if nodes.is_empty() {
             // Without the plan, only the nodes that have traces are known.
             warnings.push("the plan cannot be read: nodes without a trace are unknown".to_owned());
@@ -83,7 +83,7 @@ impl Kept {
             )));
         }
         let missing = traces.iter().any(Option::is_none);
-        let dead = dead(&result, &nodes);
+        let dead = find_dead(&result, &nodes);
         let limit = of_gather.or(result.head.limit);
         let limit = limit.filter(|limit| limit.rate > 0);
         let processors = limit.as_ref().map_or_else(Vec::new, |limit| processors(limit, &nodes));
@@ -137,7 +137,7 @@ impl Kept {
 }
 
 /// Reads the traces of a copy. Warns of those that cannot be read.
-fn found(traced: &Traced, warnings: &mut Vec<String>) -> Result<Vec<Trace>, Failure> {
+fn find_traces(traced: &Traced, warnings: &mut Vec<String>) -> Result<Vec<Trace>, Failure> {
     let mut found = Vec::new();
     for path in traced.files()? {
         match traces::read(&path) {
@@ -165,7 +165,7 @@ fn processors(limit: &Limit, nodes: &[String]) -> Vec<(Option<usize>, f64)> {
 }
 
 /// Returns the indices in `nodes` of the nodes that died.
-fn dead(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
+fn find_dead(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
     let has_died = |name: &String| {
         let mut ends = result.nodes.iter().filter(|node| node.name == *name);
         ends.any(|node| node.end.verdict == NodeVerdict::Dead)
@@ -185,7 +185,7 @@ fn share_of(result: &CopyResult, node: &str) -> Option<Limit> {
     (result.nodes.len() > 1).then(|| Limit::new(bits, source))
 }
 
-fn result(run: &Run) -> Result<CopyResult, Failure> {
+fn read_result(run: &Run) -> Result<CopyResult, Failure> {
     if !run.folder().join("result.json").exists() {
         return Err(Failure::nothing(format!(
             "{} has no result: its command was killed before it ended",
