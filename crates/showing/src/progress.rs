@@ -83,8 +83,8 @@ impl NodeNow {
             let whole = whole && !plan.layout.open;
             let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
             let stuck = progress.head.hangs_in(id).is_some() && progress.head.verdict(id).is_none();
-            let word = if stuck { WORDS[2] } else { word(state) };
-            Self { word, held: if whole { bytes } else { held } }
+            let shown = if stuck { WORDS[2] } else { word(state) };
+            Self { word: shown, held: if whole { bytes } else { held } }
         };
         states.map(now).collect()
     }

@@ -98,8 +98,10 @@ pub fn tell_plan(
         print_plan(copy.plan(), copy.why(), copy.source().tree().as_ref())?;
         if let (true, CopySource::File(path, _)) = (spec.run.names_entries, copy.source()) {
             // Its content is compared as it is read.
-            let path = printable::path(path);
-            output::print(format_args!("copy    {path}, except to nodes that have its content\n"))?;
+            let shown = printable::path(path);
+            output::print(format_args!(
+                "copy    {shown}, except to nodes that have its content\n"
+            ))?;
         }
         if spec.source.removes_others {
             // Only the nodes know the names of these files.
