@@ -107,7 +107,7 @@ pub fn ask_names(
         let heard = Heard { took, is_gone: is_gone[at], is_late: is_late[at] };
         let left_out = match is_over {
             true => agent.as_ref().err().cloned(),
-            false => left_out(&nodes[at], question, &agent, &answer, &heard, patience),
+            false => why_left_out(&nodes[at], question, &agent, &answer, &heard, patience),
         };
         let is_newly_left_out = match &left_out {
             Some(reason) if was_open[at] && !is_over => patience.leave_out(&nodes[at], reason),
@@ -120,7 +120,7 @@ pub fn ask_names(
 }
 
 /// Returns why an agent is asked nothing more after this answer; `None` if it is.
-fn left_out(
+fn why_left_out(
     node: &str,
     question: NamesQuestion<'_>,
     agent: &Result<Agent, String>,

@@ -116,7 +116,7 @@ fn beside(path: &Path) -> PathBuf {
 pub fn carry(node: &Path, output: &Path) -> io::Result<()> {
     let mut bytes = Vec::new();
     Image::read(File::open(node)?)?.read_to_end(&mut bytes)?;
-    let packed = packed(&bytes, output)?;
+    let gzipped = packed(&bytes, output)?;
     let own = File::open(RUNNING)?;
     let whole = own.metadata()?;
     // It may carry one already.
@@ -125,11 +125,11 @@ pub fn carry(node: &Path, output: &Path) -> io::Result<()> {
     let written = NewFile::create(output)?;
     let mut file = written.file();
     io::copy(&mut own.take(length), &mut file)?;
-    file.write_all(&packed)?;
+    file.write_all(&gzipped)?;
     file.write_all(MAGIC)?;
-    file.write_all(&(packed.len() as u64).to_le_bytes())?;
+    file.write_all(&(gzipped.len() as u64).to_le_bytes())?;
     file.write_all(&sha256(&bytes))?;
-    file.write_all(&sha256(&packed))?;
+    file.write_all(&sha256(&gzipped))?;
     file.set_permissions(whole.permissions())?;
     written.commit()
 }

@@ -44,9 +44,9 @@ impl Image {
             Some(bytes) => {
                 head.resize(HEADER + bytes, 0);
                 file.read_exact(&mut head[HEADER..])?;
-                let loaded = loaded(&head[HEADER..]);
+                let end = loaded(&head[HEADER..]);
                 forget_sections(&mut head);
-                loaded
+                end
             }
             None => whole,
         };
