@@ -39,7 +39,7 @@ pub fn destination(
             let failure =
                 Failure::usage(format!("`{}` is a path on this machine", printable::path(&path)));
             Err(match meant(inventory, &path) {
-                Some(meant) => failure.hint(format!("{FORM}; did you mean '{meant}'?")),
+                Some(wanted) => failure.hint(format!("{FORM}; did you mean '{wanted}'?")),
                 None => failure.hint(FORM),
             })
         }

@@ -33,8 +33,8 @@ pub enum MemberKeys {
 /// # Errors
 /// When the state directory cannot be read.
 pub fn names_are_used(places: &Places, lab: Option<&str>) -> Result<bool, Failure> {
-    let marker = marker(places, lab)?;
-    marker.try_exists().or_nothing(format!("cannot look for {}", printable::path(&marker)))
+    let file = marker(places, lab)?;
+    file.try_exists().or_nothing(format!("cannot look for {}", printable::path(&file)))
 }
 
 /// Notes that names are used in a lab, or on real nodes, from now on.
@@ -42,9 +42,8 @@ pub fn names_are_used(places: &Places, lab: Option<&str>) -> Result<bool, Failur
 /// # Errors
 /// When the state directory cannot be written.
 pub fn use_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
-    let marker = marker(places, lab)?;
-    private_file::replace(&marker, b"")
-        .or_nothing(format!("cannot write {}", printable::path(&marker)))
+    let file = marker(places, lab)?;
+    private_file::replace(&file, b"").or_nothing(format!("cannot write {}", printable::path(&file)))
 }
 
 /// Returns the file that says that names are used.

@@ -49,8 +49,14 @@ impl Binary {
         let length = carried.length();
         let digest = hexadecimal(carried.digest());
         let carried = Some(carried);
-        let machine = process::machine();
-        Ok(Self { bytes: OnceLock::new(), carried, length, digest, machine, stamp: None })
+        Ok(Self {
+            bytes: OnceLock::new(),
+            carried,
+            length,
+            digest,
+            machine: process::machine(),
+            stamp: None,
+        })
     }
 
     /// Reads the running program.

@@ -187,10 +187,10 @@ mod tests {
 
     #[test]
     fn the_script_needs_no_escapes_in_any_login_shell() {
-        let script = script();
-        assert!(quote(&script).is_ok_and(|quoted| quoted.starts_with('\'')), "{script}");
-        assert!(script.len() < 8 << 10);
-        let checked = std::process::Command::new("sh").args(["-n", "-c", &script]).output();
+        let text = script();
+        assert!(quote(&text).is_ok_and(|quoted| quoted.starts_with('\'')), "{text}");
+        assert!(text.len() < 8 << 10);
+        let checked = std::process::Command::new("sh").args(["-n", "-c", &text]).output();
         let checked = checked.expect("a shell");
         assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     }

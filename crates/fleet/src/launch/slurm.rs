@@ -78,7 +78,7 @@ impl SlurmStep {
             .into_iter()
             .map(|lookups| lookups.into_iter().map(Lookup::addresses).collect())
             .collect();
-        let doors = doors(nodes, &found, orders)?;
+        let doors = choose_doors(nodes, &found, orders)?;
         let mut starting =
             Starting::start(command(nodes, binary, orders, &doors), log, &orders.terms(true))
                 .map_err(cannot("run srun", "; install Slurm's client commands"))?;
@@ -236,7 +236,7 @@ type Found = Result<Vec<HostAddresses>, Unresolved>;
 ///
 /// # Errors
 /// When the agents are to listen on different NICs or ports.
-fn doors(nodes: &[Node], found: &[Found], orders: &Orders) -> Result<Doors, LaunchError> {
+fn choose_doors(nodes: &[Node], found: &[Found], orders: &Orders) -> Result<Doors, LaunchError> {
     let chosen: Vec<Listening> =
         nodes.iter().map(|node| orders.listening.or(&node.listening)).collect();
     let first = chosen.first().cloned().unwrap_or_default();
@@ -338,7 +338,7 @@ mod tests {
             .map(|address| Ok(vec![address.parse::<IpAddr>().expect("an address").into()]))
             .into();
         let all = |nodes: &[Node], orders: &Orders| {
-            let doors = doors(nodes, &found, orders).map_err(|error| error.to_string())?;
+            let doors = choose_doors(nodes, &found, orders).map_err(|error| error.to_string())?;
             Ok::<_, String>(doors.arguments().join(" "))
         };
         let reached = all(&nodes, &Orders::default());
@@ -365,8 +365,8 @@ mod tests {
             let listening = Listening::default();
             let reached = Vec::new();
             let doors = Doors { listening, reached, is_chosen: false };
-            let command = command(nodes, &binary(), &Orders::default(), &doors);
-            command.get_args().any(|argument| argument == "--label")
+            let srun = command(nodes, &binary(), &Orders::default(), &doors);
+            srun.get_args().any(|argument| argument == "--label")
         };
         assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));
         let mut step = Step::new(&nodes);

@@ -72,8 +72,8 @@ pub fn reason(words: &str, login: &ShownLogin<'_>) -> String {
     }
     match KNOWN.iter().find(|(sign, ..)| words.contains(sign)) {
         Some((_, meaning, hint)) => {
-            let methods = methods(words).map(|methods| format!(" ({methods})"));
-            format!("ssh: {meaning}{}; {}", methods.unwrap_or_default(), filled(hint, words, login))
+            let tried = methods(words).map(|methods| format!(" ({methods})"));
+            format!("ssh: {meaning}{}; {}", tried.unwrap_or_default(), filled(hint, words, login))
         }
         None => format!("ssh: {words}"),
     }

@@ -174,8 +174,8 @@ impl Logins {
         match from {
             ProgramSource::Head => send(&self.binary, input),
             ProgramSource::Node { at, ticket, .. } => {
-                let patience = Spread::patience(self.binary.length);
-                input.write_all(bootstrap::fetch(*at, ticket, patience).as_bytes())
+                let timeout = Spread::patience(self.binary.length);
+                input.write_all(bootstrap::fetch(*at, ticket, timeout).as_bytes())
             }
         }
     }
