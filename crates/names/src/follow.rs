@@ -101,7 +101,7 @@ pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the holders of a content for a copy to `members`, of which `before` began to fetch before
 /// this one, with what this copy does with each.
-pub fn holders(
+pub fn find_holders(
     access: &Access,
     entry: &NameEntry,
     manifest: &NameManifest,
@@ -129,9 +129,9 @@ pub fn holders(
     }
     let lines = whole.iter().filter(|it| it.is_node() && it.relation() != Relation::Unseen);
     let lines: Vec<bool> = lines.map(|it| it.relation() == Relation::Near).collect();
-    let followed = followed(&before.iter().map(is_near).collect::<Vec<_>>(), &lines);
+    let order = followed(&before.iter().map(is_near).collect::<Vec<_>>(), &lines);
     let before = before.iter().enumerate().filter(|(_, it)| !is_own(it)).map(|(at, it)| {
-        (it, if Some(at) == followed { Relation::Followed } else { Relation::Arriving })
+        (it, if Some(at) == order { Relation::Followed } else { Relation::Arriving })
     });
     before.map(holder).chain(whole).collect()
 }
@@ -181,11 +181,11 @@ mod tests {
     #[test]
     fn nodes_follow_each_other_in_as_many_lines_as_there_are_holders() {
         for is_near in [false, true] {
-            let followed = |before, whole| followed(&vec![is_near; before], &vec![is_near; whole]);
+            let follow = |before, whole| followed(&vec![is_near; before], &vec![is_near; whole]);
             let later = [None, Some(0), Some(1), Some(2)];
-            assert_eq!([0, 1, 2, 3].map(|before| followed(before, 0)), later);
-            assert_eq!([0, 1, 2, 3].map(|before| followed(before, 1)), later);
-            assert_eq!([1, 2, 3, 4].map(|before| followed(before, 2)), later);
+            assert_eq!([0, 1, 2, 3].map(|before| follow(before, 0)), later);
+            assert_eq!([0, 1, 2, 3].map(|before| follow(before, 1)), later);
+            assert_eq!([1, 2, 3, 4].map(|before| follow(before, 2)), later);
         }
     }
 

@@ -47,9 +47,10 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let spec = copy_of(get, &manifest, &place);
     let fetching = Fetching::begin(&access, &entry, &manifest, &target, &interrupts)?;
     let before = fetching.as_ref().map_or(&[][..], Fetching::before);
-    let holders = follow::holders(&access, &entry, &manifest, &target.nodes, before, &interrupts);
-    let source = source(&entry, &manifest, holders, &interrupts)?;
-    let given = given(&source, &manifest, &interrupts);
+    let holders =
+        follow::find_holders(&access, &entry, &manifest, &target.nodes, before, &interrupts);
+    let source = open_source(&entry, &manifest, holders, &interrupts)?;
+    let given = as_given(&source, &manifest, &interrupts);
     let path = target.path.clone();
     let copy = PlannedCopy::new(given, &spec, &place, target)?;
     let names: Vec<String> = copy.nodes().map(str::to_owned).collect();
@@ -126,7 +127,7 @@ fn copy_of(get: &Get, manifest: &NameManifest, place: &Place) -> CopySpec {
 }
 
 /// Opens the content on its holders.
-fn source(
+fn open_source(
     entry: &NameEntry,
     manifest: &NameManifest,
     holders: Vec<Holder>,
@@ -143,7 +144,7 @@ fn source(
 }
 
 /// Returns the content as the source of a copy.
-fn given(
+fn as_given(
     source: &Arc<NamedSource>,
     manifest: &NameManifest,
     interrupts: &Interrupts,

@@ -99,8 +99,8 @@ fn hand_over(mut keepers: Keepers<'_>, leaving: &[&str]) -> Result<usize, Failur
     let known = next.known()?;
     // What was asked until now was long with many names.
     keepers.patience().begin_again();
-    let due = records::due(found.values(), &known, next.needed());
-    give_all(&due, &mut keepers, &mut next)
+    let next_records = records::due(found.values(), &known, next.needed());
+    give_all(&next_records, &mut keepers, &mut next)
 }
 
 /// Gives entries of `keepers` to the `next` ones, as long as there is time for them. Tells the user

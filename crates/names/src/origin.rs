@@ -96,8 +96,8 @@ fn digest_object(
         let filled = fill(layout.offset(index), bytes);
         filled.map_err(|trouble| io::Error::other(trouble.message().to_owned()))
     };
-    let all = LaneBlocks::all(layout.blocks());
-    let digests = digest_all(layout, all, readers, read, || (), &stop);
+    let blocks = LaneBlocks::all(layout.blocks());
+    let digests = digest_all(layout, blocks, readers, read, || (), &stop);
     if interrupts.have_come() {
         return Err(Failure::interrupted(format!("reading {address}")));
     }

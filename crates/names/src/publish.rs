@@ -69,7 +69,7 @@ impl Content {
 pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     check_name(&publish.name).map_err(Failure::usage)?;
-    let nodes = nodes(context, &publish.path)?;
+    let nodes = find_nodes(context, &publish.path)?;
     let places = Places::open()?;
     let asked = publish.keepers.lab.as_deref();
     let lab = match &nodes {
@@ -90,11 +90,11 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
             on_nodes(nodes, base, read)?
         }
         None => match elsewhere::address(&[PathBuf::from(&publish.path)])? {
-            Some(address) => {
-                let manifest = origin::manifest(&address, &publish.path, &interrupts)?;
+            Some(remote) => {
+                let made = origin::manifest(&remote, &publish.path, &interrupts)?;
                 let kind = HolderKind::Origin;
-                let source = NameHolder { node: address.to_string(), kind, path: Vec::new() };
-                Content::from_source(manifest, source)?
+                let source = NameHolder { node: remote.to_string(), kind, path: Vec::new() };
+                Content::from_source(made, source)?
             }
             None => here(&places, Path::new(&publish.path), &interrupts)?,
         },
@@ -155,7 +155,7 @@ fn serve(
 }
 
 /// Returns the nodes of `path` and the path on them; `None` for a path on this machine, an object or a URL.
-fn nodes(context: &Context, path: &OsStr) -> Result<Option<place::Target>, Failure> {
+fn find_nodes(context: &Context, path: &OsStr) -> Result<Option<place::Target>, Failure> {
     if elsewhere::is_elsewhere(Path::new(path)) || Path::new(path).exists() {
         return Ok(None);
     }
@@ -287,7 +287,7 @@ fn next_entry(
         Some(keepers.manifest(old).ok()?.with_kept_times(old.record.number()))
     });
     let same = match (&known, valid, newer) {
-        (Some(known), Some(old), None) => same(known, old, content)?,
+        (Some(known), Some(old), None) => find_same(known, old, content)?,
         _ => None,
     };
     let signer = keepers.signer()?;
@@ -338,7 +338,7 @@ fn is_same_place(one: &NameHolder, other: &NameHolder) -> bool {
 
 /// Returns the entry `old` with its encoded manifest `known` and what that describes, if it has
 /// this content and its modes.
-fn same(
+fn find_same(
     known: &NameManifest,
     old: &NameEntry,
     content: &Content,

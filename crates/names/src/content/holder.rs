@@ -259,8 +259,8 @@ impl Holder {
             }
             Access::Here => {
                 let told = |error| {
-                    let reason = error::reason(&error);
-                    HolderFault::Differs(format!("cannot open {}: {reason}", self.shown(file)))
+                    let why = error::reason(&error);
+                    HolderFault::Differs(format!("cannot open {}: {why}", self.shown(file)))
                 };
                 let path = self.path(file);
                 if mounts::is_fuse(&Path::new("/").join(OsStr::from_bytes(&path))) {

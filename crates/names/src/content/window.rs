@@ -322,7 +322,7 @@ mod tests {
     use super::super::limits::ANSWER_MAX;
     use super::*;
 
-    fn window(blocks: usize, holders: usize) -> Window {
+    fn window_of(blocks: usize, holders: usize) -> Window {
         Window::new(vec![10; blocks].into(), holders)
     }
 
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn readers_in_order_get_more_ahead_and_others_little() {
-        let mut window = window(1000, 1);
+        let mut window = window_of(1000, 1);
         assert!(window.want(0).is_none());
         assert_eq!(fetch(&mut window, 0), [0, 1]);
         for number in 1..20 {
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_is_not_needed_is_not_read_ahead() {
-        let mut window = window(10, 1);
+        let mut window = window_of(10, 1);
         window.need(|| [2..4, 6..7].into_iter());
         window.need(|| [0..9, 9..10].into_iter());
         for (number, fetched) in [(2, &[2, 3][..]), (3, &[6]), (6, &[])] {
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_failed_holder_leaves_its_blocks_to_others_and_a_late_one_gets_help() {
-        let mut window = window(3, 2);
+        let mut window = window_of(3, 2);
         assert!(window.want(0).is_none());
         assert_eq!((window.next(0, 0), window.next(1, 0)), (Some(0), Some(1)));
         assert_eq!(window.next(1, LATE_NS - 1), None);
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_block_that_has_not_arrived_is_fetched_again_by_anybody() {
-        let mut window = window(1, 2);
+        let mut window = window_of(1, 2);
         assert!(window.want(0).is_none());
         assert_eq!((window.next(0, 0), window.next(1, 0)), (Some(0), None));
         window.later(0, 0);
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn a_silent_holder_gets_help_after_seconds_and_is_left_alone_at_last() {
         let quiet = |at| (at, Silence { is_quiet: true, ..Silence::default() });
-        let mut window = window(9, 2);
+        let mut window = window_of(9, 2);
         let mut now_ns = 1_000_000_000_000;
         window.look(now_ns, |_| 0);
         let _ = window.want(0);
@@ -470,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_block_that_slow_holders_fetch_is_fetched_by_others_after_twice_the_time() {
-        let mut window = window(1, 4);
+        let mut window = window_of(1, 4);
         assert!(window.want(0).is_none());
         assert_eq!(window.next(0, 0), Some(0));
         for (holder, after_ns) in [(1, LATE_NS), (2, 2 * LATE_NS), (3, 4 * LATE_NS)] {

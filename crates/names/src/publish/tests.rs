@@ -50,7 +50,7 @@ const FAR_AHEAD: (i64, u32) = ((1 << 40) - 1, 999_999_999);
 #[test]
 fn a_node_chooses_no_time_that_keeps_copies_and_later_contents_out() {
     const NUMBER: u64 = 1_700_000_000_000_000_000;
-    let told = |digest| {
+    let with_digest = |digest| {
         let mut manifest =
             NameManifest::parse(&told("model", b"data/model", 0o644).unwrap().manifest)
                 .expect("a manifest");
@@ -59,8 +59,9 @@ fn a_node_chooses_no_time_that_keeps_copies_and_later_contents_out() {
         let (manifest, _) = manifest.encode().expect("it is short");
         Ok(NamesAnswer { manifest, path: b"data/model".to_vec(), ..NamesAnswer::default() })
     };
-    let content =
-        |digest| on_nodes(&[node("n1")], b"model", vec![told(digest)]).expect("the node has it");
+    let content = |digest| {
+        on_nodes(&[node("n1")], b"model", vec![with_digest(digest)]).expect("the node has it")
+    };
     let latest = (1_700_086_400, 0);
     let first = next_manifest(&content(1), None, NUMBER);
     assert_eq!(first.files[0].modified, latest);
@@ -73,7 +74,8 @@ fn a_node_chooses_no_time_that_keeps_copies_and_later_contents_out() {
     let key = Secret([1; 32]);
     let record = NameRecord::new("model", NUMBER, Some(described), &key);
     let old = NameEntry { record, holders: Vec::new() };
-    let is_same = |known: &NameManifest| same(known, &old, &content(1)).ok().flatten().is_some();
+    let is_same =
+        |known: &NameManifest| find_same(known, &old, &content(1)).ok().flatten().is_some();
     assert!(is_same(&published) && !is_same(&published.with_kept_times(NUMBER)));
 }
 

@@ -569,11 +569,11 @@ fn those_have_a_name_that_have_its_newest_record() {
     };
     let silent = || -> Answer { Err("silent".to_owned()) };
     let newest = entry(2);
-    let have = |answers: &[Answer]| have(answers, &newest);
-    assert_eq!(have(&[lists(&[entry(2)]), silent(), lists(&[entry(2)])]), 2);
-    assert_eq!(have(&[lists(&[entry(2)]), lists(&[entry(1)])]), 1, "an older one is not it");
-    assert_eq!(have(&[lists(&[entry(2)]), lists(&[])]), 1);
-    assert_eq!(have(&[silent(), silent()]), 0);
+    let count = |answers: &[Answer]| have(answers, &newest);
+    assert_eq!(count(&[lists(&[entry(2)]), silent(), lists(&[entry(2)])]), 2);
+    assert_eq!(count(&[lists(&[entry(2)]), lists(&[entry(1)])]), 1, "an older one is not it");
+    assert_eq!(count(&[lists(&[entry(2)]), lists(&[])]), 1);
+    assert_eq!(count(&[silent(), silent()]), 0);
 }
 
 #[test]
@@ -588,8 +588,8 @@ fn what_too_few_of_the_next_keepers_have_is_handed_over_first() {
     };
     let found = ["a", "b", "c", "d"].map(entry);
     let order = |answers: &[Answer]| -> String {
-        let due = due(found.iter(), answers, 2);
-        let shown = due.iter().map(|it| match it.is_safe {
+        let listed = due(found.iter(), answers, 2);
+        let shown = listed.iter().map(|it| match it.is_safe {
             true => it.entry.record.name().to_uppercase(),
             false => it.entry.record.name().to_owned(),
         });
