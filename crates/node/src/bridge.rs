@@ -24,11 +24,11 @@ const PIECE: usize = 128 << 10;
 /// When a standard descriptor is closed, or no thread can be started.
 pub fn run(address: SocketAddr) -> Result<Exit, Failure> {
     let bridging = "cannot reach the agent for a login";
-    let input = inherited::input().or_nothing(bridging)?;
-    let output = inherited::output().or_nothing(bridging)?;
+    let stdin = inherited::input().or_nothing(bridging)?;
+    let stdout = inherited::output().or_nothing(bridging)?;
     // The descriptors themselves, without the buffers and locks of the standard streams.
-    let mut input = File::from(input.as_fd().try_clone_to_owned().or_nothing(bridging)?);
-    let mut output = File::from(output.as_fd().try_clone_to_owned().or_nothing(bridging)?);
+    let mut input = File::from(stdin.as_fd().try_clone_to_owned().or_nothing(bridging)?);
+    let mut output = File::from(stdout.as_fd().try_clone_to_owned().or_nothing(bridging)?);
     let connected = TcpStream::connect_timeout(&address, CONNECT);
     let line = match &connected {
         Ok(_) => BridgeLine::Open,

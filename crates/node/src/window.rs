@@ -23,8 +23,8 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     dumpable::hide().or_nothing("cannot protect the memory of the window from jobs")?;
     let interrupts = Interrupts::catch().or_nothing("cannot catch signals")?;
     let mut order = [0; Opening::TOLD];
-    let mut input = inherited::input().or_nothing("cannot read the mount order")?;
-    let read = input.read_exact(&mut order);
+    let mut stdin = inherited::input().or_nothing("cannot read the mount order")?;
+    let read = stdin.read_exact(&mut order);
     read.or_nothing("cannot read the mount order from standard input")?;
     let (address, key, keys) = Opening::heard(&order)
         .ok_or_else(|| Failure::usage("invalid mount order on standard input"))?;
@@ -45,7 +45,7 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     let at: PathBuf = mounted.dir().to_owned();
     let begun = threads::spawn("controller", move || {
         let mut nothing = [0; 64];
-        while !matches!(input.read(&mut nothing), Ok(0) | Err(_)) {}
+        while !matches!(stdin.read(&mut nothing), Ok(0) | Err(_)) {}
         // This ends `serve` below, which reports errors.
         let _ = garland_mount::unmount(&at);
     });
