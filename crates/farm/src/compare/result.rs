@@ -69,11 +69,11 @@ impl CompareResult {
                 .map(|standing| standing.equivalent),
         };
         let ranks = rank(&runs.iter().map(candidate).collect::<Vec<_>>());
-        let labels = labels(runs);
+        let shown = labels(runs);
         let whole = runs[base].summary.total;
         let rows: Vec<Row> = runs
             .iter()
-            .zip(labels)
+            .zip(shown)
             .zip(ranks)
             .map(|((run, label), rank)| Row {
                 run: run.run().to_owned(),

@@ -12,7 +12,7 @@ use super::node::NodeAccount;
 use super::power::{Powers, Unit};
 use super::summary::{Failed, Jobs, NAMED, OneMachine, Summary};
 use super::value::{FarmResult, NodeResult};
-use super::words::sentence;
+use super::words::write_sentence;
 use crate::args::{DataName, word};
 
 /// The conditions under which jobs were run.
@@ -60,7 +60,7 @@ impl FarmResult {
         let powers = farmed.how.unit.of(&farmed.members);
         let summary = farmed.summary(&powers);
         let nodes = farmed.nodes(&powers);
-        let sentence = sentence(&summary, &powers.each);
+        let sentence = write_sentence(&summary, &powers.each);
         let Farmed { records, interrupted, .. } = farmed;
         Self { head, nodes, summary, sentence, interrupted, records }
     }

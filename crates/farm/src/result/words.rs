@@ -31,7 +31,7 @@ pub fn percent(share: f64) -> String {
 /// Returns a summary such as `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz
 /// for 24 jobs`; none if the cluster cannot be compared with one machine. `powers` are those of the
 /// nodes.
-pub fn sentence(summary: &Summary, powers: &[f64]) -> Option<String> {
+pub fn write_sentence(summary: &Summary, powers: &[f64]) -> Option<String> {
     let standing = summary.standing.as_ref()?;
     let unit = &summary.unit;
     let mut kinds: Vec<String> = powers.iter().map(|one| power(*one)).collect();

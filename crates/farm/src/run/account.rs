@@ -67,7 +67,7 @@ impl Account {
     ) -> Result<FarmResult, Failure> {
         let after = Traffic::now(self.lab.as_ref(), &self.own);
         let interrupted = ending.interrupted;
-        let mut members = members(ending.nodes, &records);
+        let mut members = all_members(ending.nodes, &records);
         for member in &mut members {
             member.nics = after.since(&self.before, &member.name);
         }
@@ -95,7 +95,7 @@ impl Account {
 
 /// Returns the nodes of the engine, followed by other nodes that occur in records: a run that was
 /// resumed may have had other nodes before.
-fn members(mut members: Vec<NodeAccount>, records: &[Record]) -> Vec<NodeAccount> {
+fn all_members(mut members: Vec<NodeAccount>, records: &[Record]) -> Vec<NodeAccount> {
     for name in records.iter().filter_map(|record| record.node.as_deref()) {
         if members.iter().all(|known| known.name != name) {
             members.push(NodeAccount::new(name, 0));

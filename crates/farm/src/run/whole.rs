@@ -45,8 +45,8 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
         std::env::set_current_dir(folder)
             .or_nothing(format!("cannot change to {}", printable::path(folder)))?;
     }
-    let arrangement = arrangement(context, &asked, &settings)?;
-    let streams = arrangement.map(|how| Streams::new(how, tags(&asked, &jobs), run.folder()));
+    let output = arrangement(context, &asked, &settings)?;
+    let streams = output.map(|how| Streams::new(how, tags(&asked, &jobs), run.folder()));
     let mut ledger = Ledger::open(&run, jobs.len(), asked.quiet || context.json, streams)?;
     let left: Vec<Job> =
         jobs.iter().filter(|job| !ledger.journal().is_done(job.number)).cloned().collect();
@@ -78,7 +78,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let records = ledger.close()?;
     let result = account.close(&work, phases, ending, records)?;
     run.keep("result.json", &result)?;
-    let is_mixed = arrangement.is_some();
+    let is_mixed = output.is_some();
     let told = tell(context, &run, &result, is_mixed);
     told.map_err(|failure| failure.after(result.exit()))?;
     if let Some(first) = unwritten.first() {
