@@ -30,12 +30,12 @@ impl Peer {
     /// When no socket listens there.
     #[must_use]
     pub fn connect_from(address: Ipv4Addr, port: u16) -> Self {
-        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)
+        let peer = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)
             .expect("a socket can be had");
-        rustix::net::bind(&socket, &SocketAddrV4::new(address, 0)).expect("it is this machine's");
-        rustix::net::connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))
+        rustix::net::bind(&peer, &SocketAddrV4::new(address, 0)).expect("it is this machine's");
+        rustix::net::connect(&peer, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))
             .unwrap_or_else(|error| panic!("connecting to port {port}: {error}"));
-        let stream = TcpStream::from(socket);
+        let stream = TcpStream::from(peer);
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
         stream.set_write_timeout(Some(Duration::from_secs(5))).expect("a timeout can be set");
         Self { stream }

@@ -38,13 +38,13 @@ impl<'a> TestLab<'a> {
         scratch: &'a Scratch,
         arguments: &[A],
     ) -> Self {
-        let alone = Self::alone();
+        let only = Self::alone();
         assert_eq!(process::user_id(), 0, "labs make network namespaces, which needs root");
         let words = ["lab", "up"].map(OsStr::new).into_iter();
         let words: Vec<&OsStr> = words.chain(arguments.iter().map(AsRef::as_ref)).collect();
         let _ = garland.run(&words).with_code(0);
         let lab = Lab::open(&Self::state(scratch), "lab").expect("it has just been started");
-        Self { scratch, garland, lab, _alone: alone }
+        Self { scratch, garland, lab, _alone: only }
     }
 
     /// Starts a lab with the topology in `topology`, which is the text of a topology file.
