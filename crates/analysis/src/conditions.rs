@@ -135,10 +135,10 @@ pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> Stri
     let differing = |name: &&str| {
         let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
         for (node, conditions) in nodes {
-            let Some(value) = value(conditions, name) else { continue };
-            match values.iter_mut().find(|(known, _)| *known == value) {
+            let Some(found) = value(conditions, name) else { continue };
+            match values.iter_mut().find(|(known, _)| *known == found) {
                 Some((_, of)) => of.push(node),
-                None => values.push((value, vec![node])),
+                None => values.push((found, vec![node])),
             }
         }
         // Rare values first: they are probably wrong.

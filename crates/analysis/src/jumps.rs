@@ -13,7 +13,7 @@ const FEWEST: usize = 3;
 /// Returns the indices in `points` (size, time; sizes ascending) at which times begin to follow
 /// another line. At such an index, the point and the next one are off the previous line by more
 /// than a quarter, in the same direction. A single point that is off is noise.
-pub fn jumps(points: &[(f64, f64)]) -> Vec<usize> {
+pub fn find_jumps(points: &[(f64, f64)]) -> Vec<usize> {
     let mut jumps = Vec::new();
     // The points of the current line.
     let mut followed: Vec<(f64, f64)> = Vec::new();
@@ -54,7 +54,7 @@ mod tests {
         let rendezvous = |size: f64| 6000.0 + 0.4 * size;
         let time = |size| if size <= 4096.0 { eager(size) } else { rendezvous(size) };
         let points: Vec<_> = sizes().map(|size| (size, time(size))).collect();
-        let at: Vec<f64> = jumps(&points).into_iter().map(|at| points[at].0).collect();
+        let at: Vec<f64> = find_jumps(&points).into_iter().map(|at| points[at].0).collect();
         assert!(!at.is_empty() && [8192.0, 16384.0].contains(&at[0]), "{at:?}");
     }
 
@@ -62,11 +62,14 @@ mod tests {
     fn a_step_up_is_found_where_it_is_and_one_odd_point_is_not() {
         let step = |size: f64| if size < 1024.0 { 10.0 } else { 20.0 };
         let points: Vec<_> = sizes().map(|size| (size, step(size) + size * 1e-4)).collect();
-        assert_eq!(jumps(&points).into_iter().map(|at| points[at].0).collect::<Vec<_>>(), [1024.0]);
+        assert_eq!(
+            find_jumps(&points).into_iter().map(|at| points[at].0).collect::<Vec<_>>(),
+            [1024.0]
+        );
         let mut odd: Vec<_> = sizes().map(|size| (size, 10.0 + size * 1e-4)).collect();
         odd[6].1 *= 3.0;
-        assert_eq!(jumps(&odd), Vec::<usize>::new());
-        assert_eq!(jumps(&[]), Vec::<usize>::new());
+        assert_eq!(find_jumps(&odd), Vec::<usize>::new());
+        assert_eq!(find_jumps(&[]), Vec::<usize>::new());
     }
 
     proptest! {
@@ -75,7 +78,7 @@ mod tests {
             // Times are off by up to 2 %.
             let noise = |at: u64| 1.0 + 0.04 * ((seed.rotate_left(at as u32 * 7) % 1000) as f64 / 1000.0 - 0.5);
             let points: Vec<_> = sizes().zip(0..).map(|(size, at)| (size, (at_zero + slope * size) * noise(at))).collect();
-            prop_assert_eq!(jumps(&points), Vec::<usize>::new());
+            prop_assert_eq!(find_jumps(&points), Vec::<usize>::new());
         }
     }
 }

@@ -27,7 +27,7 @@ pub mod pairs;
 pub mod queue;
 pub mod tuning;
 
-pub use jumps::jumps;
+pub use jumps::find_jumps;
 pub use knee::{Knee, LoadPoint, find_knee, is_flat, knee};
 pub use line::{Line, fit_line};
 pub use loggp::{LogGp, Network, loggp};

@@ -25,9 +25,9 @@ pub fn slow_ones(rates: &[f64]) -> Vec<Outlier> {
     if rates.len() < FEWEST {
         return Vec::new();
     }
-    let median = median(rates.to_vec()).unwrap_or(0.0);
-    let slow = rates.iter().enumerate().filter(|(_, rate)| **rate < SUSPECT * median);
-    let mut slow: Vec<_> = slow.map(|(at, &rate)| Outlier { at, rate, median }).collect();
+    let middle = median(rates.to_vec()).unwrap_or(0.0);
+    let slow = rates.iter().enumerate().filter(|(_, rate)| **rate < SUSPECT * middle);
+    let mut slow: Vec<_> = slow.map(|(at, &rate)| Outlier { at, rate, median: middle }).collect();
     slow.sort_by(|a, b| a.rate.total_cmp(&b.rate));
     slow
 }

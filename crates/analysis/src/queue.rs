@@ -24,10 +24,10 @@ mod tests {
 
     #[test]
     fn one_node_waits_for_nobody_and_many_for_the_slowest_resource() {
-        let cycles = cycles(9.0, &[1.0, 0.5], 200);
-        assert!((cycles[0] - 10.5).abs() < 1e-12);
-        assert!((cycles[199] / 200.0 - 1.0).abs() < 1e-6, "{}", cycles[199]);
-        assert!(cycles.windows(2).all(|pair| pair[1] >= pair[0]));
+        let lengths = cycles(9.0, &[1.0, 0.5], 200);
+        assert!((lengths[0] - 10.5).abs() < 1e-12);
+        assert!((lengths[199] / 200.0 - 1.0).abs() < 1e-6, "{}", lengths[199]);
+        assert!(lengths.windows(2).all(|pair| pair[1] >= pair[0]));
     }
 
     #[test]

@@ -182,9 +182,9 @@ mod tests {
             writes_at_knee: Some(20_000.0),
             stable_write_ns: Some(8_000_000),
         };
-        let advice = advice(&queue, &evidence);
-        assert_eq!(advice.len(), 5, "{advice:#?}");
-        assert!(advice[0].contains("20.0 times as many random reads at depth 64"), "{advice:#?}");
-        assert!(advice[1].contains("25 % of direct ones (100.0 of 400.0 MB/s); try 1024"));
+        let lines = advice(&queue, &evidence);
+        assert_eq!(lines.len(), 5, "{lines:#?}");
+        assert!(lines[0].contains("20.0 times as many random reads at depth 64"), "{lines:#?}");
+        assert!(lines[1].contains("25 % of direct ones (100.0 of 400.0 MB/s); try 1024"));
     }
 }

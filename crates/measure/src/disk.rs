@@ -32,7 +32,7 @@ pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
     let (nodes, path) = place(&inventory, &disk.target)?;
-    let order = order(disk, path)?;
+    let order = parse_order(disk, path)?;
     let gathered =
         gather("disk", &nodes, &inventory, &disk.launch, context.json, Talk::OverWires, phases)?;
     let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
@@ -66,7 +66,7 @@ pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<
     }
 }
 
-fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
+fn parse_order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
     let size = bytes::parse(&disk.size)?;
     if !DISK_SIZES.contains(&size) {
         let (least, most) = DISK_SIZES.into_inner();
@@ -76,14 +76,14 @@ fn order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
             .hint("a file that fits in memory does not measure the disk: choose a file larger than memory"));
     }
     let time: Nanos = disk.time.parse()?;
-    let only = only(&disk.only)?;
+    let only = parse_only(&disk.only)?;
     let order = DiskOrder { path, size, time_ns: time.0, depth: disk.depth, only };
     order.check().map_err(|reason| Failure::usage(format!("--time {}: {reason}", disk.time)))?;
     Ok(order)
 }
 
 /// Parses the words of --only into a selection of measurements.
-fn only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
+fn parse_only(words: &[DiskWord]) -> Result<DiskOnly, Failure> {
     fn set<T>(kind: &mut Option<T>, value: T) -> Result<(), Failure> {
         match kind.replace(value) {
             None => Ok(()),

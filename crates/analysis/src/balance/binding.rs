@@ -101,9 +101,9 @@ pub struct Binding {
 
 /// Returns the bottleneck of concurrent `copies`, as judged by those that end last.
 pub fn bind(copies: &[Took]) -> Binding {
-    let longest = longest(copies.iter().map(|copy| copy.seconds));
+    let slowest = longest(copies.iter().map(|copy| copy.seconds));
     let last = copies.iter().filter(|copy| copy.seconds > 0.0);
-    let last: Vec<&Took> = last.filter(|copy| copy.seconds >= longest * (1.0 - LAST)).collect();
+    let last: Vec<&Took> = last.filter(|copy| copy.seconds >= slowest * (1.0 - LAST)).collect();
     let count = last.len().max(1) as f64;
     let share =
         |resource| last.iter().map(|copy| copy.of(resource) / copy.seconds).sum::<f64>() / count;

@@ -24,12 +24,13 @@ struct Pair {
 
 /// Returns all loops of three probed pairs that do not close.
 pub(super) fn open_loops(exchanges: &[Exchange]) -> Vec<Closure> {
-    let pairs = pairs(exchanges);
+    let by_nodes = pairs(exchanges);
     let mut open = Vec::new();
-    for &(a, b) in pairs.keys() {
-        let thirds = pairs.range((b, 0)..=(b, usize::MAX)).map(|(&(_, c), _)| c);
-        for c in thirds.filter(|&c| pairs.contains_key(&(a, c))) {
-            if let Some(miss_ns) = miss(&pairs[&(a, b)], &pairs[&(b, c)], &pairs[&(a, c)]) {
+    for &(a, b) in by_nodes.keys() {
+        let thirds = by_nodes.range((b, 0)..=(b, usize::MAX)).map(|(&(_, c), _)| c);
+        for c in thirds.filter(|&c| by_nodes.contains_key(&(a, c))) {
+            if let Some(miss_ns) = miss(&by_nodes[&(a, b)], &by_nodes[&(b, c)], &by_nodes[&(a, c)])
+            {
                 open.push(Closure { nodes: [a, b, c], miss_ns });
             }
         }

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::candidates::Candidates;
 use super::cost::Cost;
 use super::curve::{Curve, Fit};
-use super::held_out::{BackTest, back_test};
+use super::held_out::{BackTest, run_back_test};
 use super::knee::{Knee, knee};
 use super::points::{MOST_NODES, Points};
-use super::resample::spread;
+use super::resample::resampled_spread;
 use super::{Law, Question, Refusal, Work};
 
 /// The forecast for one number of nodes.
@@ -94,8 +94,8 @@ pub fn forecast(question: &Question<'_>) -> Result<Forecast, Refusal> {
     let best = *candidates.best();
     let counts = with_neighbours(&ahead);
     let times = best.times(work, &counts);
-    let spread = spread(&candidates, work, &points, &counts);
-    let back_test = back_test(work, &points);
+    let spread = resampled_spread(&candidates, work, &points, &counts);
+    let back_test = run_back_test(work, &points);
     let amdahl = Fit::compute(Curve::Amdahl, work, &points);
     let usl = Fit::compute(Curve::Usl, work, &points);
     let power = |place: usize| {
@@ -212,8 +212,8 @@ fn check_limits(work: &Work<'_>, points: &Points) -> Result<(), Refusal> {
                 demands.iter().map(|demand| (demand.name.clone(), demand.seconds)).collect()
             }
             Work::Growing { floor, .. } => {
-                let floor = floor(point.nodes);
-                vec![(floor.name, floor.seconds)]
+                let limit = floor(point.nodes);
+                vec![(limit.name, limit.seconds)]
             }
         };
         limits.retain(|(_, seconds)| point.seconds < seconds * ROUNDED);

@@ -23,7 +23,7 @@ pub struct BackTest {
 }
 
 /// Runs the back test; `None` if the remaining points are too few, or no law fits them.
-pub(super) fn back_test(work: &Work<'_>, points: &Points) -> Option<BackTest> {
+pub(super) fn run_back_test(work: &Work<'_>, points: &Points) -> Option<BackTest> {
     let (rest, held) = points.without_largest();
     let known = match work {
         Work::Fixed { demands, .. } => rest.counts() >= if demands.is_empty() { 3 } else { 2 },

@@ -36,18 +36,18 @@ pub(super) fn least_squares(rows: &[Row]) -> Option<Solution> {
             (0..count).map(entry).collect()
         })
         .collect();
-    let inverse = inverse(&normal)?;
+    let inverted = inverse(&normal)?;
     let right: Vec<f64> =
         (0..count).map(|i| product(&|(x, y, w)| w * x[i] * y) / scales[i]).collect();
     let value =
-        |i: usize| inverse[i].iter().zip(&right).map(|(a, b)| a * b).sum::<f64>() / scales[i];
+        |i: usize| inverted[i].iter().zip(&right).map(|(a, b)| a * b).sum::<f64>() / scales[i];
     let values: Vec<f64> = (0..count).map(value).collect();
     let of_row = |x: &[f64]| x.iter().zip(&values).map(|(x, value)| x * value).sum::<f64>();
     let left = product(&|(x, y, w)| w * (y - of_row(x)).powi(2));
     let freedom = rows.len() - count;
     let covariance = (freedom > 0).then(|| {
         let variance = left / freedom as f64;
-        let entry = |i: usize, j: usize| inverse[i][j] * variance / (scales[i] * scales[j]);
+        let entry = |i: usize, j: usize| inverted[i][j] * variance / (scales[i] * scales[j]);
         (0..count).map(|i| (0..count).map(|j| entry(i, j)).collect()).collect()
     });
     let finite = values.iter().all(|value| value.is_finite()) && left.is_finite();

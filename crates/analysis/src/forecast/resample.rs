@@ -25,7 +25,7 @@ pub(super) struct Spread {
 
 /// Returns the spread of the predictions of `candidates` for `counts` (ascending). `None` if there
 /// are no more points than parameters, so that errors are unknown.
-pub(super) fn spread(
+pub(super) fn resampled_spread(
     candidates: &Candidates,
     work: &Work<'_>,
     points: &Points,

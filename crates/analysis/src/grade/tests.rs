@@ -29,11 +29,11 @@ fn figures_keep_their_digits_and_have_their_values() {
         ("8.9 - 9.3", 8.9, 9.3),
         ("9.7 - 9.3", 9.3, 9.7),
     ] {
-        let figure = figure(text);
-        assert_eq!((figure.least(), figure.most()), (least, most), "{text}");
-        assert_eq!(figure.to_string(), text);
-        let json = serde_json::to_string(&figure).unwrap();
-        assert_eq!(serde_json::from_str::<Published>(&json).unwrap(), figure);
+        let parsed = figure(text);
+        assert_eq!((parsed.least(), parsed.most()), (least, most), "{text}");
+        assert_eq!(parsed.to_string(), text);
+        let json = serde_json::to_string(&parsed).unwrap();
+        assert_eq!(serde_json::from_str::<Published>(&json).unwrap(), parsed);
     }
     for text in ["", "x", "7m", "m18s", "1 -2", "1 - ", "nan", "inf", "-1m2s"] {
         assert!(text.parse::<Published>().is_err(), "{text}");

@@ -6,7 +6,7 @@ use super::cause::Cause;
 use super::disks::{DiskUse, disks};
 use super::faults::{Families, Fault, Fix};
 use super::rest::Rest;
-use super::rows::{Row, resent, rows};
+use super::rows::{Row, resent, rows_of};
 use super::run::Run;
 use super::segment::{Place, Segment, joined};
 use super::walk::Walk;
@@ -61,11 +61,11 @@ const TOGETHER_NS: i64 = 50_000_000;
 /// Attributes all time of a run to causes.
 pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     let world = World::from_run(run, clocks);
-    let path = path(run, &world);
+    let path = critical_path(run, &world);
     let scales = Scales::new(run, &world);
     let path = scales.weigh(path);
     let path = joined(stragglers(run, &world, losses(&world, path)));
-    let rows = rows(&world, &path);
+    let rows = rows_of(&world, &path);
     let families = Families::from_path(&world, &path);
     let faults = families.faults(run);
     let began = run.began();
@@ -96,7 +96,7 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
 }
 
 /// Returns the critical path in order, from the start of the command to its end, without gaps.
-fn path(run: &Run<'_>, world: &World) -> Vec<Segment> {
+fn critical_path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     let began = run.began();
     let end = run.stretches().last().map_or(began, |(.., end)| *end);
     let ready = run.end_of(&["set-up", "waiting"]);

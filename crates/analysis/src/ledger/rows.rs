@@ -31,7 +31,7 @@ struct Sum {
 }
 
 /// Returns the rows of a path, largest first. The rows sum to the length of the path.
-pub(super) fn rows(world: &World, path: &[Segment]) -> Vec<Row> {
+pub(super) fn rows_of(world: &World, path: &[Segment]) -> Vec<Row> {
     let mut sums: BTreeMap<(Cause, Place), Sum> = BTreeMap::new();
     for segment in path {
         let sum = sums.entry((segment.cause, segment.place)).or_default();

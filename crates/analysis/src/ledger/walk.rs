@@ -293,16 +293,16 @@ impl<'a> Walk<'a> {
     fn upstream(&mut self, thread: usize, piece: &Piece) -> usize {
         let world = self.world;
         let node = world.threads[thread].node;
-        let from = usize::from(piece.peer);
-        let hop = Place::hop(from, node);
-        let key = (piece.lane, from, node);
+        let peer = usize::from(piece.peer);
+        let place = Place::hop(peer, node);
+        let key = (piece.lane, peer, node);
         let Some(sender) = world.sender(key, self.at) else {
-            self.pass(piece.begin, Cause::Undecided, Place::node(from));
+            self.pass(piece.begin, Cause::Undecided, Place::node(peer));
             return thread;
         };
         if !world.has_sender(key) {
             // What feeds this node is not recorded there.
-            self.pass(piece.begin, Cause::Wire, hop);
+            self.pass(piece.begin, Cause::Wire, place);
             return thread;
         }
         let flow = world.hops.get(&key);
@@ -327,10 +327,10 @@ impl<'a> Walk<'a> {
             idle_since = since.max(piece.begin);
         }
         if idle_since <= piece.begin {
-            self.pass(piece.begin, Cause::Wire, hop);
+            self.pass(piece.begin, Cause::Wire, place);
             return thread;
         }
-        self.pass_between(idle_since, Cause::Wire, hop, (from, node));
+        self.pass_between(idle_since, Cause::Wire, place, (peer, node));
         if self.is_idle(sender) && self.store_works(node) {
             // The thread got no request: the requester waited for its own writer.
             return self.hand_over(thread, piece.begin, false);
@@ -374,16 +374,16 @@ impl<'a> Walk<'a> {
         }
         // A node that feeds from what it holds waits for its own blocks; others for those of all.
         let of = (!world.is_source(node)).then_some(node);
-        let hop = Place::hop(node, to);
+        let place = Place::hop(node, to);
         let last = world.last_landing(of, self.at);
         match last.filter(|(_, landed)| *landed > piece.begin) {
             Some((other, landed)) => {
                 let nodes = (node, world.threads[other].node);
-                self.pass_between(landed, Cause::Control, hop, nodes);
+                self.pass_between(landed, Cause::Control, place, nodes);
                 self.wait_for(thread, piece.begin, other)
             }
             None => {
-                self.pass(piece.begin, Cause::Control, hop);
+                self.pass(piece.begin, Cause::Control, place);
                 thread
             }
         }
@@ -415,7 +415,7 @@ impl<'a> Walk<'a> {
             self.pass_with(piece.begin, Cause::Unattributed, Place::node(node), Some(thread));
             return thread;
         };
-        let hop = Place::hop(node, to);
+        let place = Place::hop(node, to);
         let Some(&receiver) = world.lanes.get(&(to, piece.lane)) else {
             self.pass(piece.begin, Cause::Undecided, Place::node(to));
             return thread;
@@ -430,10 +430,10 @@ impl<'a> Walk<'a> {
             }
         }
         if taken <= piece.begin {
-            self.pass(piece.begin, Cause::Wire, hop);
+            self.pass(piece.begin, Cause::Wire, place);
             return thread;
         }
-        self.pass_between(taken, Cause::Wire, hop, (node, to));
+        self.pass_between(taken, Cause::Wire, place, (node, to));
         self.wait_for(thread, piece.begin, receiver)
     }
 }

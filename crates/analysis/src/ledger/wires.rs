@@ -125,8 +125,8 @@ pub(super) fn losses(world: &World, path: Vec<Segment>) -> Vec<Segment> {
     let mut all = Vec::with_capacity(path.len());
     for segment in path {
         match share(&segment.place).filter(|_| segment.cause == Cause::Wire) {
-            Some(share) => {
-                let rest = segment.shared(share, Cause::Loss, segment.place, &mut all);
+            Some(part) => {
+                let rest = segment.shared(part, Cause::Loss, segment.place, &mut all);
                 all.push(rest);
             }
             None => all.push(segment),

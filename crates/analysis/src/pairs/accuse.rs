@@ -47,12 +47,12 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
     // A fit takes the value of most pairs as healthy, which it is not if a bad trunk divides the nodes.
     let division = Division::from_matrix(matrix, tolerance.loss);
     let matrix = &division.healed(matrix);
-    let Some(mut fit) = Effects::fit(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
+    let Some(mut fitted) = Effects::fit(matrix).filter(|_| matrix.nodes() >= FEWEST) else {
         return Vec::new();
     };
     let cells: Vec<_> = matrix.measured().collect();
     let tests = 2 * matrix.nodes() + cells.len();
-    let rests: Vec<f64> = cells.iter().map(|&(i, j, value)| fit.rest(i, j, value)).collect();
+    let rests: Vec<f64> = cells.iter().map(|&(i, j, value)| fitted.rest(i, j, value)).collect();
     // The fit absorbs the noise of as many values as it has effects, so residuals are too small.
     let free = (cells.len() + 1).saturating_sub(2 * matrix.nodes()).max(1);
     let noise = spread(&rests) * cells.len() as f64 / free as f64;
@@ -62,26 +62,26 @@ pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
         let chance = 1.2533 * noise / ((matrix.nodes() - 1) as f64).sqrt();
         tolerance.lowest(spread(effects).max(chance), tests, matrix.nodes())
     };
-    let bounds = (of_node(&fit.send), of_node(&fit.receive));
-    let slow = |line: bool, node: usize| is_with_all(&cells, &fit, line, node, tolerance);
+    let bounds = (of_node(&fitted.send), of_node(&fitted.receive));
+    let slow = |line: bool, node: usize| is_with_all(&cells, &fitted, line, node, tolerance);
     let named = |effects: &[f64], bound: f64, line: bool| -> BTreeSet<usize> {
         let low = (0..effects.len()).filter(|&node| effects[node] < bound);
         low.filter(|&node| slow(line, node)).collect()
     };
-    let sending = named(&fit.send, bounds.0, true);
-    let receiving = named(&fit.receive, bounds.1, false);
-    let mut accusations = nodes(&fit, &sending, &receiving, bounds);
+    let sending = named(&fitted.send, bounds.0, true);
+    let receiving = named(&fitted.receive, bounds.1, false);
+    let mut accusations = nodes(&fitted, &sending, &receiving, bounds);
     // A node that is slow with only some partners is not at fault itself: its pairs are tested
     // below.
     for node in 0..matrix.nodes() {
-        if !sending.contains(&node) && fit.send[node] < bounds.0 {
-            fit.send[node] = 0.0;
+        if !sending.contains(&node) && fitted.send[node] < bounds.0 {
+            fitted.send[node] = 0.0;
         }
-        if !receiving.contains(&node) && fit.receive[node] < bounds.1 {
-            fit.receive[node] = 0.0;
+        if !receiving.contains(&node) && fitted.receive[node] < bounds.1 {
+            fitted.receive[node] = 0.0;
         }
     }
-    let low = cells.iter().map(|&(i, j, value)| (i, j, fit.rest(i, j, value)));
+    let low = cells.iter().map(|&(i, j, value)| (i, j, fitted.rest(i, j, value)));
     let low: Vec<_> = low.filter(|&(.., rest)| rest < lowest).collect();
     accusations.extend(gathered(&low, lowest.exp()));
     accusations.extend(division.accusation(tolerance.loss));

@@ -62,8 +62,8 @@ impl Division {
         let group = |of: usize| (0..number.len()).filter(|&it| number[it] == of).collect();
         let groups: Vec<Vec<usize>> = (0..number.len()).map(group).collect();
         let groups: Vec<Vec<usize>> = groups.into_iter().filter(|group| group.len() > 1).collect();
-        let shares = shares(&expected, &groups);
-        Self { groups, shares: shares.map(|share| if share < 1.0 - loss { share } else { 1.0 }) }
+        let measured = shares(&expected, &groups);
+        Self { groups, shares: measured.map(|share| if share < 1.0 - loss { share } else { 1.0 }) }
     }
 
     /// Returns the matrix with the values that there would be if the groups were joined as well as each of

@@ -13,20 +13,20 @@ pub(super) fn gathered(low: &[(usize, usize, f64)], bound: f64) -> Vec<Accusatio
     let both_ways = |from, to| rests.contains_key(&(to, from)) && from < to;
     let pairs: BTreeSet<(usize, usize)> =
         rests.keys().copied().filter(|&(from, to)| both_ways(from, to)).collect();
-    let share = |pairs: &[(usize, usize)]| {
+    let median_share = |pairs: &[(usize, usize)]| {
         let both = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
         median(both.filter_map(|way| rests.get(&way).copied()).collect()).unwrap_or(0.0).exp()
     };
     let mut accusations = Vec::new();
     for component in components(&pairs) {
         if let Some((one, other)) = sides(&component).filter(|_| component.len() > 1) {
-            let share = share(&component);
+            let share = median_share(&component);
             accusations.push(Accusation { part: Component::Between(one, other), share, bound });
             continue;
         }
         accusations.extend(component.iter().map(|&pair| Accusation {
             part: Component::Pair(pair.0, pair.1),
-            share: share(&[pair]),
+            share: median_share(&[pair]),
             bound,
         }));
     }

@@ -20,8 +20,8 @@ impl Matrix {
         let mut matrix = Self::new(nodes);
         for from in 0..nodes {
             for to in (0..nodes).filter(|&to| to != from) {
-                if let Some(value) = value(from, to) {
-                    matrix.set(from, to, value);
+                if let Some(measured) = value(from, to) {
+                    matrix.set(from, to, measured);
                 }
             }
         }

@@ -58,12 +58,12 @@ mod tests {
     #[test]
     fn each_pair_meets_once_and_nobody_is_in_two_pairs_of_a_round() {
         for nodes in 0..40 {
-            let rounds = rounds(nodes);
+            let all = rounds(nodes);
             let odd = nodes % 2;
             let expected = if nodes < 2 { 0 } else { nodes - 1 + odd };
-            assert_eq!(rounds.len(), expected, "{nodes} nodes");
+            assert_eq!(all.len(), expected, "{nodes} nodes");
             let mut met = BTreeSet::new();
-            for round in &rounds {
+            for round in &all {
                 let mut seen = BTreeSet::new();
                 assert_eq!(round.len(), (nodes - odd) / 2, "{nodes} nodes");
                 for &pair in round {

@@ -189,8 +189,8 @@ mod tests {
     use super::*;
 
     fn told(remote: usize, round: usize) -> Vec<(usize, usize)> {
-        let errands = errands(&[[0, 1], [2, 3], [4, 5]], remote, round);
-        errands.iter().map(|errand| (errand.from, errand.to)).collect()
+        let listed = errands(&[[0, 1], [2, 3], [4, 5]], remote, round);
+        listed.iter().map(|errand| (errand.from, errand.to)).collect()
     }
 
     #[test]

@@ -66,11 +66,11 @@ impl PointResult {
 
     /// Creates the result of `point` from its sample `took`.
     pub fn new(point: &garland_protocol::measure::PingPoint, took: &PingSample) -> Self {
-        let ways = ways(point.kind, point.depth);
+        let divisor = ways(point.kind, point.depth);
         // With a rate, the time between operations is not their duration.
         let each_ns = match point.rate {
-            Some(_) => took.sojourn.mean as f64 / ways,
-            None => took.elapsed_ns as f64 / took.count.max(1) as f64 / ways,
+            Some(_) => took.sojourn.mean as f64 / divisor,
+            None => took.elapsed_ns as f64 / took.count.max(1) as f64 / divisor,
         };
         Self {
             function: function(point.kind),

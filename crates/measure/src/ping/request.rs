@@ -81,7 +81,7 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         count: ping.count,
         time_ms,
     };
-    let sizes = sizes(ping)?;
+    let sizes = parse_sizes(ping)?;
     let (points, depths) = if ping.sweep {
         let depths = doublings(1, SWEEP_DEPTH);
         let count = depths.len();
@@ -91,7 +91,7 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
         let lengths = doublings(SIZE, SWEEP_SIZE).into_iter().map(|size| point(size, 1));
         (depths.into_iter().map(|depth| point(size, depth)).chain(lengths).collect(), Some(count))
     } else {
-        let depths = depths(ping)?;
+        let depths = parse_depths(ping)?;
         let all = sizes.iter().flat_map(|&size| depths.iter().map(move |&depth| (size, depth)));
         (all.map(|(size, depth)| point(size, depth)).collect::<Vec<_>>(), None)
     };
@@ -103,7 +103,7 @@ pub fn read(ping: &Ping) -> Result<PingRequest, Failure> {
     Ok(PingRequest { task: PingTask { means, provider, wait, target, points }, depths, pin })
 }
 
-fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
+fn parse_sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
     let size = |text: &str| {
         let bytes = bytes::parse(text)?;
         u32::try_from(bytes).ok().filter(|&bytes| bytes <= PING_SIZE_MAX).ok_or_else(|| {
@@ -124,7 +124,7 @@ fn sizes(ping: &Ping) -> Result<Vec<u32>, Failure> {
     })
 }
 
-fn depths(ping: &Ping) -> Result<Vec<u32>, Failure> {
+fn parse_depths(ping: &Ping) -> Result<Vec<u32>, Failure> {
     let Some(text) = &ping.in_flight else {
         return Ok(vec![if ping.per_second.is_some() { RATED_DEPTH } else { 1 }]);
     };

@@ -1,6 +1,6 @@
 //! The parameters of a sweep: LogGP, the knee, and the bottleneck there.
 
-use garland_analysis::{Knee, LoadPoint, LogGp, Network, find_knee, jumps, loggp};
+use garland_analysis::{Knee, LoadPoint, LogGp, Network, find_jumps, find_knee, loggp};
 use garland_protocol::measure::PingKind;
 use garland_topology::bounds::on_the_wire;
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub fn conclude(
         best_each_ns: best,
         sizes: &sizes,
     });
-    let jumps = jumps(&sizes).into_iter().map(|at| points[depths + at].size).collect();
+    let jumps = find_jumps(&sizes).into_iter().map(|at| points[depths + at].size).collect();
     Some(Sweep {
         jumps,
         latency_ns,

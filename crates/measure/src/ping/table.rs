@@ -86,8 +86,8 @@ impl Table<'_> {
     fn line(&self, f: &mut fmt::Formatter<'_>, point: &PointResult) -> fmt::Result {
         let micros = point.each_ns / 1000.0;
         let rate = f64::from(point.size) / micros.max(1e-9);
-        let ways = ways(point.kind, point.depth);
-        let us = |ns: u64| format!("{:.2}", ns as f64 / ways / 1000.0);
+        let divisor = ways(point.kind, point.depth);
+        let us = |ns: u64| format!("{:.2}", ns as f64 / divisor / 1000.0);
         let s = &point.sojourn;
         write!(f, "{:3}: {:8} bytes {micros:9.2} uSec {rate:8.2} MB/s", self.place, point.size)?;
         if point.depth > 1 {

@@ -59,7 +59,7 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     // With MPTCP, one connection uses all NICs.
     let rails = match wires.launch.takes_mptcp(lab.as_ref()) {
         true => 1,
-        false => rails(&fleet.agents).min(wires.rails.map_or(usize::MAX, usize::from)),
+        false => fewest_rails(&fleet.agents).min(wires.rails.map_or(usize::MAX, usize::from)),
     };
     let session = Session::new(fleet.agents, Some(&interrupts));
     let absent = session.closed().to_vec();
@@ -82,7 +82,7 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
 
 /// Returns the number of NICs that can be measured on every node: the least number among the
 /// agents.
-fn rails(agents: &[Result<Agent, String>]) -> usize {
+fn fewest_rails(agents: &[Result<Agent, String>]) -> usize {
     agents.iter().flatten().map(|agent| agent.addresses.len()).min().unwrap_or(1).max(1)
 }
 

@@ -214,7 +214,7 @@ fn a_straggler_is_told_apart_from_a_slow_chain() {
     let ledger = model.run().explain();
     let straggler = ledger.rows.iter().find(|row| row.cause == Cause::Straggler).unwrap();
     assert_eq!((straggler.place, straggler.within), (Place::node(3), Some(Cause::SinkDisk)));
-    let fault = fault(&ledger);
-    assert_eq!((fault.cause, fault.place), (Cause::SinkDisk, Place::node(3)));
-    assert!(fault.alone_ns > 0 && fault.alone_ns <= fault.ns);
+    let told = fault(&ledger);
+    assert_eq!((told.cause, told.place), (Cause::SinkDisk, Place::node(3)));
+    assert!(told.alone_ns > 0 && told.alone_ns <= told.ns);
 }

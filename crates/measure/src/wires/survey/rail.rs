@@ -59,8 +59,8 @@ impl DirectionRates {
 
 /// Returns the sums of both numbers.
 fn sum(streams: &[(u32, u32)]) -> (f64, f64) {
-    let of = |of: fn(&(u32, u32)) -> u32| streams.iter().map(|it| f64::from(of(it))).sum();
-    (of(|it| it.0), of(|it| it.1))
+    let sum_of = |of: fn(&(u32, u32)) -> u32| streams.iter().map(|it| f64::from(of(it))).sum();
+    (sum_of(|it| it.0), sum_of(|it| it.1))
 }
 
 /// Pairs between two groups of nodes, measured at once.
@@ -289,14 +289,14 @@ mod tests {
         let slow = |from: usize, to: usize| if from == 5 || to == 5 { 30.0 } else { 94.0 };
         assert_eq!(rail(slow, |_, _| 0).doubtful(), [], "a slow node's wire is its own");
         let beside = |from: usize, to: usize| if from + to == 5 { 47.0 } else { 94.0 };
-        let mut rail = rail(beside, |_, _| 0);
-        assert_eq!(rail.doubtful().len(), 3, "{:?}", rail.doubtful());
-        rail.alone.insert(MatchUp::new(0, 5));
-        rail.note_rate(1, 4, 94.0, None);
-        rail.note_rate(4, 1, 94.0, None);
-        assert_eq!(rail.doubtful(), [MatchUp::new(2, 3)]);
-        rail.forget(MatchUp::new(2, 3));
-        assert_eq!((rail.doubtful(), rail.rates().get(3, 2)), (vec![], None));
+        let mut first = rail(beside, |_, _| 0);
+        assert_eq!(first.doubtful().len(), 3, "{:?}", first.doubtful());
+        first.alone.insert(MatchUp::new(0, 5));
+        first.note_rate(1, 4, 94.0, None);
+        first.note_rate(4, 1, 94.0, None);
+        assert_eq!(first.doubtful(), [MatchUp::new(2, 3)]);
+        first.forget(MatchUp::new(2, 3));
+        assert_eq!((first.doubtful(), first.rates().get(3, 2)), (vec![], None));
     }
 
     #[test]

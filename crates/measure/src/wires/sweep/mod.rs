@@ -83,8 +83,8 @@ pub fn run(
     drop(meetings);
     end_agents(fleet.children, interrupted, &mut phases);
     let of_nodes: Vec<_> = conditions.iter().map(|(&node, all)| (names[node], all)).collect();
-    let emulator = emulator(names.iter().copied(), cpu, "use a lower rate");
-    let warnings = emulator.into_iter().chain(guard_rails(&of_nodes, Purpose::Rates)).collect();
+    let starved = emulator(names.iter().copied(), cpu, "use a lower rate");
+    let warnings = starved.into_iter().chain(guard_rails(&of_nodes, Purpose::Rates)).collect();
     let result = SweepResult {
         head: Head::new(SCHEMA, Some(&run), phases),
         nodes: NodeResult::all(names, &absent, conditions),
