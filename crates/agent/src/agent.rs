@@ -189,8 +189,8 @@ impl Agent {
     /// process if no session is open.
     pub fn end_with_launcher(&self) {
         let mut ignored = [0; 256];
-        if let Ok(mut input) = inherited::input() {
-            while !matches!(input.read(&mut ignored), Ok(0) | Err(_)) {}
+        if let Ok(mut stdin) = inherited::input() {
+            while !matches!(stdin.read(&mut ignored), Ok(0) | Err(_)) {}
         }
         // An open session detects that its head is gone, cleans up, and exits.
         if self.sessions.load(Ordering::Acquire) == 0 {

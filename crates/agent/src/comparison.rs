@@ -156,9 +156,9 @@ impl Comparison {
         if let CompareBy::Status { rule, named } = self.asked.by {
             return self.look_for_status(agent, outline, rule, named);
         }
-        let memory = Gathered::memory(outline);
-        let bytes = usize::try_from(memory.saturating_add(digests)).ok()?;
-        let share = agent.budget.take(bytes).ok().filter(|_| memory <= MEMORY)?;
+        let outline_bytes = Gathered::memory(outline);
+        let bytes = usize::try_from(outline_bytes.saturating_add(digests)).ok()?;
+        let share = agent.budget.take(bytes).ok().filter(|_| outline_bytes <= MEMORY)?;
         let folder = self.open_destination(agent)?;
         let coming = Coming::new(folder, outline)?;
         let mut state = self.state.lock();
@@ -274,14 +274,21 @@ impl Comparison {
         let given = Path::new(OsStr::from_bytes(path));
         let (folder_path, name) = target(root, given, OsStr::from_bytes(name));
         let folder = root.open_dir(&folder_path, false).ok()?;
-        let progress = progress(session);
+        let tell_progress = progress(session);
         let holding = |file| {
             let disk = agent.disk.as_deref();
             let records = &agent.config.records;
-            Holding::with_digests(file, layout.block_size, records, disk, &progress, &self.stop)
+            Holding::with_digests(
+                file,
+                layout.block_size,
+                records,
+                disk,
+                &tell_progress,
+                &self.stop,
+            )
         };
         let old = open_own(&folder, &name).ok().and_then(|file| holding(file).ok());
-        let left = self.await_left(&folder, &name, &progress).and_then(|left| {
+        let left = self.await_left(&folder, &name, &tell_progress).and_then(|left| {
             let file = left.file().try_clone().ok()?;
             Some((holding(file).ok()?, left))
         });
@@ -296,10 +303,10 @@ impl Comparison {
         let deadline = after(ORPHANED);
         loop {
             // Asked first: it may be released at any moment.
-            let is_held = Left::is_held(folder, name);
+            let is_locked = Left::is_held(folder, name);
             let left = Left::find(folder, name);
             let waits = !clock::until(deadline).is_zero() && !self.stop.load(Ordering::Relaxed);
-            if left.is_some() || !waits || !is_held {
+            if left.is_some() || !waits || !is_locked {
                 return left;
             }
             progress();

@@ -103,15 +103,15 @@ impl Conditions {
 
     fn nic(&mut self, name: &str) {
         self.add("nic", name.to_owned());
-        if let Ok(mtu) = link_settings::mtu(name) {
-            self.add("mtu", mtu.to_string());
+        if let Ok(bytes) = link_settings::mtu(name) {
+            self.add("mtu", bytes.to_string());
         }
         if let Some(speed) = link_settings::agreed(name).ok().and_then(|agreed| agreed.speed) {
             self.add("speed, bit/s", speed.to_string());
         }
-        let offloads = link_settings::offloads(name).unwrap_or_default();
+        let features = link_settings::offloads(name).unwrap_or_default();
         let on = |(name, on): (&str, bool)| format!("{name} {}", if on { "on" } else { "off" });
-        self.add("offloads", offloads.into_iter().map(on).collect::<Vec<_>>().join(", "));
+        self.add("offloads", features.into_iter().map(on).collect::<Vec<_>>().join(", "));
         if is_of_this_network(name) {
             self.file("numa node", &format!("/sys/class/net/{name}/device/numa_node"));
             self.file("nic cpus", &format!("/sys/class/net/{name}/device/local_cpulist"));

@@ -18,7 +18,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, fstatvfs, openat, unlinkat};
 use crate::conditions;
 use crate::controller::Controller;
 use crate::error::{OrderError, cannot};
-use crate::farm::facts;
+use crate::farm::node_facts;
 
 /// The numbers and names of file systems: `f_type` of statfs(2).
 const FILE_SYSTEMS: [(u32, &str); 17] = [
@@ -52,7 +52,7 @@ pub fn start(controller: &Controller, path: Vec<u8>) {
 }
 
 fn examine(root: &Root, path: &Path) -> Examination {
-    let NodeFacts { cores, memory_free, .. } = facts();
+    let NodeFacts { cores, memory_free, .. } = node_facts();
     Examination {
         kernel: process::kernel(),
         cores,
@@ -110,9 +110,9 @@ mod tests {
         std::fs::create_dir_all(top.join("d")).unwrap();
         let root = Root::confined(&top).unwrap();
         for (given, path) in [("/d", "/d"), ("/d/", "/d/"), ("/d/file", "/d"), ("file", ".")] {
-            let place = place(&root, Path::new(given)).unwrap();
-            assert_eq!(place.path, path.as_bytes());
-            assert!(place.free > 0 && !place.file_system.is_empty());
+            let found = place(&root, Path::new(given)).unwrap();
+            assert_eq!(found.path, path.as_bytes());
+            assert!(found.free > 0 && !found.file_system.is_empty());
         }
         let error = place(&root, Path::new("/none/file")).unwrap_err().to_string();
         assert_eq!(error, "cannot open the directory /none: no such file or directory");

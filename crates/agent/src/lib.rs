@@ -53,7 +53,7 @@ mod view;
 mod waiter;
 
 pub use agent::{AgentConfig, AgentError};
-pub use farm::{JobExecutor, Place, facts, guard};
+pub use farm::{JobExecutor, Place, guard, node_facts};
 pub use giving::OpenProgram;
 pub use listening::ListenError;
 pub use names::NameStore;

@@ -193,13 +193,13 @@ fn attend(
         (None, None | Some(0)) => {
             let of_key = agent.shares.of_key(key, &grant);
             let unacknowledged = Arc::clone(&agent.unacknowledged);
-            let excess = excess(&open, &key, &grant);
+            let too_much = excess(&open, &key, &grant);
             let is_controller = grant.role == Role::Controller;
             let share = SessionShare { caller, grant, of_key, unacknowledged };
             let session = Arc::new(Session::new(stream, channel, share)?);
-            if let Some(excess) = excess {
+            if let Some(too_much) = too_much {
                 drop(open);
-                session.refuse(&excess);
+                session.refuse(&too_much);
                 return Err(ChannelError::Refused.into());
             }
             open.insert((key, id), Arc::clone(&session));

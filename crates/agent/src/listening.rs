@@ -104,8 +104,8 @@ pub fn named(listen: &[ListenAt]) -> Result<Vec<IpAddr>, ListenError> {
 fn of_nic(name: &str) -> Result<Vec<IpAddr>, ListenError> {
     let because = |why: &str| ListenError::Nic(name.to_owned(), why.to_owned());
     match nic::addresses(name) {
-        Ok(addresses) if addresses.is_empty() => Err(because("this NIC has no address")),
-        Ok(addresses) => Ok(addresses),
+        Ok(found) if found.is_empty() => Err(because("this NIC has no address")),
+        Ok(found) => Ok(found),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(because("there is no such NIC")),
         Err(error) => Err(because(&reason(&error))),
     }
@@ -150,7 +150,7 @@ fn open_at(
             }
         }
     }
-    let taken = taken(ports);
+    let taken = describe_taken(ports);
     Err(ListenError::Taken { addresses: joined(addresses), taken })
 }
 
@@ -182,7 +182,7 @@ fn try_open(
 }
 
 /// Says which ports were tried, and who has the first of them.
-fn taken(ports: Ports) -> String {
+fn describe_taken(ports: Ports) -> String {
     if ports.is_any() {
         return "no port is free".to_owned();
     }

@@ -57,7 +57,7 @@ fn read(
     }
     let failed = |error| cannot(format!("read {shown}"))(error);
     let file = source.file().try_clone().map_err(failed)?;
-    let stamp = stamp(&file).map_err(failed)?;
+    let before = stamp(&file).map_err(failed)?;
     progress();
     let read =
         |index, bytes: &mut [u8]| source.read(layout, index, bytes).map_err(io::Error::other);
@@ -65,5 +65,5 @@ fn read(
     if !source.is_unchanged() {
         return Err(format!("{shown} changed while it was read").into());
     }
-    Ok((Holding::from_part(file, stamp, layout, asked.blocks, &digests), digests))
+    Ok((Holding::from_part(file, before, layout, asked.blocks, &digests), digests))
 }

@@ -49,16 +49,16 @@ pub fn serve(
 ) -> Result<(), AgentError> {
     let stays = config.stay.is_some();
     let AgentConfig { listen, reached, ports, transport, .. } = &config;
-    let open = OpenPort::open(listen, reached, *ports, *transport)?;
+    let port = OpenPort::open(listen, reached, *ports, *transport)?;
     let agent = Arc::new(Agent::new(config)?);
     let line = ReadyLine {
-        port: open.number,
-        at: open.addresses,
+        port: port.number,
+        at: port.addresses,
         key: agent.keys.public,
         release: env!("CARGO_PKG_VERSION").to_owned(),
         log: None,
     };
-    start_threads(&agent, open.listeners, stays).map_err(AgentError::Thread)?;
+    start_threads(&agent, port.listeners, stays).map_err(AgentError::Thread)?;
     tell(&line).map_err(AgentError::Ready)?;
     match agent.config.controllers.is_empty() {
         true => agent.end_with_launcher(),

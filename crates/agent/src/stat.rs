@@ -11,7 +11,7 @@ use garland_core::printable;
 use garland_core::tree::{Pattern, SourcePath};
 use garland_dataplane::source::{Content, Source, SourceError};
 use garland_dataplane::store::MANIFEST;
-use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource, absence};
+use garland_dataplane::tree::{ScanOptions, Sources, Tally, TreeSource, sum_absence};
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{
     Absence, MANIFEST_MAX, SIGHTS_MAX, StatReply, StatRequest, TreeStat, TreeStatRequest,
@@ -104,7 +104,7 @@ fn tree(
     let Tally { files, folders, links } = tree.tally();
     let length = tree.length();
     let absence = match what.tells_absence {
-        true => absence(&tree.left_out()).within(ANSWER_MAX / 2),
+        true => sum_absence(&tree.left_out()).within(ANSWER_MAX / 2),
         false => Absence::default(),
     };
     let number = session.keep(tree).ok_or("too many trees in one session: copy fewer at a time")?;
@@ -158,8 +158,8 @@ fn stripes(root: &Root, path: &Path) -> Result<Vec<StatReply>, OrderError> {
             name.push(end);
             above.join(name)
         };
-        let manifest = match manifest(root, &at(MANIFEST)) {
-            Ok(manifest) => manifest,
+        let manifest = match read_manifest(root, &at(MANIFEST)) {
+            Ok(text) => text,
             // A copy that finishes may remove these at any time.
             Err(_) if suffix.starts_with(ASIDE.as_bytes()) => continue,
             Err(error) => return Err(error),
@@ -196,7 +196,7 @@ fn suffixes(folder: &OwnedFd, start: &[u8]) -> Result<Vec<Vec<u8>>, OrderError> 
     Ok(suffixes)
 }
 
-fn manifest(root: &Root, path: &Path) -> Result<Vec<u8>, OrderError> {
+fn read_manifest(root: &Root, path: &Path) -> Result<Vec<u8>, OrderError> {
     let shown = printable::path(path);
     let source = Source::open_in(root, path)?;
     if source.length() > MANIFEST_MAX as u64 {

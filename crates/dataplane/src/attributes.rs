@@ -27,7 +27,7 @@ const COPIED_PREFIXES: [&[u8]; 4] =
 const LISTS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
 
 /// Returns the modification time of a file in seconds and nanoseconds.
-pub fn modified(stat: &Stat) -> (i64, u32) {
+pub fn modified_time(stat: &Stat) -> (i64, u32) {
     (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0))
 }
 

@@ -122,8 +122,8 @@ impl CopyContext {
     pub fn fail_to_write(&self, error: &io::Error) {
         if !self.is_closing() {
             let name = self.config.store.name();
-            let reason = reason(error);
-            self.tell(Notice::Failed(format!("cannot write {name}: {reason}")));
+            let why = reason(error);
+            self.tell(Notice::Failed(format!("cannot write {name}: {why}")));
         }
     }
 

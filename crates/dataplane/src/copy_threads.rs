@@ -48,7 +48,7 @@ pub fn start(
         for (number, blocks, handle, commands) in lanes {
             let writer = source.is_none().then(|| arrived.clone());
             let relay = Relay::new(blocks, source.is_some());
-            let feeder = feeder(copy, source, number, blocks)?;
+            let feeder = new_feeder(copy, source, number, blocks)?;
             let parts = LaneParts { number, blocks, relay, handle, commands, feeder, writer };
             let lane = Lane::new(Arc::clone(copy), parts);
             begun.push(threads::spawn("lane", move || lane.run())?);
@@ -87,7 +87,7 @@ fn side_starter(
         let (handle, commands) = LaneHandle::new(true)?;
         let outside = Arc::clone(&handle);
         let relay = Relay::side_feed(blocks, epoch);
-        let feeder = feeder(&copy, source.as_ref(), number, blocks)?;
+        let feeder = new_feeder(&copy, source.as_ref(), number, blocks)?;
         let writer = None;
         let parts = LaneParts { number, blocks, relay, handle, commands, feeder, writer };
         let lane = Lane::new(copy, parts);
@@ -96,7 +96,7 @@ fn side_starter(
     })
 }
 
-fn feeder(
+fn new_feeder(
     copy: &Arc<CopyContext>,
     source: Option<&Arc<dyn Content>>,
     lane: u16,

@@ -69,8 +69,8 @@ impl Gauge {
     /// Locks and returns the state, after adding the time since the last update to its sums.
     fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.0.lock();
-        let now_ns = clock::now_ns();
-        let passed = now_ns.saturating_sub(std::mem::replace(&mut state.since_ns, now_ns));
+        let changed_ns = clock::now_ns();
+        let passed = changed_ns.saturating_sub(std::mem::replace(&mut state.since_ns, changed_ns));
         if state.now > 0 {
             state.busy_ns += passed;
             state.area += u128::from(state.now) * u128::from(passed);

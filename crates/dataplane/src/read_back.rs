@@ -28,9 +28,9 @@ pub fn read_back(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError>
         return Ok(());
     }
     let began = copy.config.trace.now();
-    let read = read(copy, wanted);
+    let outcome = read(copy, wanted);
     copy.config.trace.took(Stage::Read, At::HERE, began);
-    read
+    outcome
 }
 
 fn read(copy: &CopyContext, wanted: ReadBack) -> Result<(), StoreError> {

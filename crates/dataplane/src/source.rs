@@ -237,12 +237,12 @@ impl Source {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), FeedError> {
         let disk = self.disk.as_deref();
         let mut read = || pace::on(disk, bytes.len(), || self.file.read_exact_at(bytes, offset));
-        let read = match &self.usage {
+        let outcome = match &self.usage {
             Some(usage) => usage.during(read),
             None => read(),
         };
         self.ahead.read(&self.file, offset, bytes.len());
-        read.map_err(|error| {
+        outcome.map_err(|error| {
             if error.kind() == io::ErrorKind::UnexpectedEof {
                 FeedError::Changed(self.name())
             } else {

@@ -146,9 +146,9 @@ mod tests {
     fn long_values_are_cut_and_lines_are_bounded() {
         let long = "ä\n".repeat(5000);
         let line = Line::new("copy").text("path", long.as_bytes()).word("direction", "in");
-        let sent = sent(&line);
-        assert!(sent.ends_with("…\" direction=in"), "{sent}");
-        assert!(sent.len() < MAX_VALUE + 50);
+        let text = sent(&line);
+        assert!(text.ends_with("…\" direction=in"), "{text}");
+        assert!(text.len() < MAX_VALUE + 50);
         let line = (0..4).fold(Line::new("copy"), |line, _| line.text("path", long.as_bytes()));
         let bytes = line.to_bytes(Facility::Auth);
         assert!((MAX_LINE - 3..=MAX_LINE).contains(&bytes.len()), "{}", bytes.len());

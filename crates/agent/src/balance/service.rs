@@ -156,14 +156,14 @@ impl Since {
     }
 
     fn account(&self, agent: &Agent) -> NodeUse {
-        let allowed = pinning::allowed().map_or(0, |cpus| cpus.len());
+        let cpus = pinning::allowed().map_or(0, |cpus| cpus.len());
         NodeUse {
             elapsed_ns: clock::now_ns().saturating_sub(self.now_ns),
             disk_ns: agent.usage.used_ns().saturating_sub(self.disk_ns),
             agent_ns: clock::cpu_ns().saturating_sub(self.agent_ns),
             awake_ns: agent.awake.take(),
             busy: (self.processors.busy_since() * 1000.0).round() as u16,
-            processors: u16::try_from(allowed).unwrap_or(u16::MAX),
+            processors: u16::try_from(cpus).unwrap_or(u16::MAX),
         }
     }
 }

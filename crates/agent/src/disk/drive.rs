@@ -156,9 +156,9 @@ impl Drive<'_> {
 /// Fills the buffer with random bytes, so that a disk that compresses does not look faster.
 fn fill(buffer: &mut [u8]) {
     buffer.chunks_mut(256).for_each(|chunk| {
-        let bytes = random::bytes::<256>();
+        let noise = random::bytes::<256>();
         let length = chunk.len();
-        chunk.copy_from_slice(&bytes[..length]);
+        chunk.copy_from_slice(&noise[..length]);
     });
 }
 
@@ -185,7 +185,12 @@ mod tests {
         DiskJob { direction, pattern, mode, depth, block: BLOCK }
     }
 
-    fn drive<'a>(file: &'a File, job: DiskJob, blocks: u64, stop: &'a AtomicBool) -> Drive<'a> {
+    fn start_drive<'a>(
+        file: &'a File,
+        job: DiskJob,
+        blocks: u64,
+        stop: &'a AtomicBool,
+    ) -> Drive<'a> {
         let walk = Walk::new(job.pattern, job.block, blocks * u64::from(BLOCK), 1);
         Drive { file, job, walk, time_ns: 60_000_000_000, stop }
     }
@@ -202,7 +207,7 @@ mod tests {
         for method in methods {
             file.set_len(0).unwrap();
             for direction in [DiskDirection::Write, DiskDirection::Read] {
-                let moved = method(&drive(&file, job(direction, 4), 1000, &stop)).unwrap();
+                let moved = method(&start_drive(&file, job(direction, 4), 1000, &stop)).unwrap();
                 assert_eq!(moved.times.count(), 1000);
                 assert!(moved.times.max() <= moved.elapsed_ns);
             }
@@ -220,7 +225,7 @@ mod tests {
     fn a_full_disk_is_reported_as_full() {
         let full = File::options().read(true).write(true).open("/dev/full").unwrap();
         let stop = AtomicBool::new(false);
-        let drive = drive(&full, job(DiskDirection::Write, 2), 10, &stop);
+        let drive = start_drive(&full, job(DiskDirection::Write, 2), 10, &stop);
         for error in [drive.by_ring(), drive.by_threads(), drive.by_calls()] {
             assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
         }
@@ -230,7 +235,7 @@ mod tests {
     fn a_stopped_measurement_ends_after_the_first_operation() {
         let zero = File::open("/dev/zero").unwrap();
         let stop = AtomicBool::new(true);
-        let drive = drive(&zero, job(DiskDirection::Read, 2), 1 << 40, &stop);
+        let drive = start_drive(&zero, job(DiskDirection::Read, 2), 1 << 40, &stop);
         assert_eq!(drive.by_ring().unwrap().times.count(), 1);
         assert_eq!(drive.by_calls().unwrap().times.count(), 1);
     }

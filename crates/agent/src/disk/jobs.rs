@@ -111,8 +111,8 @@ impl Test<'_> {
         mode: DiskMode,
         depth: u16,
     ) -> Result<Option<DiskFigures>, OrderError> {
-        let job = job(direction, pattern, mode, depth);
-        if self.order.only.has(&job) { self.take(job).map(Some) } else { Ok(None) }
+        let next = job(direction, pattern, mode, depth);
+        if self.order.only.has(&next) { self.take(next).map(Some) } else { Ok(None) }
     }
 
     /// Runs a measurement, and reports its result.

@@ -34,11 +34,11 @@ const SETTINGS: [&str; 10] = [
 /// Describes the file system and device of `test`. Unknown fields are empty.
 pub fn of(test: &TestFile) -> DiskPlace {
     let number = test.file().metadata().map_or(0, |metadata| metadata.dev());
-    let major = rustix::fs::major(number);
-    let minor = rustix::fs::minor(number);
+    let major_number = rustix::fs::major(number);
+    let minor_number = rustix::fs::minor(number);
     let mounts = proc_file::read("/proc/self/mountinfo").unwrap_or_default();
-    let (system, mounted) = mount(&mounts, major, minor).unwrap_or_default();
-    let device = device_folder(major, minor).or_else(|| {
+    let (system, mounted) = mount(&mounts, major_number, minor_number).unwrap_or_default();
+    let device = device_folder(major_number, minor_number).or_else(|| {
         // btrfs and similar file systems have device numbers of their own, and are mounted from a
         // device.
         let number = fs::metadata(&mounted).ok()?.rdev();

@@ -129,11 +129,11 @@ impl<'a> Departure<'a> {
     }
 
     fn start(&self, command: &Text, leader: u32) -> io::Result<Checkpoint> {
-        let mut shell = launch::shell(command);
-        shell.stdout(Stdio::null()).stderr(Stdio::null());
-        launch::prepare(&mut shell, self.task.job, self.folder.as_deref(), self.mark);
-        shell.env("GARLAND_JOB_PID", leader.to_string());
-        let child = shell.spawn()?;
+        let mut process = launch::shell(command);
+        process.stdout(Stdio::null()).stderr(Stdio::null());
+        launch::prepare(&mut process, self.task.job, self.folder.as_deref(), self.mark);
+        process.env("GARLAND_JOB_PID", leader.to_string());
+        let child = process.spawn()?;
         if let Some(guard) = self.guard {
             guard.begun(child.id());
         }

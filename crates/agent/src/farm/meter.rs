@@ -15,13 +15,13 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// `/proc` names it.
 pub fn measure(stop: &Wake, jobs: impl Fn() -> Vec<(u32, u32)>, tell: impl Fn(FarmEvent)) {
     while event::wait_readable(&[stop.as_fd()], Some(INTERVAL)).is_ok_and(|ready| !ready[0]) {
-        let jobs = jobs();
-        if jobs.is_empty() {
+        let running = jobs();
+        if running.is_empty() {
             continue;
         }
         let at_ns = clock::now_ns();
         let used = process::group_cpu_ns();
         let of = |(job, leader): (u32, u32)| Some((job, *used.get(&leader)?));
-        tell(FarmEvent::Used { at_ns, jobs: jobs.into_iter().filter_map(of).collect() });
+        tell(FarmEvent::Used { at_ns, jobs: running.into_iter().filter_map(of).collect() });
     }
 }

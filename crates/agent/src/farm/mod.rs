@@ -15,7 +15,7 @@ mod snapshot;
 mod window;
 
 pub use executor::JobExecutor;
-pub use facts::facts;
+pub use facts::node_facts;
 pub use guard::{Guard, guard};
 pub use output::Pipes;
 pub use run::Place;

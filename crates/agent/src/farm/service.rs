@@ -13,7 +13,7 @@ use garland_protocol::farm::{FarmEvent, FarmOrder};
 use garland_sys::error::reason;
 use garland_sys::removal;
 
-use super::facts::facts;
+use super::facts::node_facts;
 use super::remover::Remover;
 use super::run::Place;
 use super::snapshot::JobsSnapshot;
@@ -88,7 +88,7 @@ impl JobService {
     }
 
     fn open(&mut self, slots: Option<u32>, folder: &Text, metered: bool, streamed: bool) {
-        let facts = facts();
+        let facts = node_facts();
         let own = self.path(folder);
         let Controller { agent, session } = self.controller.clone();
         let place = Place { folder: agent.config.root.clone(), own: Some(own.clone()) };

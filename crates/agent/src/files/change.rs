@@ -24,8 +24,8 @@ pub fn open(file: &File, changes: &Changes) -> Result<Attr, Errno> {
     if let Some(mode) = changes.mode {
         fchmod(file, Mode::from_raw_mode(mode.into()))?;
     }
-    if let Some(times) = times(changes) {
-        futimens(file, &times)?;
+    if let Some(timestamps) = times(changes) {
+        futimens(file, &timestamps)?;
     }
     attr::of_open(file.as_fd())
 }
@@ -51,13 +51,13 @@ pub fn named(place: &Place<'_>, changes: &Changes) -> Result<Attr, Errno> {
         let mode = Mode::from_raw_mode(mode.into());
         chmodat(ANYWHERE, by_descriptor(&itself), mode, AtFlags::empty())?;
     }
-    if let Some(times) = times(changes) {
+    if let Some(timestamps) = times(changes) {
         match attr.kind {
             // Before Linux 5.8 those of a link can be set by its name only.
             FileKind::Link => {
-                utimensat(&place.folder, place.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+                utimensat(&place.folder, place.name, &timestamps, AtFlags::SYMLINK_NOFOLLOW)?;
             }
-            _ => utimensat(ANYWHERE, by_descriptor(&itself), &times, AtFlags::empty())?,
+            _ => utimensat(ANYWHERE, by_descriptor(&itself), &timestamps, AtFlags::empty())?,
         }
     }
     attr::of_open(itself.as_fd())

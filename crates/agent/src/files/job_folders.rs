@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    fn folders(folders: &[&str]) -> JobFolders {
+    fn folders_of(folders: &[&str]) -> JobFolders {
         let folders = folders.iter().map(|path| Text::from(*path)).collect();
         JobFolders::new(&FarmAccess { nodes: Vec::new(), folders })
     }
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_node_reaches_the_directories_of_its_jobs_and_sees_what_leads_there() {
-        let folders = folders(&["/srv/jobs", "/data", "/data/a/out"]);
+        let folders = folders_of(&["/srv/jobs", "/data", "/data/a/out"]);
         let read = OpenFlags { read: true, ..OpenFlags::default() };
         for path in ["srv/jobs/a", "srv/jobs", "data/b/c"] {
             assert!(folders.admit(&stat(path)), "{path}");
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_node_makes_no_set_id_programs_and_gives_no_files_away() {
-        let folders = folders(&["/srv"]);
+        let folders = folders_of(&["/srv"]);
         let change = |changes| Ask::Change(FileRef::Path(b"srv/a".into()), changes);
         let mode = |mode| change(Changes { mode: Some(mode), ..Changes::default() });
         assert!(folders.admit(&mode(0o1755)));
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_node_makes_no_cluster_file_by_a_name_that_a_file_system_takes_for_it() {
-        let folders = folders(&["/srv"]);
+        let folders = folders_of(&["/srv"]);
         let open = OpenFlags { create: Some(0o644), ..OpenFlags::default() };
         let makes = |name: &str| folders.admit(&Ask::Open(format!("srv/{name}").into(), open));
         for name in [
@@ -252,7 +252,7 @@ mod tests {
     fn as_many_directories_as_a_farm_has_jobs_are_told_apart() {
         const JOBS: usize = 20_000;
         let names: Vec<String> = (0..JOBS).map(|job| format!("/srv/{job}/out")).collect();
-        let folders = folders(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let folders = folders_of(&names.iter().map(String::as_str).collect::<Vec<_>>());
         for job in 0..JOBS {
             assert!(folders.admit(&stat(&format!("srv/{job}/out/a"))), "{job}");
             assert!(folders.admit(&stat(&format!("srv/{job}"))), "{job}");

@@ -384,8 +384,8 @@ fn open(place: &Place<'_>, flags: OpenFlags) -> Result<(File, bool), Errno> {
 /// Restores the permissions that the agent's umask removed: the mount has applied the umask of the
 /// requesting process.
 fn mend_mode(fd: impl AsFd, attr: Attr, mode: u16) -> Result<Attr, Errno> {
-    let umask = process::umask() & 0o777;
-    let taken = mode & !attr.mode & u16::try_from(umask).unwrap_or(0);
+    let masked = process::umask() & 0o777;
+    let taken = mode & !attr.mode & u16::try_from(masked).unwrap_or(0);
     if taken == 0 {
         return Ok(attr);
     }

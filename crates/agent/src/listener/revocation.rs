@@ -138,12 +138,12 @@ impl World {
             match turn {
                 Actor::Controller => self.tell(*lists.next().expect("a turn for each list")),
                 Actor::First => {
-                    let wanted = wanted(self.list, self.first.key);
-                    self.first.act(&self.agent, *first.next().expect("a turn for each"), wanted);
+                    let grant = wanted(self.list, self.first.key);
+                    self.first.act(&self.agent, *first.next().expect("a turn for each"), grant);
                 }
                 Actor::Second => {
-                    let wanted = wanted(self.list, self.second.key);
-                    self.second.act(&self.agent, *second.next().expect("a turn for each"), wanted);
+                    let grant = wanted(self.list, self.second.key);
+                    self.second.act(&self.agent, *second.next().expect("a turn for each"), grant);
                 }
             }
             self.assert_as_wanted(turns);

@@ -13,10 +13,10 @@ fn open(addresses: &[IpAddr], ports: Ports) -> Result<OpenPort, String> {
 #[test]
 fn all_addresses_have_the_same_port() {
     let second = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-    let open = open(&[LOOPBACK, second], Ports::ANY).expect("a free port");
+    let port = open(&[LOOPBACK, second], Ports::ANY).expect("a free port");
     let own: Vec<SocketAddr> =
-        open.listeners.iter().map(|listener| listener.local_addr().expect("bound")).collect();
-    assert_eq!(own, [(LOOPBACK, open.number), (second, open.number)].map(SocketAddr::from));
+        port.listeners.iter().map(|listener| listener.local_addr().expect("bound")).collect();
+    assert_eq!(own, [(LOOPBACK, port.number), (second, port.number)].map(SocketAddr::from));
 }
 
 #[test]

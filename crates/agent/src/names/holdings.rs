@@ -233,13 +233,13 @@ impl Holdings {
     }
 
     fn in_memory(&self, root: &Root) -> Option<Arc<Holding>> {
-        let now_ns = clock::now_ns();
+        let asked_ns = clock::now_ns();
         let mut recent = self.recent.lock();
-        recent.retain(|it| !it.has_ended || now_ns.saturating_sub(it.used_ns) < IN_USE_NS);
+        recent.retain(|it| !it.has_ended || asked_ns.saturating_sub(it.used_ns) < IN_USE_NS);
         let at = recent.iter().position(|it| it.root == *root)?;
         let found = recent.remove(at)?;
         let holding = Arc::clone(&found.holding);
-        recent.push_front(Recent { used_ns: now_ns, ..found });
+        recent.push_front(Recent { used_ns: asked_ns, ..found });
         Some(holding)
     }
 }
@@ -421,12 +421,12 @@ mod tests {
         }
     }
 
-    fn scratch(name: &str) -> Scratch {
+    fn new_scratch(name: &str) -> Scratch {
         let name = format!("garland-holdings-{}-{name}", std::process::id());
         Scratch(std::env::temp_dir().join(name))
     }
 
-    fn manifest(content: &[u8]) -> NameManifest {
+    fn manifest_of(content: &[u8]) -> NameManifest {
         let layout = Layout::fitting(content.len() as u64);
         let digests = vec![content_digest(content)];
         let file =
@@ -444,8 +444,8 @@ mod tests {
 
     #[test]
     fn only_registered_contents_and_their_own_blocks_are_found() {
-        let scratch = scratch("found");
-        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let scratch = new_scratch("found");
+        let (bytes, content) = manifest_of(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         assert!(holdings.find(&content.root).is_none());
         holdings.register(&published(content), &bytes, b"data/model").unwrap();
@@ -462,8 +462,8 @@ mod tests {
 
     #[test]
     fn a_path_that_leads_elsewhere_or_another_manifest_is_refused() {
-        let scratch = scratch("refused");
-        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let scratch = new_scratch("refused");
+        let (bytes, content) = manifest_of(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         for path in [&b""[..], b"/etc", b"a/../../etc", b"a//b", b"a\0b"] {
             assert!(holdings.register(&published(content), &bytes, path).is_err(), "{path:?}");
@@ -478,8 +478,8 @@ mod tests {
 
     #[test]
     fn a_damaged_file_serves_nothing() {
-        let scratch = scratch("damaged");
-        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let scratch = new_scratch("damaged");
+        let (bytes, content) = manifest_of(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         holdings.register(&published(content), &bytes, b"model").unwrap();
         let file = scratch.0.join(file_name(&content.root));
@@ -492,8 +492,8 @@ mod tests {
 
     #[test]
     fn a_content_is_served_until_its_last_name_has_ended() {
-        let scratch = scratch("ended");
-        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let scratch = new_scratch("ended");
+        let (bytes, content) = manifest_of(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         holdings.end(&record("m", 9, None)).unwrap();
         holdings.register(&published(content), &bytes, b"model").unwrap();
@@ -512,8 +512,8 @@ mod tests {
 
     #[test]
     fn who_reads_a_content_that_ends_is_served_to_the_end() {
-        let scratch = scratch("in-use");
-        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let scratch = new_scratch("in-use");
+        let (bytes, content) = manifest_of(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         holdings.register(&published(content), &bytes, b"model").unwrap();
         assert!(holdings.find(&content.root).is_some());
@@ -525,11 +525,11 @@ mod tests {
 
     #[test]
     fn as_many_manifests_are_in_memory_as_have_room() {
-        let scratch = scratch("room");
+        let scratch = new_scratch("room");
         let holdings = Holdings::open(Some(scratch.0.clone()));
         let served = |number: u8, digests: usize| {
             let layout = Layout::new(digests as u64 * 4096, 4096).unwrap();
-            let mut manifest = manifest(&[]);
+            let mut manifest = manifest_of(&[]);
             manifest.files[0].layout = layout;
             manifest.files[0].digests = vec![[number; 32]; digests];
             let (bytes, content) = manifest.encode().unwrap();
@@ -547,13 +547,13 @@ mod tests {
 
     #[test]
     fn a_content_with_too_many_names_to_list_does_not_end() {
-        let scratch = scratch("many");
-        let (bytes, content) = manifest(b"content").encode().unwrap();
+        let scratch = new_scratch("many");
+        let (bytes, content) = manifest_of(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
         let name = |number: usize| format!("{}{number}", "n".repeat(120));
         for number in 0..=NAMES_OF_CONTENT_MAX {
-            let record = record(&name(number), u64::MAX - 1, Some(content));
-            holdings.register(&record, &bytes, b"model").unwrap();
+            let published = record(&name(number), u64::MAX - 1, Some(content));
+            holdings.register(&published, &bytes, b"model").unwrap();
         }
         for number in 0..=NAMES_OF_CONTENT_MAX {
             holdings.end(&record(&name(number), u64::MAX, None)).unwrap();

@@ -82,15 +82,18 @@ fn execute(
     match order {
         NamesOrder::Find(name) => {
             let each = |entry| send(session, NamesEvent::Entry(Box::new(entry)));
-            store(agent)?.find(name.as_deref(), each).map_err(cannot("read the list of names"))?;
+            opened_store(agent)?
+                .find(name.as_deref(), each)
+                .map_err(cannot("read the list of names"))?;
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Manifest(name) => {
-            let sent = store(agent)?.open_manifest(&name).and_then(|it| send_file(session, it));
+            let sent =
+                opened_store(agent)?.open_manifest(&name).and_then(|it| send_file(session, it));
             sent.map_err(cannot(format!("read the manifest of {name}")))?;
         }
         NamesOrder::Keep(entry, key) => {
-            let store = store(agent)?;
+            let store = opened_store(agent)?;
             let before = store.find_one(entry.record.name());
             let valid = store.keep(&entry, manifest, &key, clock::wall_ns())?;
             // What had ended before is not looked for again: there may be many.
@@ -134,7 +137,7 @@ fn execute(
         NamesOrder::Hold(name, root, holder) => {
             is_node(&holder)?;
             agent.fetchers.lock().end(root, &holder);
-            store(agent)?.hold(&name, root, holder, |node| agent.members.has(node))?;
+            opened_store(agent)?.hold(&name, root, holder, |node| agent.members.has(node))?;
             send(session, NamesEvent::End(Ok(())));
         }
         NamesOrder::Fetch(name, root, holder) => {
@@ -192,7 +195,7 @@ fn fetch(
 ) -> Result<(), OrderError> {
     holder.check()?;
     is_node(holder)?;
-    let record = store(agent)?.find_one(name).map(|entry| entry.record);
+    let record = opened_store(agent)?.find_one(name).map(|entry| entry.record);
     let has_root =
         |record: &NameRecord| record.content().is_some_and(|content| content.root == root);
     // What no name stands for takes no memory.
@@ -211,7 +214,7 @@ fn is_node(holder: &NameHolder) -> Result<(), OrderError> {
     Err("only a node can say that it holds a content".into())
 }
 
-fn store(agent: &Agent) -> Result<&NameStore, OrderError> {
+fn opened_store(agent: &Agent) -> Result<&NameStore, OrderError> {
     Ok(agent.names.as_ref().ok_or("it has no state directory for names")?)
 }
 

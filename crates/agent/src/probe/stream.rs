@@ -101,8 +101,8 @@ pub fn send(
     let _ = tcp::choose_congestion(stream, &tcp::PREFERRED);
     // Bytes that no link can compress.
     let length = task.write as usize;
-    let mut bytes = random::bytes::<4096>().repeat(length.div_ceil(4096));
-    bytes.truncate(length);
+    let mut noise = random::bytes::<4096>().repeat(length.div_ceil(4096));
+    noise.truncate(length);
     stream.set_nonblocking(true)?;
     tcp::reset_on_close(stream)?;
     let mut heard_ns = clock::now_ns();
@@ -119,9 +119,9 @@ pub fn send(
             }
             poll_ns = now + POLL_NS;
         }
-        match stream.write(&bytes[sent..]) {
+        match stream.write(&noise[sent..]) {
             Ok(written) => {
-                sent = (sent + written) % bytes.len();
+                sent = (sent + written) % noise.len();
                 heard_ns = now;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

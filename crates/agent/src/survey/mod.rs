@@ -44,8 +44,8 @@ impl Surveyor {
         let failed = |reason| FromAgent::Surveyed(SurveyAnswer::Failed(reason));
         let work = move |controller: &Controller| {
             let listen = &controller.agent.config.listen;
-            let answer = answer(order, listen, &responder).map(FromAgent::Surveyed);
-            controller.session.send(&answer.unwrap_or_else(|error| failed(reason(&error))));
+            let outcome = answer(order, listen, &responder).map(FromAgent::Surveyed);
+            controller.session.send(&outcome.unwrap_or_else(|error| failed(reason(&error))));
         };
         self.working = self.controller.spawn("survey", work, failed).map(Joined::from);
     }

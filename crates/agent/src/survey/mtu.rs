@@ -37,18 +37,18 @@ pub fn find(probes: &[MtuProbe]) -> io::Result<Vec<Option<u16>>> {
 fn largest(probe: &MtuProbe) -> io::Result<Option<u16>> {
     let socket = DatagramSocket::open(0, Some(&probe.nic))?;
     socket.never_cut()?;
-    let passes = |bytes: u16| passes(&socket, probe, bytes);
-    if passes(probe.most)? {
+    let fits = |bytes: u16| passes(&socket, probe, bytes);
+    if fits(probe.most)? {
         return Ok(Some(probe.most));
     }
-    if probe.most <= MIN_DATAGRAM || !passes(MIN_DATAGRAM)? {
+    if probe.most <= MIN_DATAGRAM || !fits(MIN_DATAGRAM)? {
         return Ok(None);
     }
     let mut good = MIN_DATAGRAM;
     let mut bad = probe.most;
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
-        if passes(middle)? { good = middle } else { bad = middle }
+        if fits(middle)? { good = middle } else { bad = middle }
     }
     Ok(Some(good))
 }

@@ -10,14 +10,14 @@ use garland_sys::{link_settings, nic};
 /// Returns the properties of each NIC.
 pub fn facts() -> io::Result<Vec<NicFacts>> {
     let facts = nic::list()?.into_iter().map(|nic| {
-        let agreed = link_settings::agreed(&nic.name)?;
+        let link = link_settings::agreed(&nic.name)?;
         Ok(NicFacts {
             mtu: link_settings::mtu(&nic.name)?,
             name: nic.name,
             ethernet: Ethernet(nic.ethernet),
             carrier: nic.carrier,
-            speed: agreed.speed,
-            duplex: agreed.full_duplex.map(|full| if full { Duplex::Full } else { Duplex::Half }),
+            speed: link.speed,
+            duplex: link.full_duplex.map(|full| if full { Duplex::Full } else { Duplex::Half }),
             addresses: nic.addresses,
         })
     });

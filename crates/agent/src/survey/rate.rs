@@ -33,7 +33,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Returns the task of a stream of `millis` milliseconds, but at least 4 and at most
 /// [`MOST_MILLIS`]; the first quarter is TCP's warm-up.
-fn task(millis: u32) -> StreamTask {
+fn stream_task(millis: u32) -> StreamTask {
     let millis = millis.clamp(4, MOST_MILLIS);
     let warm_up_ms = millis / 4;
     let least_ms = millis - millis / 4;
@@ -55,7 +55,7 @@ pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer
     // Measure the link, not BBR's model of it.
     tcp::choose_congestion(&stream, &tcp::PREFERRED)?;
     stream.write_all(&millis.to_le_bytes())?;
-    let task = task(millis);
+    let task = stream_task(millis);
     stream::send(&task, &stream, &too_long(&task))?;
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(STREAM_GRACE))?;
@@ -71,7 +71,7 @@ pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     stream.set_read_timeout(Some(STREAM_GRACE))?;
     let mut millis = [0; 4];
     stream.read_exact(&mut millis)?;
-    let task = task(u32::from_le_bytes(millis));
+    let task = stream_task(u32::from_le_bytes(millis));
     let came = stream::receive(&task, &stream, &Together::new(1), &too_long(&task))?;
     let rate = came.bytes as f64 * 8e9 / came.elapsed_ns.max(1) as f64;
     stream.write_all(&rate.to_le_bytes())?;
@@ -103,10 +103,10 @@ mod tests {
     #[test]
     fn a_requested_duration_is_bounded() {
         assert_eq!(
-            task(400),
-            StreamTask { warm_up_ms: 100, least_ms: 300, most_ms: 900, ..task(4) }
+            stream_task(400),
+            StreamTask { warm_up_ms: 100, least_ms: 300, most_ms: 900, ..stream_task(4) }
         );
-        assert_eq!(task(0), task(4));
-        assert_eq!(task(u32::MAX), task(MOST_MILLIS));
+        assert_eq!(stream_task(0), stream_task(4));
+        assert_eq!(stream_task(u32::MAX), stream_task(MOST_MILLIS));
     }
 }

@@ -45,10 +45,10 @@ impl Activity {
     /// Creates the empty activity of an agent with this root directory; `None` for the whole file
     /// system.
     pub fn new(root: Option<&Path>) -> Self {
-        let prefix = siblings::prefix(root.unwrap_or(Path::new("/")));
+        let found = siblings::prefix(root.unwrap_or(Path::new("/")));
         let said =
             |error| log(&format!("cannot find other agents of this node: {}", reason(&error)));
-        Self { prefix: prefix.map_err(said).ok(), ..Self::default() }
+        Self { prefix: found.map_err(said).ok(), ..Self::default() }
     }
 
     /// Returns the prefix of the names of all agents' sockets on the node; `None` if it could not

@@ -105,10 +105,10 @@ Inter-|   Receive                                                |  Transmit
     fn counters_are_parsed() {
         let nic = |name: &str, received, sent| NicCounts { name: name.to_owned(), received, sent };
         assert_eq!(nics(DEV), [nic("eth0", 1000, 2000)]);
-        let disks = disks(DISKS);
-        let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
+        let parsed = disks(DISKS);
+        let names: Vec<&str> = parsed.iter().map(|disk| disk.name.as_str()).collect();
         assert_eq!(names, ["nvme0n1", "sda"]);
-        let nvme = &disks[0];
+        let nvme = &parsed[0];
         assert_eq!((nvme.read, nvme.written, nvme.busy_ms), (2000 * 512, 4000 * 512, 300));
         assert_eq!(ticks("cpu  100 0 50 800 50 0 0 0 7 7\ncpu0 1 1 1 1\n"), (150, 1000));
         let snmp = "Ip: A\nIp: 1\nTcp: RtoAlgorithm RtoMin RetransSegs InErrs\nTcp: 1 200 7 0\n";
@@ -125,7 +125,7 @@ Inter-|   Receive                                                |  Transmit
 
     #[test]
     fn counters_of_this_kernel_are_plausible() {
-        let counts = counts();
-        assert!(counts.ticks > counts.busy_ticks && counts.busy_ticks > 0, "{counts:?}");
+        let now = counts();
+        assert!(now.ticks > now.busy_ticks && now.busy_ticks > 0, "{now:?}");
     }
 }

@@ -69,8 +69,8 @@ impl Holding {
         let read = |index: u64, bytes: &mut [u8]| {
             pace::on(disk, bytes.len(), || file.read_exact_at(bytes, layout.offset(index)))
         };
-        let all = LaneBlocks::all(layout.blocks());
-        let digests = digest_all(layout, all, 1, read, progress, stop)?;
+        let blocks = LaneBlocks::all(layout.blocks());
+        let digests = digest_all(layout, blocks, 1, read, progress, stop)?;
         if stamp(&file)? != before {
             return Err(io::Error::other("it changed while it was read"));
         }

@@ -48,12 +48,12 @@ impl Records {
     /// Returns the digests of an open file's blocks, as far as they are known; none if the file has
     /// no valid record for this `layout`, or if its stamp has changed.
     pub fn recall(&self, file: &File, layout: Layout) -> Option<Vec<Option<[u8; 32]>>> {
-        let stamp = stamp(file).ok()?;
-        let path = self.path_of(&stamp)?;
+        let now = stamp(file).ok()?;
+        let path = self.path_of(&now)?;
         let mut bytes = Vec::new();
         File::open(path).ok()?.take(RECORD_MAX).read_to_end(&mut bytes).ok()?;
         let known = Known::parse(&bytes).ok()?;
-        let same = known.stamp == stamp && known.layout == layout && Some(known.boot) == boot();
+        let same = known.stamp == now && known.layout == layout && Some(known.boot) == boot();
         (same && is_trusted(file)).then_some(known.digests)
     }
 
@@ -129,8 +129,8 @@ impl Opened {
     /// # Errors
     /// When the status of the file cannot be read.
     pub fn now(file: &File) -> io::Result<Self> {
-        let stamp = stamp(file)?;
-        Ok(Self { stamp, settled: unsettled_ns(&stamp) == Some(0) })
+        let read = stamp(file)?;
+        Ok(Self { stamp: read, settled: unsettled_ns(&read) == Some(0) })
     }
 }
 

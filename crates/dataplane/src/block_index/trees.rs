@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, Stat, statat};
 
 use super::holding::KnownDigests;
 use super::stamp::unsettled_since_ns;
-use crate::attributes::modified;
+use crate::attributes::modified_time;
 use crate::pace::{self, Pace};
 use crate::tree::{Body, Gathered, Index, Mounts, Opener, Place, Reading, Stamp, make, record_of};
 
@@ -214,7 +214,7 @@ impl Own {
         self.index.see(number, Stamp::from_stat(&first));
         if let Some(equal) = &mut self.equal
             && let Some(Record::File { meta, .. }) = record_of(&self.index, number)
-            && self.window.covers(modified(&first), meta.modified)
+            && self.window.covers(modified_time(&first), meta.modified)
         {
             equal.insert(number.into());
         }

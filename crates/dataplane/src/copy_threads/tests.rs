@@ -324,13 +324,13 @@ fn a_downstream_that_sends_a_frame_in_pieces_does_not_hold_up_the_others() {
 fn a_relay_cuts_no_stream_by_a_false_end_or_a_short_block() {
     let node = Node::start();
     let layout = node.copy.layout;
-    let mut source = Sink::source(layout);
+    let mut whole = Sink::source(layout);
     for (index, block) in (0..).zip(blocks()) {
-        source.learn(index, content_digest(&block)).unwrap();
+        whole.learn(index, content_digest(&block)).unwrap();
     }
     let lane = LaneBlocks::all(layout.blocks());
     let mut windows = DigestWindows::new(COPY, 0, &DigestKey::Sign(SIGNING));
-    let window = windows.next(&lane, 0, 0, &source).unwrap();
+    let window = windows.next(&lane, 0, 0, &whole).unwrap();
     let signed = windows.sign_end(StreamEnd { blocks: 3, last_length: 5 }).unwrap();
 
     // It passes on a block, and says that there are no more.
@@ -362,11 +362,11 @@ fn a_relay_cuts_no_stream_by_a_false_end_or_a_short_block() {
     honest.send(Kind::SourceEnd, 3, &signed.to_bytes());
     honest.send(Kind::Block, 2, &blocks()[2]);
     honest.send(Kind::End, 3, &[]);
-    source.end_at(3).unwrap();
+    whole.end_at(3).unwrap();
     let root = node.await_notice(|notice| match notice {
         Notice::Complete(root) => Some(*root),
         _ => None,
     });
-    assert_eq!(Some(root), source.root());
+    assert_eq!(Some(root), whole.root());
     node.end();
 }

@@ -36,9 +36,9 @@ impl WriteBack {
     /// Returns the write-back of `file`, which will have `length` bytes. `stable` tells whether it is synced
     /// at its end; otherwise only a large file is written early.
     pub fn for_file(file: &File, length: u64, stable: bool) -> Self {
-        let is_large = is_large(length);
-        let early = length > CHUNK && (stable || is_large);
-        Self::new(file, early, if is_large { 0 } else { u64::MAX }, stable)
+        let large = is_large(length);
+        let early = length > CHUNK && (stable || large);
+        Self::new(file, early, if large { 0 } else { u64::MAX }, stable)
     }
 
     /// Returns the write-back of `file`, whose length is not known before its end, as of a stream.

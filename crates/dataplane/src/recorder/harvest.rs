@@ -87,14 +87,14 @@ mod tests {
     #[test]
     fn parcels_become_a_trace_and_nonsense_ends_it() {
         let mut harvest = Harvest::new(4);
-        let parcels = parcels(&trace().origin, &trace().records, 100);
-        assert!(parcels.len() > 2);
-        for (at, parcel) in parcels.iter().enumerate() {
-            harvest.take(NodeId(2), parcel, at + 1 < parcels.len());
+        let sent = parcels(&trace().origin, &trace().records, 100);
+        assert!(sent.len() > 2);
+        for (at, parcel) in sent.iter().enumerate() {
+            harvest.take(NodeId(2), parcel, at + 1 < sent.len());
         }
-        harvest.take(NodeId(3), &parcels[0], true);
+        harvest.take(NodeId(3), &sent[0], true);
         harvest.take(NodeId(3), b"nonsense", true);
-        harvest.take(NodeId(8), &parcels[0], false);
+        harvest.take(NodeId(8), &sent[0], false);
         assert!(harvest.is_awaiting(NodeId(1)));
         assert!(!harvest.is_awaiting(NodeId(2)) && !harvest.is_awaiting(NodeId(3)));
         let traces: Vec<Trace> = harvest.into_traces(CopyId([7; 16])).collect();

@@ -42,7 +42,7 @@ pub struct Size {
 }
 
 /// Returns the write-back of a file; without a length it is a stream.
-fn write_back(file: &File, length: u64, stable: bool) -> WriteBack {
+fn begin_write_back(file: &File, length: u64, stable: bool) -> WriteBack {
     if length == 0 {
         WriteBack::growing(file, stable)
     } else {
@@ -174,9 +174,9 @@ impl FileStore {
             if error.kind() != io::ErrorKind::NotFound || make {
                 return unopened(&folder_path)(error);
             }
-            let path = printable::path(&folder_path);
-            let hint = format!("{}; a copy to {path}/ makes it", reason(&error));
-            StoreError::refused("open the directory", path, hint)
+            let shown = printable::path(&folder_path);
+            let hint = format!("{}; a copy to {shown}/ makes it", reason(&error));
+            StoreError::refused("open the directory", shown, hint)
         })?;
         remove_stale(&folder, &name);
         let directory = OpenDirectory { folder, path: folder_path, parents };
@@ -250,7 +250,7 @@ impl FileStore {
         };
         let file = file.map_err(error)?;
         let metadata = Metadata { mode: 0o666, keeps_mode: false, times: None, fsync: true };
-        let write_back = write_back(&file, size.length, metadata.fsync);
+        let write_back = begin_write_back(&file, size.length, metadata.fsync);
         let direct = DirectFile::open_if_large(&file, &folder, &partial, size.length);
         let [settled, failed, prepared] = std::array::from_fn(|_| AtomicBool::new(false));
         let store = Self {
@@ -280,7 +280,7 @@ impl FileStore {
     /// Sets the metadata that the file gets when it is committed.
     pub fn with(mut self, metadata: Metadata) -> Self {
         self.metadata = metadata;
-        self.write_back = write_back(&self.file, self.length, metadata.fsync);
+        self.write_back = begin_write_back(&self.file, self.length, metadata.fsync);
         self
     }
 
@@ -307,16 +307,16 @@ impl FileStore {
         path: &Path,
         needed: u64,
     ) -> Result<(), StoreError> {
-        let free = || {
+        let free_now = || {
             let stat = fstatvfs(folder).ok().filter(|stat| stat.f_blocks > 0);
             stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
         };
         let disk = fstat(folder).map_or(0, |stat| stat.st_dev);
-        let mut closed = freeing::closed(disk);
-        while free() < needed && freeing::await_more(disk, closed) {
-            closed = freeing::closed(disk);
+        let mut seen = freeing::closed(disk);
+        while free_now() < needed && freeing::await_more(disk, seen) {
+            seen = freeing::closed(disk);
         }
-        let free = free();
+        let free = free_now();
         if free < needed {
             return Err(StoreError::NoSpace { path: printable::path(path), needed, free });
         }

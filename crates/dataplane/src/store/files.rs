@@ -45,14 +45,14 @@ impl FilesStore {
         fsync: bool,
         tag: &str,
     ) -> Result<Self, StoreError> {
-        let folders = folders(root, targets)?;
+        let opened = folders(root, targets)?;
         let mut files = Vec::with_capacity(targets.len());
         let mut begin = 0;
         for FileTarget { path, length, mode, room } in targets {
             let (above, name) = split(path)?;
             let again =
                 |error| StoreError::path("open the directory", printable::path(above), &error);
-            let folder = folders[above].try_clone().map_err(again)?;
+            let folder = opened[above].try_clone().map_err(again)?;
             let room = if *length < LARGE { 0 } else { *room.min(length) };
             let size = Size { length: *length, room, grows: false };
             let directory = OpenDirectory::new(folder, above.to_owned());
@@ -63,7 +63,7 @@ impl FilesStore {
             files.push((begin, file));
             begin += length;
         }
-        Ok(Self { files, folders: folders.into_values().collect(), fsync })
+        Ok(Self { files, folders: opened.into_values().collect(), fsync })
     }
 
     /// Returns each file that has some of the `length` bytes at the offset `offset` of the copy,

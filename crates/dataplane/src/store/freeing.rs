@@ -95,9 +95,9 @@ fn next(device: u64) -> Option<Box<dyn Send>> {
 pub fn with_room<T>(device: u64, mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         // What is freed from here on may be room that `work` does not find.
-        let closed = closed(device);
+        let seen = closed(device);
         let done = work();
-        if !done.as_ref().is_err_and(is_full) || !await_more(device, closed) {
+        if !done.as_ref().is_err_and(is_full) || !await_more(device, seen) {
             return done;
         }
     }

@@ -139,11 +139,11 @@ fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
         // The file stays open, and so locked, until its name is gone: whoever has just created it may
         // lock it before, and would lose it.
         let Some((file, lock)) = free(folder, &name) else { continue };
-        let goes = match lock {
+        let is_left = match lock {
             Lock::Held => goes(name.as_bytes(), &file),
             Lock::Unsupported => is_old(&file),
         };
-        if goes {
+        if is_left {
             let _ = storage::remove(folder, &name);
         }
         drop(file);

@@ -132,7 +132,7 @@ pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> io::Result<Stat> {
 pub fn set_both(file: impl AsFd, modified: (i64, u32)) -> io::Result<()> {
     let wanted = (modified.0, modified.1.min(NANOS_MAX));
     let stat = fstat(&file)?;
-    if attributes::modified(&stat) == wanted && has(&stat, &file, wanted) {
+    if attributes::modified_time(&stat) == wanted && has(&stat, &file, wanted) {
         return Ok(());
     }
     set(&file, timespec(wanted), wanted)?;
@@ -199,7 +199,7 @@ fn look(file: impl AsFd, wanted: (i64, u32)) -> io::Result<Stat> {
 /// Returns whether an open file with the status `stat` has the time `wanted`, as far as its file
 /// system keeps it.
 pub fn has(stat: &Stat, file: impl AsFd, wanted: (i64, u32)) -> bool {
-    let found = attributes::modified(stat);
+    let found = attributes::modified_time(stat);
     // All file systems keep those, and the type of this one need not be known.
     let is_usual = EXFAT_SECONDS.contains(&wanted.0);
     let unit = || TimeUnit::from_stat(stat).and(TimeUnit::of_file_system(&file));
@@ -256,7 +256,7 @@ mod tests {
         let file = File::create(dir.join("f")).unwrap();
         set_modified(&file, (1_000_000_000, 123_456_789)).unwrap();
         let stat = fstat(&file).unwrap();
-        assert_eq!(attributes::modified(&stat), (1_000_000_000, 120_000_000));
+        assert_eq!(attributes::modified_time(&stat), (1_000_000_000, 120_000_000));
         drop((file, disk));
     }
 
@@ -275,7 +275,7 @@ mod tests {
                 let is_fine = !is_like_exfat || path == "d";
                 let kept = seconds.map(|second| set_modified(&file, (second, 0)).is_ok());
                 assert_eq!(kept, [is_fine, true, true, is_fine], "{path}");
-                assert_eq!(attributes::modified(&fstat(&file).unwrap()), (seconds[3], 0));
+                assert_eq!(attributes::modified_time(&fstat(&file).unwrap()), (seconds[3], 0));
                 // It is not kept either if it is shown already.
                 let again = [
                     set_modified(&file, (seconds[3], 0)).is_ok(),

@@ -126,7 +126,7 @@ mod tests {
         (record, Body::File(Stamp::unseen(length)))
     }
 
-    fn index() -> Index {
+    fn index_of_tree() -> Index {
         let mut index = Index::default();
         let enter = Record::Enter { name: b"d".to_vec(), meta: Meta::default() };
         let folder = index.push(TOP, &enter, Body::None);
@@ -143,14 +143,14 @@ mod tests {
 
     #[test]
     fn a_catalogue_becomes_the_index_that_it_was_made_of() {
-        let index = index();
-        let catalogue = catalogue(&index).unwrap();
-        let outline = outline(&index).unwrap();
-        assert_eq!(outline.names.len(), TreeOutline::NAMES_MAX);
-        let bytes = catalogue.iter().map(|parcel| parcel.len() as u64).sum::<u64>();
-        assert!(catalogue.len() > 1 && bytes < outline.bytes / 3);
-        let mut gathered = Gathered::new(&outline);
-        assert!(catalogue.iter().all(|parcel| gathered.take(parcel)));
+        let index = index_of_tree();
+        let parcels = catalogue(&index).unwrap();
+        let told = outline(&index).unwrap();
+        assert_eq!(told.names.len(), TreeOutline::NAMES_MAX);
+        let bytes = parcels.iter().map(|parcel| parcel.len() as u64).sum::<u64>();
+        assert!(parcels.len() > 1 && bytes < told.bytes / 3);
+        let mut gathered = Gathered::new(&told);
+        assert!(parcels.iter().all(|parcel| gathered.take(parcel)));
         let own = gathered.index(index.length()).unwrap();
         assert_eq!((own.len(), own.length()), (index.len(), index.length()));
         for number in 0..own.len() {
@@ -162,31 +162,31 @@ mod tests {
 
     #[test]
     fn an_invalid_catalogue_has_no_index() {
-        let index = index();
-        let catalogue = catalogue(&index).unwrap();
+        let index = index_of_tree();
+        let parcels = catalogue(&index).unwrap();
         let gathered = |outline: &TreeOutline| {
             let mut gathered = Gathered::new(outline);
-            let all = catalogue.iter().all(|parcel| gathered.take(parcel));
+            let all = parcels.iter().all(|parcel| gathered.take(parcel));
             all.then(|| gathered.index(index.length())).flatten()
         };
-        let outline = outline(&index).unwrap();
-        assert!(gathered(&outline).is_some());
-        let shorter = TreeOutline { bytes: outline.bytes - 1, ..outline.clone() };
+        let told = outline(&index).unwrap();
+        assert!(gathered(&told).is_some());
+        let shorter = TreeOutline { bytes: told.bytes - 1, ..told.clone() };
         assert!(gathered(&shorter).is_none());
-        let fewer = TreeOutline { records: 7, ..outline.clone() };
+        let fewer = TreeOutline { records: 7, ..told.clone() };
         assert!(gathered(&fewer).is_none());
-        assert!(!Gathered::new(&outline).take(b"nothing that was packed"));
+        assert!(!Gathered::new(&told).take(b"nothing that was packed"));
     }
 
     #[test]
     fn changed_records_do_not_panic() {
-        let index = index();
-        let outline = outline(&index).unwrap();
+        let index = index_of_tree();
+        let told = outline(&index).unwrap();
         let records = index.records();
         for at in (0..2_000).step_by(7) {
             let mut changed = records.to_vec();
             changed[at] = changed[at].wrapping_add(1 + (at % 200) as u8);
-            let mut gathered = Gathered::new(&outline);
+            let mut gathered = Gathered::new(&told);
             for parcel in changed.chunks(CATALOGUE_MAX) {
                 assert!(gathered.take(&zstd::bulk::compress(parcel, LEVEL).unwrap()));
             }
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_tree_with_a_repeated_name_has_no_outline() {
-        let mut index = index();
+        let mut index = index_of_tree();
         let (record, body) = file(b"d", 1);
         index.push(TOP, &record, body);
         assert!(outline(&index).is_none());

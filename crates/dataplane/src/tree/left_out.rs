@@ -34,7 +34,7 @@ impl LeftOut {
 
 /// Returns the report about the files `left_out`: the numbers of failed and of skipped files, and
 /// all files, failed ones first.
-pub fn absence(left_out: &[LeftOut]) -> Absence {
+pub fn sum_absence(left_out: &[LeftOut]) -> Absence {
     let missed = left_out.iter().filter(|left| left.failed);
     let skipped = left_out.iter().filter(|left| !left.failed);
     Absence {

@@ -24,7 +24,7 @@ pub use asked::Sources;
 pub use catalogue::{Gathered, unpack};
 pub use chosen::Chosen;
 pub use index::{Body, Index, Stamp};
-pub use left_out::{LeftOut, absence};
+pub use left_out::{LeftOut, sum_absence};
 pub use making::make;
 pub use objects::{ObjectFile, Objects, Unread};
 pub use place::{Mounts, Opener, Place, open_directory, open_file, record_of};

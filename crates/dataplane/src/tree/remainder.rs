@@ -24,7 +24,7 @@ impl Remainder {
     /// entry stay, and so do records that belong to no entry. If nodes remove what is not in the
     /// tree, each unchanged entry becomes a [`Record::Kept`]. Returns none if a record is invalid.
     pub fn new(index: &Index, unchanged: &IndexSet) -> Option<Self> {
-        let needed = needed(index, unchanged);
+        let wanted = needed(index, unchanged);
         let sweeps = index.len() > 0 && matches!(record_of(index, 0)?, Record::Spare(_));
         let index_left = Index::default();
         let numbers = Vec::new();
@@ -34,7 +34,7 @@ impl Remainder {
         for number in 0..index.len() {
             left.numbers.push(left.index.len());
             let record = record_of(index, number)?;
-            let is_needed = needed.contains(number.into());
+            let is_needed = wanted.contains(number.into());
             match &record {
                 Record::Enter { .. } => {
                     folders.push(is_needed || sweeps);
@@ -50,7 +50,7 @@ impl Remainder {
                 Record::File { .. } | Record::Link { .. } | Record::Name { .. } => {
                     let name = record.name().unwrap_or_default();
                     if is_needed {
-                        left.push(index, number, left.body(index.body(number), &needed));
+                        left.push(index, number, left.body(index.body(number), &wanted));
                     } else if sweeps {
                         let kept = Record::Kept { name: name.to_vec() };
                         let folder = left.folder(index, number);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// A tree of two directories, with a file each, and a hard link to each file.
-    fn tree(sweeps: bool) -> Index {
+    fn tree_of(sweeps: bool) -> Index {
         let mut index = Index::default();
         if sweeps {
             index.push(TOP, &Record::Spare(Vec::new()), Body::None);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn only_what_is_needed_is_left_and_the_way_to_it() {
-        let tree = tree(false);
+        let tree = tree_of(false);
         let left = Remainder::new(&tree, &unchanged_but(&tree, &["y"])).unwrap();
         assert_eq!(records(&left.index), [enter("b"), file("y"), Record::Leave, Record::End]);
         assert_eq!((left.unchanged, left.numbers[tree.len() as usize - 1]), (5, 3));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn names_stay_where_others_are_removed() {
-        let tree = tree(true);
+        let tree = tree_of(true);
         let left = Remainder::new(&tree, &unchanged_but(&tree, &["y"])).unwrap();
         let kept = |name: &str| Record::Kept { name: name.into() };
         let expected = [

@@ -24,7 +24,7 @@ use super::asked::Sources;
 use super::catalogue::{catalogue, outline};
 use super::chosen::Chosen;
 use super::index::{Body, Index, Stamp};
-use super::left_out::{LeftOut, absence};
+use super::left_out::{LeftOut, sum_absence};
 use super::making::{Bodies, make};
 use super::objects::{ObjectFile, Objects, Unread, tree_of};
 use super::place::{Opener, Place, names_to, path_of, record_of};
@@ -659,7 +659,7 @@ impl Content for TreeSource {
     }
 
     fn absence(&self) -> Option<Absence> {
-        Some(absence(&self.left_out()))
+        Some(sum_absence(&self.left_out()))
     }
 
     /// Returns true: a file that has changed fails separately, and does not make the whole copy

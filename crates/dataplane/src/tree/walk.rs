@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
         let stat = fstat(&folder).map_err(|error| unopened(source, &error.into()))?;
         self.disk = stat.st_dev;
         let attributes = self.attributes(&folder).map_err(|error| unopened(source, &error))?;
-        let meta = meta(&stat, attributes);
+        let meta = meta_from_stat(&stat, attributes);
         self.scan.index.push(TOP, &Record::Top(meta), Body::None);
         self.inside(&folder, TOP)
     }
@@ -426,7 +426,7 @@ impl<'a> Walk<'a> {
             Ok(opened) => opened,
             Err(error) => return self.fail("open", &error),
         };
-        let record = Record::Enter { name: name.to_vec(), meta: meta(stat, attributes) };
+        let record = Record::Enter { name: name.to_vec(), meta: meta_from_stat(stat, attributes) };
         let Some(own) = self.push(number, &record, Body::None) else { return Ok(()) };
         self.scan.tally.folders += 1;
         self.depth += 1;
@@ -491,7 +491,7 @@ impl<'a> Walk<'a> {
         let length = stamp.length();
         let sparse = stat.st_blocks.saturating_mul(STAT_BLOCK) < stat.st_size;
         let name = name.to_vec();
-        let meta = meta(stat, attributes);
+        let meta = meta_from_stat(stat, attributes);
         let record = Record::File { name, meta, length, sparse, linked };
         if let Some(own) = self.push(number, &record, Body::File(stamp)) {
             self.scan.tally.files += 1;
@@ -517,7 +517,8 @@ impl<'a> Walk<'a> {
         } else {
             Vec::new()
         };
-        let record = Record::Link { name: name.to_vec(), meta: meta(stat, attributes), target };
+        let record =
+            Record::Link { name: name.to_vec(), meta: meta_from_stat(stat, attributes), target };
         if self.push(number, &record, Body::None).is_some() {
             self.scan.tally.links += 1;
         }
@@ -577,9 +578,9 @@ fn alone(mut stat: Stat) -> Stat {
     stat
 }
 
-fn meta(stat: &Stat, extended: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
+fn meta_from_stat(stat: &Stat, extended: Vec<(Vec<u8>, Vec<u8>)>) -> Meta {
     let owner = (stat.st_uid, stat.st_gid);
-    let modified = attributes::modified(stat);
+    let modified = attributes::modified_time(stat);
     Meta { mode: stat.st_mode & 0o7777, owner, modified, attributes: extended }
 }
 
@@ -614,8 +615,8 @@ fn with_slash(path: &Path) -> Vec<u8> {
 }
 
 fn unopened(source: &Path, error: &io::Error) -> ScanError {
-    let path = printable::path(source);
-    ScanError::Io { operation: "open", path, reason: reason(error) }
+    let shown = printable::path(source);
+    ScanError::Io { operation: "open", path: shown, reason: reason(error) }
 }
 
 #[cfg(test)]

@@ -159,7 +159,7 @@ impl<'a> DirEntry<'a> {
     /// Gives a file without a name its final name. Replaces an existing file if that may be
     /// replaced. Returns false if the file system gives no names to such files.
     pub fn name(&self, file: &File) -> io::Result<bool> {
-        let is_named = match storage::name(file, self.folder(), self.name) {
+        let has_name = match storage::name(file, self.folder(), self.name) {
             Err(Errno::EXIST) => {
                 self.check_existing()?;
                 // Only rename(2) replaces a file, and it needs a name.
@@ -167,10 +167,10 @@ impl<'a> DirEntry<'a> {
             }
             named => is_named(named)?,
         };
-        if is_named {
+        if has_name {
             self.note_placed();
         }
-        Ok(is_named)
+        Ok(has_name)
     }
 
     /// Replaces the existing file by that with the hidden name.

@@ -147,8 +147,8 @@ impl ExactNames {
         key: &Key<'_>,
         inode: u64,
     ) -> io::Result<Listing> {
-        let swapped = swapped(key.name);
-        let lower = lower(key.name);
+        let other_case = swapped(key.name);
+        let lowercase = lower(key.name);
         let mut listing = Listing {
             is_exact: false,
             is_swapped: false,
@@ -166,10 +166,10 @@ impl ExactNames {
             }
             listing.is_exact |= found == key.name;
             listing.has_capitals |= found.iter().any(u8::is_ascii_uppercase);
-            listing.is_swapped |= swapped.as_deref() == Some(found);
+            listing.is_swapped |= other_case.as_deref() == Some(found);
             if its.folded == key.folded {
                 listing.found.push(its.exact);
-                let is_case = self::lower(found) == lower;
+                let is_case = lower(found) == lowercase;
                 let kind = if is_case { Folded::Case } else { Folded::Name };
                 listing.other = kind(found.to_vec());
             } else if entry.ino() == inode && listing.other == Folded::Unknown {
@@ -189,9 +189,9 @@ impl Known {
         if self.tells_case_apart {
             return true;
         }
-        let Some(swapped) = swapped(name) else { return false };
+        let Some(other_case) = swapped(name) else { return false };
         let stat = |name: &[u8]| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        let is_apart = matches!(stat(&swapped), Err(Errno::NOENT)) && stat(name).is_ok();
+        let is_apart = matches!(stat(&other_case), Err(Errno::NOENT)) && stat(name).is_ok();
         self.set_tells_case_apart(is_apart);
         is_apart
     }

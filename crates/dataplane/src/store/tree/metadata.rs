@@ -102,7 +102,7 @@ impl Identity {
             }
             None => own,
         };
-        let modified = attributes::modified(stat);
+        let modified = attributes::modified_time(stat);
         let is_near = self.rule.window.covers(modified, meta.modified);
         is_near && !unit.forgets(meta.modified) || unit.keeps(modified, meta.modified)
     }
@@ -193,10 +193,10 @@ fn set_attributes(
     set: impl Fn(&[u8], &[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     for (name, value) in &meta.attributes {
-        let set = set(name, value);
-        if set.is_err() {
-            let name = printable::name(name);
-            unset.note(&format!("extended attribute {name}"), set)?;
+        let outcome = set(name, value);
+        if outcome.is_err() {
+            let shown = printable::name(name);
+            unset.note(&format!("extended attribute {shown}"), outcome)?;
         }
     }
     Ok(())

@@ -64,13 +64,13 @@ impl PartialFile {
     ) -> io::Result<Self> {
         let small = length < LARGE;
         let initial = entry.initial_mode(&meta).filter(|_| small);
-        let nameless = nameless(entry, Mode::from_raw_mode(initial.unwrap_or(0o600)))?;
-        let final_mode = initial.is_some() && nameless.is_some();
-        let hidden = !small || nameless.is_none();
+        let unnamed = nameless(entry, Mode::from_raw_mode(initial.unwrap_or(0o600)))?;
+        let final_mode = initial.is_some() && unnamed.is_some();
+        let hidden = !small || unnamed.is_none();
         let file = if hidden {
-            with_hidden_name(entry, nameless, if sparse { 0 } else { length })?
+            with_hidden_name(entry, unnamed, if sparse { 0 } else { length })?
         } else {
-            nameless.ok_or(io::ErrorKind::NotFound)?
+            unnamed.ok_or(io::ErrorKind::NotFound)?
         };
         entry.learn(&file);
         let write_back = WriteBack::for_file(&file, length, false);
@@ -280,13 +280,13 @@ mod tests {
     use super::*;
     use crate::tests::Scratch;
 
-    fn directory(dir: &Scratch) -> Directory {
+    fn open_directory(dir: &Scratch) -> Directory {
         let folder = OwnedFd::from(File::open(dir).unwrap());
         let stat = fstat(&folder).unwrap();
         Directory::new(folder, &stat, b"", None)
     }
 
-    fn maker() -> Maker {
+    fn new_maker() -> Maker {
         Maker { tag: "tag".to_owned(), umask: 0o022, manner: OtherLists::Stay.into(), grows: false }
     }
 
@@ -306,8 +306,8 @@ mod tests {
     fn a_file_without_a_name_that_can_get_none_is_copied_to_one_that_has_one() {
         for (sparse, syncs) in [(false, false), (true, true)] {
             let dir = Scratch::new("partial-unlinkable");
-            let directory = directory(&dir);
-            let maker = maker();
+            let directory = open_directory(&dir);
+            let maker = new_maker();
             let entry = DirEntry::new(&directory, b"f", &maker);
             let bytes = [vec![1; 5000], vec![0; 200_000], vec![2; 10]].concat();
             let length = bytes.len() as u64;
@@ -333,8 +333,8 @@ mod tests {
     #[test]
     fn a_large_file_that_can_get_no_hidden_name_is_created_with_one() {
         let dir = Scratch::new("partial-unhidden");
-        let directory = directory(&dir);
-        let maker = maker();
+        let directory = open_directory(&dir);
+        let maker = new_maker();
         let entry = DirEntry::new(&directory, b"f", &maker);
         let nameless = unlinkable(&directory);
         let file = with_hidden_name(&entry, Some(nameless), LARGE).unwrap();
@@ -345,8 +345,8 @@ mod tests {
     #[test]
     fn a_large_file_that_grows_takes_no_space_before_its_bytes_come() {
         let dir = Scratch::new("partial-grows");
-        let directory = directory(&dir);
-        let maker = Maker { grows: true, ..maker() };
+        let directory = open_directory(&dir);
+        let maker = Maker { grows: true, ..new_maker() };
         let entry = DirEntry::new(&directory, b"f", &maker);
         let file = with_hidden_name(&entry, None, 64 * LARGE).unwrap();
         assert_eq!(file.metadata().unwrap().blocks(), 0);
@@ -357,8 +357,8 @@ mod tests {
         let dir = Scratch::new("partial-unset");
         let disk =
             HangingDisk::mount_odd(&dir, Oddities { refuses_times: true, ..Oddities::default() });
-        let directory = directory(&dir);
-        let maker = maker();
+        let directory = open_directory(&dir);
+        let maker = new_maker();
         let entry = DirEntry::new(&directory, b"f", &maker);
         for (final_mode, wanted) in [
             (false, "it is there, but its time cannot be set: operation not permitted"),

@@ -306,7 +306,7 @@ fn copy(folder: &OwnedFd, name: &[u8], entry: &DirEntry<'_>, syncs: bool) -> io:
     let meta = Meta {
         mode: stat.st_mode & 0o7777,
         owner: (stat.st_uid, stat.st_gid),
-        modified: attributes::modified(&stat),
+        modified: attributes::modified_time(&stat),
         attributes: attributes::read(&from)?,
     };
     let mut file = left::create(entry.folder(), entry.hidden())?;

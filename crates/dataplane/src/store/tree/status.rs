@@ -521,9 +521,9 @@ mod tests {
         assert!(!check(&outline).take(long));
         let run = |check: StatusCheck, stop| check.run(|| (), &AtomicBool::new(stop));
         let begun = |outline: &TreeOutline| {
-            let mut check = check(outline);
-            assert!(check.take(parcels[0].clone()));
-            check
+            let mut begun = check(outline);
+            assert!(begun.take(parcels[0].clone()));
+            begun
         };
         assert!(run(begun(&outline), false).is_some());
         assert!(run(begun(&outline), true).is_none());

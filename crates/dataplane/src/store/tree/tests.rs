@@ -235,8 +235,8 @@ fn no_link_is_a_way_out_wherever_it_came_from() {
 fn entries_are_named_as_absent_only_if_all_others_are_in_place() {
     let top = place("absent");
     let committed = |records: &[Record]| {
-        let target = target(&top, TreeLimits::default());
-        let store = TreeStore::open(&Root::Free, &target, "tag", None).unwrap();
+        let to = target(&top, TreeLimits::default());
+        let store = TreeStore::open(&Root::Free, &to, "tag", None).unwrap();
         // A directory has the name of the file.
         store.write_at(0, &[file(b"kept").to_bytes(), BYTES.to_vec()].concat()).unwrap();
         records.iter().for_each(|record| store.write_at(0, &record.to_bytes()).unwrap());

@@ -11,7 +11,7 @@ use rustix::fs::{XattrFlags, getxattr, lgetxattr, setxattr};
 use super::*;
 use crate::tests::Scratch;
 
-fn extractor(path: &Path) -> TreeExtractor {
+fn extractor_in(path: &Path) -> TreeExtractor {
     TreeExtractor::new(File::open(path).unwrap().into(), "tag", None, false, None).unwrap()
 }
 
@@ -38,19 +38,19 @@ fn hard_link(name: &[u8], first: &[&[u8]]) -> Record {
     Record::Name { name: name.to_vec(), first }
 }
 
-fn meta(mode: u32) -> Meta {
+fn meta_with(mode: u32) -> Meta {
     let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     Meta { mode, owner, modified: (1_000_000_000, 5), attributes: Vec::new() }
 }
 
 fn file(name: &[u8], linked: bool) -> Record {
     let name = name.to_vec();
-    let meta = meta(0o640);
+    let meta = meta_with(0o640);
     Record::File { name, meta, length: 3, sparse: false, linked }
 }
 
 fn enter(name: &[u8]) -> Record {
-    Record::Enter { name: name.to_vec(), meta: meta(0o755) }
+    Record::Enter { name: name.to_vec(), meta: meta_with(0o755) }
 }
 
 /// Brings a whole file with these three bytes.
@@ -170,7 +170,7 @@ fn no_name_replaces_another_one_that_the_file_system_takes_for_it() {
             let oddities =
                 Oddities { folds: fold, lists_folded, numbers_names, ..Oddities::default() };
             let disk = HangingDisk::mount_odd(&dir, oddities);
-            let mut extractor = if waits { waiting(&dir, 9) } else { extractor(&dir) };
+            let mut extractor = if waits { waiting(&dir, 9) } else { extractor_in(&dir) };
             let kinds = [("files", false), ("folders", true)];
             for (folder, are_folders) in kinds {
                 apply_all(&mut extractor, [enter(folder.as_bytes())]);
@@ -205,7 +205,7 @@ fn a_name_that_is_there_in_another_case_stays_and_is_named() {
         let disk = HangingDisk::mount_odd(&dir, oddities);
         fs::write(dir.join(name), b"old").unwrap();
         for _ in 0..2 {
-            let mut extractor = extractor(&dir);
+            let mut extractor = extractor_in(&dir);
             bring_bytes(&mut extractor, b"read", b"two");
             bring_bytes(&mut extractor, b"readme", b"two");
             let lower = name.to_lowercase();
@@ -226,7 +226,7 @@ fn a_name_that_is_there_in_another_case_stays_and_is_named() {
 fn a_file_system_without_inodes_is_told_from_one_without_space() {
     let dir = Scratch::new("tree-inodes");
     let disk = HangingDisk::mount_odd(&dir, Oddities { inodes_max: 2, ..Oddities::default() });
-    let mut extractor = extractor(&dir);
+    let mut extractor = extractor_in(&dir);
     bring_bytes(&mut extractor, b"f", b"one");
     let error = extractor.apply(file(b"g", false)).unwrap_err();
     assert_eq!(
@@ -242,7 +242,7 @@ fn names_that_differ_in_case_are_two_where_names_are_numbered() {
     let oddities = Oddities { numbers_names: true, ..Oddities::default() };
     let disk = HangingDisk::mount_odd(&dir, oddities);
     for _ in 0..2 {
-        let mut extractor = extractor(&dir);
+        let mut extractor = extractor_in(&dir);
         bring_bytes(&mut extractor, b"Read", b"one");
         bring_bytes(&mut extractor, b"read", b"two");
         assert_eq!(extractor.troubles(), Ok(()));
@@ -264,7 +264,7 @@ fn files_arrive_without_what_a_file_system_refuses_to_set_and_that_is_named() {
         let disk = HangingDisk::mount_odd(&dir, oddities);
         fs::create_dir(dir.join("d")).unwrap();
         fs::write(dir.join("d/old"), b"old").unwrap();
-        let mut extractor = extractor(&dir);
+        let mut extractor = extractor_in(&dir);
         apply_all(&mut extractor, [Record::Spare(Vec::new()), enter(b"d")]);
         bring_bytes(&mut extractor, b"f", b"new");
         apply_all(&mut extractor, [Record::Sweep]);
@@ -292,8 +292,9 @@ fn links_are_there_without_what_a_file_system_refuses_to_set_and_that_is_named()
         let disk = HangingDisk::mount_odd(&dir, oddities);
         fs::create_dir(dir.join("d")).unwrap();
         fs::write(dir.join("d/old"), b"old").unwrap();
-        let mut extractor = extractor(&dir);
-        let link = Record::Link { name: b"l".to_vec(), meta: meta(0o777), target: b"x".to_vec() };
+        let mut extractor = extractor_in(&dir);
+        let link =
+            Record::Link { name: b"l".to_vec(), meta: meta_with(0o777), target: b"x".to_vec() };
         let folder = Record::Enter { name: b"d".to_vec(), meta: fs_meta(&dir.join("d")) };
         apply_all(&mut extractor, [Record::Spare(Vec::new()), folder, link]);
         apply_all(&mut extractor, [Record::Sweep, Record::Leave]);
@@ -310,10 +311,10 @@ fn links_are_there_without_what_a_file_system_refuses_to_set_and_that_is_named()
 #[test]
 fn links_get_attributes_and_what_is_refused_is_named() {
     let dir = Scratch::new("tree-link-attributes");
-    let mut extractor = extractor(&dir);
+    let mut extractor = extractor_in(&dir);
     for (name, attribute) in [(b"a", "trusted.a"), (b"u", "user.a")] {
         let attributes = vec![(attribute.as_bytes().to_vec(), b"1".to_vec())];
-        let meta = Meta { attributes, ..meta(0o777) };
+        let meta = Meta { attributes, ..meta_with(0o777) };
         let link = Record::Link { name: name.to_vec(), meta, target: b"x".to_vec() };
         apply_all(&mut extractor, [link]);
     }
@@ -331,7 +332,7 @@ fn links_get_attributes_and_what_is_refused_is_named() {
 fn fs_meta(path: &Path) -> Meta {
     let stat = fs::metadata(path).unwrap();
     let modified = (stat.mtime(), stat.mtime_nsec() as u32);
-    Meta { modified, ..meta(stat.mode() & 0o7777) }
+    Meta { modified, ..meta_with(stat.mode() & 0o7777) }
 }
 
 #[test]
@@ -341,8 +342,8 @@ fn the_time_of_a_link_is_set_where_single_times_are_ignored() {
         &dir,
         Oddities { ignores_single_times: true, ..Oddities::default() },
     );
-    let mut extractor = extractor(&dir);
-    let link = Record::Link { name: b"l".to_vec(), meta: meta(0o777), target: b"x".to_vec() };
+    let mut extractor = extractor_in(&dir);
+    let link = Record::Link { name: b"l".to_vec(), meta: meta_with(0o777), target: b"x".to_vec() };
     apply_all(&mut extractor, [link]);
     assert_eq!(extractor.troubles(), Ok(()));
     let stat = fs::symlink_metadata(dir.join("l")).unwrap();
@@ -355,8 +356,8 @@ fn an_owner_that_a_file_system_refuses_is_named_if_root_copies() {
     let dir = Scratch::new("tree-owner");
     let disk =
         HangingDisk::mount_odd(&dir, Oddities { refuses_owners: true, ..Oddities::default() });
-    let mut extractor = extractor(&dir);
-    let other = Meta { owner: (1234, 1234), ..meta(0o640) };
+    let mut extractor = extractor_in(&dir);
+    let other = Meta { owner: (1234, 1234), ..meta_with(0o640) };
     let link = Record::Link { name: b"l".to_vec(), meta: other.clone(), target: b"x".to_vec() };
     let folder = Record::Enter { name: b"d".to_vec(), meta: other.clone() };
     let name = b"f".to_vec();
@@ -397,7 +398,7 @@ fn with_attributes_nobody_has_access_whom_the_source_does_not_let_in() {
         for name in [access, default] {
             setxattr(dir.join("d"), name, &list(), XattrFlags::empty()).unwrap();
         }
-        let mut extractor = extractor(&dir).with_other_lists(lists);
+        let mut extractor = extractor_in(&dir).with_other_lists(lists);
         apply_all(&mut extractor, [enter(b"d"), enter(b"new"), Record::Leave]);
         bring(&mut extractor, b"f", false);
         apply_all(&mut extractor, [Record::Leave]);
@@ -418,7 +419,7 @@ fn hard_links_become_copies_where_there_are_none() {
     for waits in [false, true] {
         let dir = Scratch::new("tree-unlinked");
         let disk = HangingDisk::mount_odd(&dir, Oddities::default());
-        let mut extractor = if waits { waiting(&dir, 9) } else { extractor(&dir) };
+        let mut extractor = if waits { waiting(&dir, 9) } else { extractor_in(&dir) };
         apply_all(&mut extractor, [enter(b"d")]);
         bring(&mut extractor, b"f", true);
         apply_all(&mut extractor, [Record::Leave, hard_link(b"h", &[b"d", b"f"])]);
@@ -441,7 +442,7 @@ fn hard_links_become_copies_where_there_are_none() {
 fn a_file_appears_when_it_is_whole_and_only_then() {
     let dir = Scratch::new("tree-whole");
     fs::write(dir.join("f"), b"old").unwrap();
-    let mut extractor = extractor(&dir);
+    let mut extractor = extractor_in(&dir);
     for (whole, wanted) in [(false, &b"old"[..]), (true, b"new")] {
         extractor.apply(file(b"f", false)).unwrap();
         extractor.write(b"new").unwrap();
@@ -488,7 +489,7 @@ fn links_are_not_followed_and_no_directory_is_replaced() {
     symlink(&outside, dir.join("out")).unwrap();
     fs::create_dir(dir.join("d")).unwrap();
     fs::write(dir.join("f"), b"kept").unwrap();
-    let mut extractor = extractor(&dir);
+    let mut extractor = extractor_in(&dir);
     for name in [&b"out"[..], b"f"] {
         extractor.apply(enter(name)).unwrap();
         extractor.apply(enter(b"deeper")).unwrap();
@@ -518,7 +519,7 @@ fn links_are_not_followed_and_no_directory_is_replaced() {
 fn hard_links_may_be_repeated() {
     let dir = Scratch::new("tree-names");
     for _ in 0..2 {
-        let mut extractor = extractor(&dir);
+        let mut extractor = extractor_in(&dir);
         extractor.apply(enter(b"d")).unwrap();
         extractor.apply(file(b"f", true)).unwrap();
         extractor.write(b"new").unwrap();
@@ -538,10 +539,10 @@ fn hard_links_may_be_repeated() {
 #[test]
 fn holes_stay_holes() {
     let dir = Scratch::new("tree-holes");
-    let mut extractor = extractor(&dir);
+    let mut extractor = extractor_in(&dir);
     let length = 1 << 20;
     let name = b"s".to_vec();
-    let meta = meta(0o644);
+    let meta = meta_with(0o644);
     extractor.apply(Record::File { name, meta, length, sparse: true, linked: false }).unwrap();
     let mut bytes = vec![0; length as usize];
     bytes[500_000] = 1;
@@ -585,7 +586,7 @@ fn what_waits_is_kept_at_an_orderly_end_and_vanishes_otherwise() {
         let mut extractor = waiting(&dir, 9);
         bring(&mut extractor, b"small", false);
         let name = b"large".to_vec();
-        let meta = meta(0o640);
+        let meta = meta_with(0o640);
         let length = 1 << 20;
         extractor.apply(Record::File { name, meta, length, sparse: false, linked: false }).unwrap();
         extractor.write(&vec![1; length as usize]).unwrap();
@@ -607,10 +608,11 @@ fn hard_links_and_read_only_directories_follow_the_files_that_wait() {
     for batch in [1, 2, 9] {
         let dir = Scratch::new("tree-follow");
         let mut extractor = waiting(&dir, batch);
-        let closed = Record::Enter { name: b"closed".to_vec(), meta: meta(0o555) };
+        let closed = Record::Enter { name: b"closed".to_vec(), meta: meta_with(0o555) };
         apply_all(&mut extractor, [closed]);
         bring(&mut extractor, b"f", true);
-        let link = Record::Link { name: b"s".to_vec(), meta: meta(0o777), target: b"f".to_vec() };
+        let link =
+            Record::Link { name: b"s".to_vec(), meta: meta_with(0o777), target: b"f".to_vec() };
         apply_all(&mut extractor, [link, Record::Leave, enter(b"other")]);
         apply_all(&mut extractor, [hard_link(b"h", &[b"closed", b"f"]), Record::Leave]);
         extractor.settle().unwrap();
@@ -657,7 +659,7 @@ fn what_waits_makes_way_for_another_entry_of_its_name() {
     // Of two sources with the same names: a read-only directory, a file twice, and a directory with
     // the name of a file.
     for _ in 0..2 {
-        apply_all(&mut extractor, [Record::Enter { name: b"d".to_vec(), meta: meta(0o500) }]);
+        apply_all(&mut extractor, [Record::Enter { name: b"d".to_vec(), meta: meta_with(0o500) }]);
         bring(&mut extractor, b"f", false);
         apply_all(&mut extractor, [Record::Leave]);
     }
@@ -666,7 +668,7 @@ fn what_waits_makes_way_for_another_entry_of_its_name() {
     // Two long names with the same hidden name.
     for end in ["1", "2"] {
         let name = ["n".repeat(240).as_str(), end].concat();
-        let meta = meta(0o640);
+        let meta = meta_with(0o640);
         let length = 1 << 20;
         let name = name.into_bytes();
         let sparse = false;

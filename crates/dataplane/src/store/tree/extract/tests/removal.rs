@@ -10,7 +10,7 @@ fn at_most_the_maximum_is_removed_and_the_rest_is_named() {
         for path in ["a", "b", "d/c"] {
             fs::write(dir.join(path), "surplus").unwrap();
         }
-        let mut extractor = extractor(&dir).removing_at_most(removes_max);
+        let mut extractor = extractor_in(&dir).removing_at_most(removes_max);
         apply_all(&mut extractor, [Record::Spare(Vec::new())]);
         bring(&mut extractor, b"f", false);
         apply_all(&mut extractor, [Record::Sweep, Record::End]);
@@ -32,7 +32,7 @@ fn beyond_the_maximum_directories_are_not_even_opened_for_removal() {
     fs::create_dir(dir.join("closed")).unwrap();
     fs::write(dir.join("closed/f"), "surplus").unwrap();
     fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0o500)).unwrap();
-    let mut extractor = extractor(&dir).removing_at_most(0);
+    let mut extractor = extractor_in(&dir).removing_at_most(0);
     apply_all(&mut extractor, [Record::Spare(Vec::new()), Record::Sweep, Record::End]);
     assert_eq!(fs::metadata(dir.join("closed")).unwrap().mode() & 0o7777, 0o500);
     let told = extractor.troubles().unwrap_err();
@@ -45,7 +45,7 @@ fn a_directory_that_is_emptied_and_stays_keeps_its_mode() {
     fs::create_dir(dir.join("closed")).unwrap();
     fs::write(dir.join("closed/only"), "surplus").unwrap();
     fs::set_permissions(dir.join("closed"), fs::Permissions::from_mode(0o500)).unwrap();
-    let mut extractor = extractor(&dir).removing_at_most(1);
+    let mut extractor = extractor_in(&dir).removing_at_most(1);
     apply_all(&mut extractor, [Record::Spare(Vec::new()), Record::Sweep, Record::End]);
     assert!(extractor.troubles().is_err(), "the directory would be the second one");
     assert_eq!(fs::read_dir(dir.join("closed")).unwrap().count(), 0);
@@ -75,7 +75,7 @@ fn what_a_file_system_lists_under_another_name_is_not_removed() {
             fs::write(dir.join(name), "surplus").unwrap();
         }
         for _ in 0..2 {
-            let mut extractor = extractor(&dir);
+            let mut extractor = extractor_in(&dir);
             apply_all(&mut extractor, [Record::Spare(Vec::new())]);
             for name in names {
                 extractor.keep(name.as_bytes());
@@ -99,7 +99,7 @@ fn what_two_names_of_the_tree_may_stand_for_keeps_the_first_ones_bytes() {
     let disk = HangingDisk::mount_odd(&dir, odd);
     for (names, are_folders) in [(["Read", "read"], false), (["Dir", "dir"], true)] {
         for round in 0..3 {
-            let mut extractor = extractor(&dir);
+            let mut extractor = extractor_in(&dir);
             for (name, bytes) in names.into_iter().zip([b"one", b"two"]) {
                 if are_folders {
                     apply_all(&mut extractor, [enter(name.as_bytes())]);

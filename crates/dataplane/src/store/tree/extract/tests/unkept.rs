@@ -13,9 +13,9 @@ fn what_is_not_kept_is_as_mkdir_and_cp_leave_it() {
     for (path, mode) in [("old", 0o500), ("old/f", 0o606)] {
         fs::set_permissions(dir.join(path), fs::Permissions::from_mode(mode)).unwrap();
     }
-    let mut extractor = extractor(&dir).keeping(NEITHER);
-    let link = Record::Link { name: b"l".to_vec(), meta: meta(0o777), target: b"f".to_vec() };
-    let record = |mode| Record::Enter { name: b"new".to_vec(), meta: meta(mode) };
+    let mut extractor = extractor_in(&dir).keeping(NEITHER);
+    let link = Record::Link { name: b"l".to_vec(), meta: meta_with(0o777), target: b"f".to_vec() };
+    let record = |mode| Record::Enter { name: b"new".to_vec(), meta: meta_with(mode) };
     apply_all(&mut extractor, [enter(b"old")]);
     bring(&mut extractor, b"f", false);
     apply_all(&mut extractor, [Record::Leave, record(0o2777)]);
@@ -44,7 +44,7 @@ fn what_is_not_kept_cannot_be_refused() {
             let dir = Scratch::new("tree-unrefused");
             let odd = Oddities { modes, refuses_times: true, ..Oddities::default() };
             let disk = HangingDisk::mount_odd(&dir, odd);
-            let mut extractor = extractor(&dir).keeping(keeps);
+            let mut extractor = extractor_in(&dir).keeping(keeps);
             apply_all(&mut extractor, [enter(b"d")]);
             bring(&mut extractor, b"f", false);
             apply_all(&mut extractor, [Record::Leave]);
@@ -60,7 +60,7 @@ fn a_new_directory_without_modes_inherits_the_group_as_mkdir_does() {
     let dir = Scratch::new("tree-inherited-group");
     fs::create_dir(dir.join("shared")).unwrap();
     fs::set_permissions(dir.join("shared"), fs::Permissions::from_mode(0o2775)).unwrap();
-    let mut extractor = extractor(&dir).keeping(NEITHER);
+    let mut extractor = extractor_in(&dir).keeping(NEITHER);
     apply_all(&mut extractor, [enter(b"shared"), enter(b"new"), enter(b"below")]);
     apply_all(&mut extractor, [Record::Leave, Record::Leave, Record::Leave]);
     let mode = |path: &str| fs::metadata(dir.join(path)).unwrap().mode() & 0o7777;
@@ -73,7 +73,7 @@ fn a_file_whose_owner_is_not_kept_belongs_to_the_agent_and_runs_as_no_other_user
     for modes in [true, false] {
         let dir = Scratch::new("tree-unowned");
         let keeps = KeptStatus { modes, times: true, owners: false };
-        let mut extractor = extractor(&dir).keeping(keeps);
+        let mut extractor = extractor_in(&dir).keeping(keeps);
         let mut foreign = file(b"f", false);
         if let Record::File { meta, .. } = &mut foreign {
             meta.mode = 0o6755;
@@ -94,10 +94,11 @@ fn names_that_a_file_system_does_not_take_are_told_as_that() {
     let dir = Scratch::new("tree-names-refused");
     let odd = Oddities { refuses_colons: true, ..Oddities::default() };
     let disk = HangingDisk::mount_odd(&dir, odd);
-    let mut extractor = extractor(&dir);
+    let mut extractor = extractor_in(&dir);
     bring(&mut extractor, b"a:b", true);
     apply_all(&mut extractor, [enter(b"d:e"), Record::Leave]);
-    let link = Record::Link { name: b"l:m".to_vec(), meta: meta(0o777), target: b"f".to_vec() };
+    let link =
+        Record::Link { name: b"l:m".to_vec(), meta: meta_with(0o777), target: b"f".to_vec() };
     apply_all(&mut extractor, [link]);
     bring(&mut extractor, b"f", true);
     apply_all(&mut extractor, [hard_link(b"g:h", &[b"f"])]);
