@@ -94,8 +94,8 @@ fn replace(context: &Context, rotate: &KeyRotate) -> Result<Exit, Failure> {
     let agents = obeying(&places, &rotation)?;
     let inventory = Inventory::open(context);
     let processes = Processes::from_inventory(&inventory, &places);
-    let end = |agent: &Obeying| end(agent, &rotation.old, &processes, rotate.forget);
-    let states = at_once(&agents, ASKED, end);
+    let end_one = |agent: &Obeying| end(agent, &rotation.old, &processes, rotate.forget);
+    let states = at_once(&agents, ASKED, end_one);
     phases.end("end");
     let key = fingerprint(&rotation.new.public);
     let old = fingerprint(&rotation.old.public);
@@ -143,8 +143,8 @@ fn obeying(places: &Places, rotation: &Rotation) -> Result<Vec<Obeying>, Failure
             if standing.obeys(&rotation.new.public) == Some(true) {
                 continue;
             }
-            let state = lab::state(places)?;
-            let lab = name.as_deref().and_then(|name| Lab::open(&state, name).ok());
+            let labs = lab::state(places)?;
+            let lab = name.as_deref().and_then(|name| Lab::open(&labs, name).ok());
             let records = RecordDir::open(places, name.as_deref())?;
             agents.push(Obeying { records, lab, standing });
         }

@@ -27,14 +27,14 @@ use crate::args::{LabCommand, What};
 pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
     match command {
         LabCommand::Up { what, check, dry_run } => {
-            let spec = spec(what)?;
+            let wanted = spec(what)?;
             if *dry_run {
-                let steps: String =
-                    plan::steps(&spec).iter().map(|step| format!("{step}\n")).collect();
-                output::print(steps)?;
+                let shown: String =
+                    plan::steps(&wanted).iter().map(|step| format!("{step}\n")).collect();
+                output::print(shown)?;
                 return Ok(Exit::Done);
             }
-            up(context, spec, *check)
+            up(context, wanted, *check)
         }
         LabCommand::Run { what, check, command } => {
             lab_run::run(context, spec(what)?, *check, command)
@@ -98,10 +98,10 @@ fn up(context: &Context, spec: Spec, check: bool) -> Result<Exit, Failure> {
 
 fn status(context: &Context) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let state = state(&Places::open()?)?;
+    let records = state(&Places::open()?)?;
     let mut labs = Vec::new();
-    for record in state.list()? {
-        if let Ok(lab) = Lab::open(&state, &record.spec.name) {
+    for record in records.list()? {
+        if let Ok(lab) = Lab::open(&records, &record.spec.name) {
             labs.push(lab.status()?);
         }
     }

@@ -80,10 +80,10 @@ fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     )?;
     for (now, medium) in lab.media.iter().zip(&lab.spec.topology.media) {
         let rate = medium.rate.map_or_else(|| "unshaped".to_owned(), |rate| rate.to_string());
-        let kind = kind(medium.kind);
+        let word = kind(medium.kind);
         let carried = bytes::format(now.carried);
         let MediumStatus { name, stations, lost, .. } = now;
-        writeln!(f, "  {name:<11} {kind:<7} {rate:<27} {stations:>8} {carried:>11} {lost:>6}")?;
+        writeln!(f, "  {name:<11} {word:<7} {rate:<27} {stations:>8} {carried:>11} {lost:>6}")?;
     }
     Ok(())
 }

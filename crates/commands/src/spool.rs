@@ -121,10 +121,10 @@ impl Due {
     /// Notes that it was done since `began_ns`. It is due again at the earliest when [`PART`] times
     /// as long has passed.
     fn done(&mut self, began_ns: u64) {
-        let now_ns = clock::now_ns();
-        let pause_ns = now_ns.saturating_sub(began_ns).saturating_mul(PART);
+        let ended_ns = clock::now_ns();
+        let pause_ns = ended_ns.saturating_sub(began_ns).saturating_mul(PART);
         self.is_wanted = false;
-        self.earliest_ns = now_ns.saturating_add(pause_ns);
+        self.earliest_ns = ended_ns.saturating_add(pause_ns);
     }
 }
 
@@ -132,7 +132,7 @@ impl Due {
 /// interrupts.
 pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
-    let destination = destination(up);
+    let destination = parse_destination(up);
     elsewhere::refuse_as_destination(&destination)?;
     // Options that no copy can have are refused before anything is done.
     let spec = spooled::parse(&up.options, directory, destination.clone(), &up.launch)?;
@@ -140,12 +140,12 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let Target { nodes, path } = target;
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&place.places, "spool")?;
-    let start = |nodes: &[Node], quiet| start(up, &place, &run, nodes, &interrupts, quiet);
-    let agents = start(&nodes, context.json)?;
+    let start_on = |nodes: &[Node], quiet| start(up, &place, &run, nodes, &interrupts, quiet);
+    let agents = start_on(&nodes, context.json)?;
     // Copies use the links of the chain, which takes the channels of this start.
     let linked = stand_chain(agents.into_iter().map(Result::ok).collect());
     let links: u32 = linked.or_nothing("linking the nodes")?.iter().map(|node| node.count).sum();
-    let agents = start(&nodes, true)?;
+    let agents = start_on(&nodes, true)?;
     hand_out_key(&place)?;
     let events = directory.closed_files().ok();
     let queue = Queue::new(nodes.len(), up.quiet());
@@ -159,7 +159,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let from = shown(directory.path());
     garland_terminal::errln!("spool   {from} to {}; Ctrl-C ends it", shown(&destination));
     let again = |numbers: &[usize]| {
-        let started = started_again(&nodes, numbers, &start);
+        let started = started_again(&nodes, numbers, &start_on);
         if started.iter().any(|(_, agent)| agent.is_ok()) {
             // Without the key, the nodes that came back cannot get contents by themselves.
             let _ = hand_out_key(&place);
@@ -194,7 +194,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
 
 /// Returns the destination of the copies: the directory of all nodes. One without a path stays as it
 /// is, to be refused.
-fn destination(up: &Up) -> OsString {
+fn parse_destination(up: &Up) -> OsString {
     let mut destination = up.nodes.clone();
     let bytes = destination.as_bytes();
     let is_complete = bytes.ends_with(b"/") || bytes.ends_with(b":");
@@ -353,10 +353,10 @@ impl Spool<'_> {
             // A newer version waits, and nodes get that.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
-                let reason = reason(&error);
+                let why = reason(&error);
                 let name = shown(name);
                 output::warn(format!(
-                    "cannot copy {name} again, which changed after the copy: {reason}; move it out of done and back into the spool\n"
+                    "cannot copy {name} again, which changed after the copy: {why}; move it out of done and back into the spool\n"
                 ));
             }
         }
@@ -463,8 +463,8 @@ impl Spool<'_> {
         }
         // Something else may have the name of the result.
         if let Err(error) = self.directory.keep_result(entry, &result) {
-            let reason = reason(&error);
-            output::warn(format!("cannot keep the result of {}: {reason}\n", entry.shown()));
+            let why = reason(&error);
+            output::warn(format!("cannot keep the result of {}: {why}\n", entry.shown()));
         }
         self.tell_waiting(entry);
         Ok(())

@@ -42,7 +42,7 @@ pub fn plain(spec: &CopySpec) -> Payload {
 /// that the copy may choose, without compression first. What cannot be sampled is taken for
 /// incompressible.
 pub fn handlings(spec: &CopySpec, given: &CopySource) -> Vec<Handling> {
-    let plain = plain(spec);
+    let uncompressed = plain(spec);
     let encodings = match spec.tuning.packing {
         Packing::None => &[][..],
         Packing::Lz4 => &[Encoding::Lz4],
@@ -53,11 +53,12 @@ pub fn handlings(spec: &CopySpec, given: &CopySource) -> Vec<Handling> {
     let limit = spec.tuning.link_limit;
     let packed = |encoding: &Encoding| {
         let pieces = pieces.as_ref();
-        let form = pieces.map_or(plain, |pieces| pieces.encoded(*encoding).payload(plain.sealed));
+        let form = pieces
+            .map_or(uncompressed, |pieces| pieces.encoded(*encoding).payload(uncompressed.sealed));
         Handling::new(form, *encoding, limit)
     };
     let may_be_plain = matches!(spec.tuning.packing, Packing::None | Packing::Auto(_));
-    let unpacked = may_be_plain.then(|| Handling::new(plain, Encoding::Plain, limit));
+    let unpacked = may_be_plain.then(|| Handling::new(uncompressed, Encoding::Plain, limit));
     unpacked.into_iter().chain(encodings.iter().map(packed)).collect()
 }
 

@@ -133,7 +133,7 @@ pub fn compare_first(
             unread: Vec::new(),
         });
     };
-    let shared = shared(&given, &plan)?;
+    let shared = find_shared(&given, &plan)?;
     let asking =
         CompareRequest { compare: outline, asked, shared, interrupts: Some(&place.interrupts) };
     let (agents, ComparisonEnd { digests, unusable, unread, .. }) =
@@ -157,7 +157,7 @@ pub fn compare_first(
 
 /// Returns the parts of a shared source that nodes read themselves; `None` if the source is not
 /// shared.
-fn shared(given: &CopySource, plan: &Plan) -> Result<Option<SharedSource>, Failure> {
+fn find_shared(given: &CopySource, plan: &Plan) -> Result<Option<SharedSource>, Failure> {
     let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
     let path = std::path::absolute(path).or_nothing("making the source's path absolute")?;
     Ok(Some(SharedSource {

@@ -85,7 +85,7 @@ impl KnownWires {
             let places: Option<Vec<usize>> = std::iter::once(head).chain(known).collect();
             let source = "the topology of the lab".to_owned();
             let model = Model::Drawn(Box::new(topology.clone()));
-            let processors = calibration::processors(state, true);
+            let processors = calibration::measured_processors(state, true);
             return Ok(places.map(|places| Self {
                 model,
                 places,
@@ -103,7 +103,7 @@ impl KnownWires {
         let source = format!("the rates that {} measured", baseline.run);
         let model = Model::Measured(measured(&baseline, &names));
         let places = (0..=nodes.len()).collect();
-        let processors = calibration::processors(state, false);
+        let processors = calibration::measured_processors(state, false);
         Ok(Some(Self { model, places, by_rack, lanes, processors, source }))
     }
 
@@ -114,7 +114,7 @@ impl KnownWires {
         let by_rack = (0..places.len().saturating_sub(1)).collect();
         let lanes = u16::try_from(rails(&topology).clamp(1, usize::from(LANES_MAX))).unwrap_or(1);
         let model = Model::Drawn(Box::new(topology));
-        let processors = calibration::processors(state, false);
+        let processors = calibration::measured_processors(state, false);
         let source = "this topology".to_owned();
         Self { model, places, by_rack, lanes, processors, source }
     }

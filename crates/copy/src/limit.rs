@@ -124,7 +124,8 @@ fn of_processors(
 ) -> Vec<ProcessorRate> {
     // The nodes of a shared source read it themselves.
     let lab = at.lab.as_ref();
-    let processors = calibration::processors(&at.places, lab.is_some()).filter(|_| !plan.is_shared);
+    let processors =
+        calibration::measured_processors(&at.places, lab.is_some()).filter(|_| !plan.is_shared);
     let topology = lab.map(|lab| &lab.spec().topology);
     let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
     let unknown = Measured::new(names, Vec::new());
@@ -165,10 +166,10 @@ fn of_topology(
     plans: &[&Plan],
     transport: Transport,
 ) -> Option<f64> {
-    let lanes = lanes(lab, topology, sender, plans, transport)?;
-    let mut rates = &bounds::max_min_of(topology, &lanes.concat())[..];
+    let streams = lanes(lab, topology, sender, plans, transport)?;
+    let mut rates = &bounds::max_min_of(topology, &streams.concat())[..];
     let mut all = 0.0;
-    for lane in &lanes {
+    for lane in &streams {
         let (own, others) = rates.split_at(lane.len());
         all += own.iter().copied().fold(f64::INFINITY, f64::min);
         rates = others;
@@ -187,10 +188,10 @@ fn lanes(
     transport: Transport,
 ) -> Option<Vec<Vec<Vec<Stream>>>> {
     let ways = Ways::new(topology);
-    let place = |plan: &Plan, id: NodeId| place(topology, sender, plan, id);
+    let locate = |plan: &Plan, id: NodeId| place(topology, sender, plan, id);
     let hop = |plan: &Plan, lane: &Lane, near: NodeId, far: NodeId| -> Option<Vec<Stream>> {
-        let from = place(plan, near)?;
-        let to = place(plan, far)?;
+        let from = locate(plan, near)?;
+        let to = locate(plan, far)?;
         if transport == Transport::Mptcp {
             return Some(ways.between(from, to));
         }

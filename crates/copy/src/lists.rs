@@ -65,12 +65,12 @@ pub fn is_one_input(first: &Path, second: &Path) -> bool {
 /// Reads the list in `file`; `-` is standard input.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
-    let read = if file == Path::new("-") {
+    let content = if file == Path::new("-") {
         inherited::input().and_then(|mut input| input.read_to_end(&mut text)).map(|_| text)
     } else {
         std::fs::read(file)
     };
-    read.or_nothing(format!("reading {}", printable::path(file)))
+    content.or_nothing(format!("reading {}", printable::path(file)))
 }
 
 /// Returns the lines that are not empty and no comments, and their numbers.
@@ -114,9 +114,9 @@ mod tests {
             chosen(&list).err().map(|failure| failure.to_string()).unwrap_or_default()
         };
         for whole in [".", "./", "/", "/."] {
-            let said = said(&format!("one\n{whole}\n"));
+            let message = said(&format!("one\n{whole}\n"));
             let wanted = format!(":2: `{whole}` stands for everything\nhint: start the copy again");
-            assert!(said.contains(&wanted), "{said}");
+            assert!(message.contains(&wanted), "{message}");
         }
         assert!(said("../one").contains(":1: ../one: paths are relative to SOURCE, without .."));
         assert_eq!(said("one\n./two\n"), "");

@@ -137,7 +137,7 @@ impl Place {
         path: &Path,
     ) -> Result<(Self, Target), Failure> {
         let inventory = Inventory::open(context)?;
-        let absolute = std::path::absolute(path)
+        let whole = std::path::absolute(path)
             .or_nothing(format!("cannot find the directory of {}", printable::path(path)))?;
         let node = Node { addresses: vec![name.to_owned()], ..Node::named(name) };
         let place = Self {
@@ -148,6 +148,6 @@ impl Place {
             lab: None,
             here: Some(PathBuf::from("/")),
         };
-        Ok((place, Target { nodes: vec![node], path: absolute.into_os_string().into_vec() }))
+        Ok((place, Target { nodes: vec![node], path: whole.into_os_string().into_vec() }))
     }
 }

@@ -32,7 +32,7 @@ pub fn fit(plan: Plan, fleet: &mut Fleet) -> Result<FittedPlan, Failure> {
     if linked.unreached.iter().all(|unreached| !unreached) {
         return Ok(FittedPlan { plan, fed_here: Vec::new() });
     }
-    let hops = hops(&linked.unreached);
+    let hops = hops_around(&linked.unreached);
     let fed = hops.iter().filter(|(_, near)| *near == HEAD).count();
     if fed > DOWNSTREAMS_MAX {
         return Err(Failure::nothing(format!(
@@ -56,7 +56,7 @@ pub fn fit(plan: Plan, fleet: &mut Fleet) -> Result<FittedPlan, Failure> {
 
 /// Returns the hops, each as (downstream, upstream), of a route through all nodes in their order,
 /// in which this machine feeds the first one and the `unreached` ones.
-fn hops(unreached: &[bool]) -> Vec<(NodeId, NodeId)> {
+fn hops_around(unreached: &[bool]) -> Vec<(NodeId, NodeId)> {
     let mut near = HEAD;
     let mut hops = Vec::new();
     for (id, is_unreached) in (1..).map(NodeId).zip(unreached) {
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn stretches_that_no_node_reaches_begin_at_this_machine() {
         let from = |unreached: &[bool]| -> Vec<u32> {
-            hops(unreached).into_iter().map(|(_, near)| near.0).collect()
+            hops_around(unreached).into_iter().map(|(_, near)| near.0).collect()
         };
         assert_eq!(from(&[false, false, true, false]), [0, 1, 0, 3]);
         assert_eq!(from(&[true, true, true]), [0, 0, 0]);

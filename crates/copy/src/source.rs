@@ -53,8 +53,8 @@ impl CopySource {
         match &spec.source.paths[..] {
             sources if sources.iter().any(|source| ends::is_stream(source)) => Self::stream(spec),
             [file] if !spec.source.is_tree || is_file(file) && spec.source.chosen_by.is_none() => {
-                let source = ends::source(file)?.on_disk(Pace::limited_to(disk).as_ref());
-                Ok(Self::File(file.clone(), Arc::new(source)))
+                let read = ends::source(file)?.on_disk(Pace::limited_to(disk).as_ref());
+                Ok(Self::File(file.clone(), Arc::new(read)))
             }
             _ if !spec.source.is_tree => {
                 let count = spec.source.paths.len();
@@ -356,8 +356,8 @@ fn refuse_unless_one_directory(sources: &[PathBuf]) -> Result<(), Failure> {
 
 /// Opens this command's standard input as a stream.
 fn open_input(layout: Layout) -> io::Result<StreamSource> {
-    let input = inherited::input()?.as_fd().try_clone_to_owned()?;
-    Ok(StreamSource::new(input, "standard input", layout))
+    let stdin = inherited::input()?.as_fd().try_clone_to_owned()?;
+    Ok(StreamSource::new(stdin, "standard input", layout))
 }
 
 /// Whether a path is a regular file. Files are copied in the same way with and without `-r`.

@@ -39,8 +39,8 @@ pub fn run(
                 Some(name) => vec![crate::find(name)?],
                 None => {
                     debug_assert!(all, "a name or all");
-                    let all = crate::all()?.into_iter();
-                    all.filter(|scenario| scenario.experiment().is_ok()).collect()
+                    let scenarios = crate::all()?.into_iter();
+                    scenarios.filter(|scenario| scenario.experiment().is_ok()).collect()
                 }
             };
             let repetitions = if *quick { 1 } else { RUNS };

@@ -173,11 +173,9 @@ pub fn find(name: &str) -> Result<Scenario, Failure> {
         return Ok(scenario);
     }
     let text = std::fs::read_to_string(name).map_err(|error| {
-        let reason = garland_sys::error::reason(&error);
-        Failure::usage(format!(
-            "no scenario is named {name}, and the file cannot be read: {reason}"
-        ))
-        .hint("to list the scenarios, run garland scenario list")
+        let why = garland_sys::error::reason(&error);
+        Failure::usage(format!("no scenario is named {name}, and the file cannot be read: {why}"))
+            .hint("to list the scenarios, run garland scenario list")
     })?;
     let scenario = Scenario::parse(&text, name)?;
     // An absolute path is that of a file for certain, whatever its name is.

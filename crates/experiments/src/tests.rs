@@ -27,7 +27,7 @@ fn parse(text: &str) -> Experiment {
 }
 
 /// Returns the claims of `experiment` about a table that has what `shape` published.
-fn claims(shape: &Experiment, experiment: &Experiment) -> Vec<Claim> {
+fn claims_of(shape: &Experiment, experiment: &Experiment) -> Vec<Claim> {
     match (shape, experiment) {
         (Experiment::Balance(shape), Experiment::Balance(own)) => {
             balance::ideal(shape, own).claims()
@@ -66,8 +66,8 @@ fn times(claims: &[Claim], factor: f64) -> Vec<Claim> {
 }
 
 /// Judges `experiment` by repetitions that agree within a hundredth with what `shape` published.
-fn judged(shape: &Experiment, experiment: &Experiment) -> Vec<Judged> {
-    let claims = claims(shape, experiment);
+fn judge_as(shape: &Experiment, experiment: &Experiment) -> Vec<Judged> {
+    let claims = claims_of(shape, experiment);
     let repetitions = [0.99, 1.0, 1.01].map(|factor| times(&claims, factor));
     judge(&repetitions, &[], experiment.emulation())
 }
@@ -87,12 +87,12 @@ const UNSOURCED: (&str, &str) = ("power of 20 nodes", "17");
 fn what_came_out_as_published_is_reproduced() {
     for name in ALL.into_iter().chain(["beowulf-pairs-1996"]) {
         let experiment = parse(scenarios::text(name).unwrap());
-        let judged = judged(&experiment, &experiment);
-        let open: Vec<_> = open(&judged)
+        let judged = judge_as(&experiment, &experiment);
+        let missed: Vec<_> = open(&judged)
             .into_iter()
             .filter(|what| !SLIPS.contains(what) && *what != UNSOURCED.0)
             .collect();
-        assert_eq!(open, Vec::<&str>::new(), "{name}");
+        assert_eq!(missed, Vec::<&str>::new(), "{name}");
         assert!(judged.len() > 1 && judged.iter().all(|one| one.grade.is_some()), "{name}");
     }
 }
@@ -129,18 +129,18 @@ fn wrong(figure: &str) -> String {
 fn a_wrong_published_figure_makes_the_grade_open() {
     let mut tried = 0;
     for name in ALL {
-        let text = scenarios::text(name).unwrap();
-        let right = parse(text);
-        let before = judged(&right, &right);
+        let scenario = scenarios::text(name).unwrap();
+        let right = parse(scenario);
+        let before = judge_as(&right, &right);
         let known = open(&before);
-        for (at, figure) in figures(text) {
+        for (at, figure) in figures(scenario) {
             // Of one topology or one PC itself.
             if ["100.0", "100.00"].contains(&figure.as_str()) {
                 continue;
             }
             let changed =
-                format!("{}{}{}", &text[..at], wrong(&figure), &text[at + figure.len()..]);
-            let after = judged(&right, &parse(&changed));
+                format!("{}{}{}", &scenario[..at], wrong(&figure), &scenario[at + figure.len()..]);
+            let after = judge_as(&right, &parse(&changed));
             let more = open(&after).into_iter().filter(|what| !known.contains(what)).count();
             let is_slip = name == "openmosix-2004" && ["0m31s", "1.3"].contains(&figure.as_str());
             let is_open = name == "fifteen-of-24" && figure == UNSOURCED.1;
@@ -155,7 +155,7 @@ fn a_wrong_published_figure_makes_the_grade_open() {
 fn an_order_that_came_out_the_other_way_and_a_flat_curve_are_open() {
     let grade = |name: &str, what: &str, value: f64| {
         let experiment = parse(scenarios::text(name).unwrap());
-        let mut claims = claims(&experiment, &experiment);
+        let mut claims = claims_of(&experiment, &experiment);
         let claim = claims.iter_mut().find(|claim| claim.what == what);
         claim.unwrap_or_else(|| panic!("{name}: no {what}")).sample = Sample::new(value);
         let all = judge(&vec![claims; RUNS], &[], experiment.emulation());
@@ -175,7 +175,7 @@ fn an_order_that_came_out_the_other_way_and_a_flat_curve_are_open() {
 #[test]
 fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
     let experiment = parse(scenarios::text("dolly-2005").unwrap());
-    let claims = claims(&experiment, &experiment);
+    let claims = claims_of(&experiment, &experiment);
     let once =
         judge(std::slice::from_ref(&claims), experiment.unmeasured(), experiment.emulation());
     assert!(once.iter().all(|one| one.grade.is_none() && !one.is_open()));
@@ -196,7 +196,7 @@ fn a_repetition_alone_is_not_graded_and_a_void_one_is_shown() {
 #[test]
 fn a_condition_that_one_repetition_did_not_measure_explains_nothing() {
     let experiment = parse(scenarios::text("pvfs2-cp-2007").unwrap());
-    let claims = claims(&experiment, &experiment);
+    let claims = claims_of(&experiment, &experiment);
     let copy = |repetitions: &[Vec<Claim>]| {
         let all = judge(repetitions, &[], experiment.emulation());
         all.into_iter().find(|one| one.what == "the whole copy").unwrap()
@@ -215,8 +215,8 @@ fn a_condition_that_one_repetition_did_not_measure_explains_nothing() {
 
 /// Returns a file's text with its published figures in another order, which follows from `seed`.
 fn shuffled(text: &str, seed: u64) -> String {
-    let mut figures = figures(text);
-    let mut order: Vec<usize> = (0..figures.len()).collect();
+    let mut places = figures(text);
+    let mut order: Vec<usize> = (0..places.len()).collect();
     // Fisher and Yates, with the generator of Knuth's MMIX.
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     for last in (1..order.len()).rev() {
@@ -224,10 +224,10 @@ fn shuffled(text: &str, seed: u64) -> String {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         order.swap(last, (state >> 33) as usize % (last + 1));
     }
-    let texts: Vec<String> = figures.iter().map(|(_, figure)| figure.clone()).collect();
-    figures.iter_mut().zip(&order).for_each(|(figure, from)| figure.1.clone_from(&texts[*from]));
+    let texts: Vec<String> = places.iter().map(|(_, figure)| figure.clone()).collect();
+    places.iter_mut().zip(&order).for_each(|(figure, from)| figure.1.clone_from(&texts[*from]));
     let mut changed = text.to_owned();
-    for (at, figure) in figures.iter().rev() {
+    for (at, figure) in places.iter().rev() {
         let length = changed[*at..].find('"').expect("a text ends");
         changed.replace_range(*at..at + length, figure);
     }
@@ -264,12 +264,12 @@ fn share(judge: impl Fn(&str, &Experiment) -> Vec<Judged>) -> f64 {
 
 #[test]
 fn shuffled_figures_are_open_even_if_the_emulation_is_perfect() {
-    let share = share(|name, wrong| {
+    let found = share(|name, wrong| {
         let right = parse(scenarios::text(name).unwrap());
-        judged(&right, wrong)
+        judge_as(&right, wrong)
     });
-    assert!(share < 0.2, "{:.1} % of shuffled figures are reproduced or explained", share * 100.0);
-    assert!(share > 0.0, "some figures are equal, so that shuffling keeps them");
+    assert!(found < 0.2, "{:.1} % of shuffled figures are reproduced or explained", found * 100.0);
+    assert!(found > 0.0, "some figures are equal, so that shuffling keeps them");
 }
 
 /// Returns the statements of the kept run of a scenario, from the `statements` of its `result.json`; `None` if
@@ -285,10 +285,10 @@ fn shuffled_figures_are_open_in_kept_runs() {
     let mut sum = [0, 0];
     assert!(ALL.iter().filter_map(|name| kept(name)).count() > 3, "runs are kept");
     for (name, run) in ALL.iter().filter_map(|name| Some((name, kept(name)?))) {
-        let text = scenarios::text(name).unwrap();
-        let right = parse(text);
+        let scenario = scenarios::text(name).unwrap();
+        let right = parse(scenario);
         for seed in 0..20 {
-            let wrong = claims(&right, &parse(&shuffled(text, seed)));
+            let wrong = claims_of(&right, &parse(&shuffled(scenario, seed)));
             let judged = run.iter().filter_map(|one| {
                 let claim = wrong.iter().find(|claim| claim.what == one.what)?;
                 let one = Judged { statement: claim.statement.clone(), ..one.clone() };

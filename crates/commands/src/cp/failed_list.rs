@@ -98,11 +98,11 @@ fn is_same_list(read: &Path, written: &Path) -> bool {
 /// Returns whether the file with this path is standard output, which the list would mix with the result,
 /// or cut off. A device such as `/dev/null` keeps nothing, unless it is a terminal.
 fn is_standard_output(path: &Path) -> bool {
-    let stdout = io::stdout();
-    let Ok(output) = rustix::fs::fstat(&stdout) else { return false };
+    let own = io::stdout();
+    let Ok(output) = rustix::fs::fstat(&own) else { return false };
     fs::metadata(path).is_ok_and(|stat| {
         (stat.dev(), stat.ino()) == (output.st_dev, output.st_ino)
-            && (!stat.file_type().is_char_device() || stdout.is_terminal())
+            && (!stat.file_type().is_char_device() || own.is_terminal())
     })
 }
 
@@ -307,12 +307,12 @@ mod tests {
         /// The list of a copy of the directory `foo`, or of what a list chooses in it.
         fn list(&self, is_chosen: bool, removes_others: bool) -> FailedList {
             let source = self.0.join("foo");
-            let options = options();
+            let tree_options = options();
             let mut chosen = Chosen::default();
             assert!(chosen.add(b"foo/bar.py"));
             let tree = match is_chosen {
-                true => TreeSource::open_chosen(&source, &chosen, &options),
-                false => TreeSource::open(&[&source], &options),
+                true => TreeSource::open_chosen(&source, &chosen, &tree_options),
+                false => TreeSource::open(&[&source], &tree_options),
             };
             let spec = SourceSpec {
                 paths: vec![source],

@@ -79,10 +79,10 @@ fn with_others(cp: &Cp, from: &[FromNodes]) -> Failure {
 
 /// Returns the failure of a copy of several striped files, with the commands that make it.
 fn several_stripes(cp: &Cp) -> Failure {
-    let options = options(cp, Kind::FromStripes, &[]);
+    let given = options(cp, Kind::FromStripes, &[]);
     let destination = printable::word(cp.destination());
     let commands: Vec<String> = sources_on_nodes(cp)
-        .map(|source| format!("garland cp{options} {} {destination}", printable::word(source)))
+        .map(|source| format!("garland cp{given} {} {destination}", printable::word(source)))
         .collect();
     Failure::usage("cannot copy several striped files in one command")
         .hint(format!("copy each by itself: {}", commands.join(" && ")))

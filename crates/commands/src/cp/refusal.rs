@@ -102,31 +102,38 @@ mod tests {
     /// accepted.
     fn said(kind: Kind, options: &[&str]) -> String {
         let (_, words) = KINDS.iter().find(|(own, _)| *own == kind).unwrap();
-        let cp =
+        let parsed =
             cp(&[*words, options]).unwrap_or_else(|error| panic!("{kind} {options:?}: {error}"));
-        assert_eq!(Task::new(&cp).and_then(|task| kind_of(&cp, &task)).unwrap(), kind);
-        let refused = refuse_without_effect(&cp, kind);
+        assert_eq!(Task::new(&parsed).and_then(|task| kind_of(&parsed, &task)).unwrap(), kind);
+        let refused = refuse_without_effect(&parsed, kind);
         refused.err().map(|failure| failure.to_string()).unwrap_or_default()
     }
 
     #[test]
     fn every_option_has_a_rule_and_no_rule_is_without_an_option() {
-        let command = Args::command();
-        let cp = command.find_subcommand("cp").unwrap();
-        let arguments = cp.get_arguments().chain(command.get_arguments());
+        let program = Args::command();
+        let cp = program.find_subcommand("cp").unwrap();
+        let arguments = cp.get_arguments().chain(program.get_arguments());
         let mut names: Vec<_> = arguments.filter_map(|argument| argument.get_long()).collect();
         names.sort_unstable();
-        let mut rules: Vec<_> = rules().map(|rule| rule.option).collect();
-        rules.sort_unstable();
-        assert_eq!(names, rules);
+        let mut ruled: Vec<_> = rules().map(|rule| rule.option).collect();
+        ruled.sort_unstable();
+        assert_eq!(names, ruled);
     }
 
     #[test]
     fn options_are_known_by_their_former_names() {
-        let cp =
+        let parsed =
             cp(&[&["Cargo.toml", "n1:/x", "--clear", "--slow", "fail"]]).expect("known options");
-        assert!(cp.tuning.no_encrypt && cp.slow.on_slow == garland_protocol::copy::SlowNodes::Fail);
-        assert!(cp.typed.iter().any(|(option, _)| option == "no-encrypt"), "{:?}", cp.typed);
+        assert!(
+            parsed.tuning.no_encrypt
+                && parsed.slow.on_slow == garland_protocol::copy::SlowNodes::Fail
+        );
+        assert!(
+            parsed.typed.iter().any(|(option, _)| option == "no-encrypt"),
+            "{:?}",
+            parsed.typed
+        );
     }
 
     #[test]
@@ -216,10 +223,14 @@ mod tests {
             let name = options[0].split('=').next().unwrap();
             let name = if name == "--buffer-size" { "--block-size" } else { name };
             for (kind, _) in KINDS {
-                let said = said(kind, options);
+                let message = said(kind, options);
                 let wanted = format!("error: {name} has no effect on {kind}\n");
-                assert_eq!(said.starts_with(&wanted), refused.contains(&kind), "{kind}: {said}");
-                assert_eq!(said.is_empty(), !refused.contains(&kind), "{kind}: {said}");
+                assert_eq!(
+                    message.starts_with(&wanted),
+                    refused.contains(&kind),
+                    "{kind}: {message}"
+                );
+                assert_eq!(message.is_empty(), !refused.contains(&kind), "{kind}: {message}");
             }
         }
     }

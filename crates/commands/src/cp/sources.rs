@@ -22,11 +22,11 @@ pub fn open(
     disk: Option<u64>,
 ) -> Result<CopySource, Failure> {
     let paths = &spec.source.paths;
-    if let Some(address) = elsewhere::address(paths)?.filter(|_| spec.source.is_tree) {
-        return Ok(CopySource::Tree(Arc::new(objects::open(spec, &address, interrupts)?)));
+    if let Some(origin) = elsewhere::address(paths)?.filter(|_| spec.source.is_tree) {
+        return Ok(CopySource::Tree(Arc::new(objects::open(spec, &origin, interrupts)?)));
     }
-    if let Some(object) = object(paths, interrupts)? {
-        return Ok(CopySource::Elsewhere(Arc::new(object)));
+    if let Some(remote) = object(paths, interrupts)? {
+        return Ok(CopySource::Elsewhere(Arc::new(remote)));
     }
     CopySource::open(spec, interrupts, disk)
 }
@@ -34,15 +34,15 @@ pub fn open(
 /// Opens the source if it is an object or URL; returns `None` if it is not. It must be the only
 /// source.
 fn object(sources: &[PathBuf], interrupts: &Arc<Interrupts>) -> Result<Option<Object>, Failure> {
-    let Some(address) = elsewhere::address(sources)? else { return Ok(None) };
+    let Some(origin) = elsewhere::address(sources)? else { return Ok(None) };
     if sources.len() > 1 {
-        let what = format!("{address} cannot be copied together with other sources");
+        let what = format!("{origin} cannot be copied together with other sources");
         return Err(Failure::usage(what)
             .hint("copy it with a separate command, or download it to this machine first"));
     }
-    if address.is_prefix() {
-        let what = format!("{address} is not a single object");
+    if origin.is_prefix() {
+        let what = format!("{origin} is not a single object");
         return Err(Failure::usage(what).hint("-r copies all objects below it"));
     }
-    elsewhere::open_at(&address, interrupts).map(Some)
+    elsewhere::open_at(&origin, interrupts).map(Some)
 }

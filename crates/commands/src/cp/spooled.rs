@@ -40,9 +40,9 @@ pub fn parse(
     if args.tuning.bwlimit.is_some() && launch.mptcp {
         return Err(Failure::usage("--bwlimit cannot be used with --mptcp"));
     }
-    let spec = arguments::spec(&args)?;
-    out::refuse_to_name_unknown(&spec)?;
-    Ok(spec)
+    let parsed = arguments::spec(&args)?;
+    out::refuse_to_name_unknown(&parsed)?;
+    Ok(parsed)
 }
 
 /// Returns the copy of the entry `path` of a spool whose copy is `spec`.
@@ -164,9 +164,9 @@ mod tests {
             assert_eq!(said(&[], options), "", "{options:?}");
         }
         for (options, wanted) in UNKNOWN {
-            let said = said(&[], options);
-            assert!(said.contains(wanted), "{options:?}: {said}");
-            assert!(!said.contains("error: error:"), "{said}");
+            let message = said(&[], options);
+            assert!(message.contains(wanted), "{options:?}: {message}");
+            assert!(!message.contains("error: error:"), "{message}");
         }
         assert!(said(&["--mptcp"], &["--bwlimit=1MB/s"]).contains("cannot be used with --mptcp"));
     }

@@ -26,7 +26,7 @@ impl Task {
         if let Some(run) = &args.join {
             return Ok(Self::Join(run.clone()));
         }
-        let sources = on_nodes::sources(args)?;
-        Ok(if sources.is_empty() { Self::Out } else { Self::In(sources) })
+        let named = on_nodes::sources(args)?;
+        Ok(if named.is_empty() { Self::Out } else { Self::In(named) })
     }
 }

@@ -27,8 +27,8 @@ impl Drawn {
     /// Loads a topology file, scenario or plain shape, and changes its rate or number of NICs if
     /// specified.
     pub fn load(name: &str, rate: Option<&str>, nics: Option<u16>) -> Result<Self, Failure> {
-        let text = match scenarios::text(name).filter(|_| !scenarios::is_file(name)) {
-            Some(text) => text.to_owned(),
+        let content = match scenarios::text(name).filter(|_| !scenarios::is_file(name)) {
+            Some(known) => known.to_owned(),
             None if PLAIN.contains(&name) => {
                 format!("version = 1\n[topology]\nshape = \"{name}\"\nnodes = 1\n")
             }
@@ -41,7 +41,7 @@ impl Drawn {
                 )
             })?,
         };
-        let mut drawn = Self { name: name.to_owned(), text, known: HashMap::new() };
+        let mut drawn = Self { name: name.to_owned(), text: content, known: HashMap::new() };
         if let Some(rate) = rate {
             let _: Rate = rate.parse()?;
             drawn.text = drawn.changed(|topology| {

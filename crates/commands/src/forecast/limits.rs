@@ -22,7 +22,7 @@ const MANY: u32 = 8;
 const NEGLIGIBLE: f64 = 0.01;
 
 /// Returns for how long the whole work of a farm keeps each shared resource busy.
-pub fn demands(
+pub fn find_demands(
     asked: &Forecast,
     drawn: Option<&mut Drawn>,
     measured: &mut Measured,
@@ -208,9 +208,9 @@ fn simulate(
 ) -> Result<CopyRun, NoWay> {
     let names: Vec<String> =
         topology.nodes.iter().skip(1).take(nodes as usize).map(|node| node.name.clone()).collect();
-    let rails = garland_topology::bounds::rails(topology);
-    let rails = u16::try_from(rails).unwrap_or(1);
-    let chain = Plan::broadcast(Layout::fitting(length), &names, rails);
+    let count = garland_topology::bounds::rails(topology);
+    let count = u16::try_from(count).unwrap_or(1);
+    let chain = Plan::broadcast(Layout::fitting(length), &names, count);
     let Ok(chain) = chain else {
         return Err(NoWay { from: topology.nodes[0].name.clone(), to: "nobody".to_owned() });
     };

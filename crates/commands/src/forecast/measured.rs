@@ -112,9 +112,9 @@ impl Measured {
         let mut both = 0.0;
         let mut square = 0.0;
         for &(at, took) in &self.starts {
-            let from = f64::from(at) - nodes;
-            both += from * (took - seconds);
-            square += from * from;
+            let offset = f64::from(at) - nodes;
+            both += offset * (took - seconds);
+            square += offset * offset;
         }
         if square > 0.0 { (both / square).max(0.0) } else { 0.0 }
     }

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 pub use self::drawn::Drawn;
 use self::farms::Jobs;
-use self::limits::{CopyFloor, Moved, demands};
+use self::limits::{CopyFloor, Moved, find_demands};
 use self::measured::{Measured, counts};
 use self::result::{ForecastResult, Simulated};
 use crate::args::Forecast;
@@ -38,7 +38,7 @@ pub fn run(context: &Context, asked: &Forecast) -> Result<Exit, Failure> {
         Some(name) => Some(Drawn::load(name, asked.rate.as_deref(), asked.nics)?),
         None => None,
     };
-    let processors = processors(&places, &measured, drawn.is_some());
+    let processors = choose_processors(&places, &measured, drawn.is_some());
     phases.end("read");
     let cluster = Cluster { drawn, processors };
     let result = match copied {
@@ -59,9 +59,9 @@ struct Cluster {
 
 /// Returns the processors that limit the work: those of this machine if it emulated the nodes, or if
 /// the wires are known, too. Nothing is assumed of other machines.
-fn processors(places: &Places, measured: &Measured, has_wires: bool) -> Option<Processors> {
+fn choose_processors(places: &Places, measured: &Measured, has_wires: bool) -> Option<Processors> {
     let is_known = measured.is_emulated || has_wires;
-    is_known.then(|| calibration::processors(places, measured.is_emulated)).flatten()
+    is_known.then(|| calibration::measured_processors(places, measured.is_emulated)).flatten()
 }
 
 fn farm_forecast(
@@ -72,7 +72,7 @@ fn farm_forecast(
     mut phases: Phases,
 ) -> Result<ForecastResult, Failure> {
     let Cluster { mut drawn, processors } = cluster;
-    let demands = demands(asked, drawn.as_mut(), measured, processors.as_ref())?;
+    let demands = find_demands(asked, drawn.as_mut(), measured, processors.as_ref())?;
     let work = Work::Fixed { jobs: asked.jobs.or(measured.jobs), demands: &demands };
     let mut forecast = predict(asked, &measured.points, work, ahead)?;
     let (simulated, miss) = match &mut drawn {
@@ -245,7 +245,7 @@ pub fn of_runs(places: &Places, runs: &[String]) -> Result<impl Serialize + use<
     let most = measured.points.iter().map(|point| point.nodes).max().unwrap_or(1);
     let ahead: Vec<u32> = (1..=most.saturating_mul(4).clamp(16, 256)).collect();
     let asked = Forecast { jobs: measured.jobs, ..Forecast::default() };
-    let cluster = Cluster { drawn: None, processors: processors(places, &measured, false) };
+    let cluster = Cluster { drawn: None, processors: choose_processors(places, &measured, false) };
     match measured.copied {
         Some(length) => copies_forecast(&asked, &mut measured, cluster, length, &ahead, phases),
         None => farm_forecast(&asked, &mut measured, cluster, &ahead, phases),

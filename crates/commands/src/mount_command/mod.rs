@@ -87,7 +87,7 @@ fn end_server(path: &Path) -> Result<(), Failure> {
 fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
-    let nodes = nodes(context, mount, &places)?;
+    let nodes = find_nodes(context, mount, &places)?;
     let lab = mount.lab.as_deref().unwrap_or(DEFAULT_LAB);
     let lab_found = lab::find(&nodes, &places, lab)?;
     let lab_name = lab_found.as_ref().map(garland_lab::Lab::name);
@@ -162,7 +162,7 @@ fn refused(error: garland_mount::MountError) -> Failure {
 
 /// Returns the nodes to mount: those that the user named, else all of the cluster file (not with
 /// `--lab`), else all with a standing agent.
-fn nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>, Failure> {
+fn find_nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<Node>, Failure> {
     let inventory = Inventory::open(context)?;
     let nodes = match (&mount.nodes, inventory.cluster(), &mount.lab) {
         (Some(list), ..) => inventory.nodes(list)?,

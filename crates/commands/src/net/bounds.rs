@@ -25,9 +25,9 @@ pub struct Bound {
 
 /// Returns the bounds of all loads. If there are several rails, the bounds of the loads over all
 /// rails follow.
-pub fn bounds(topology: &Topology) -> Vec<Bound> {
-    let loads = loads(topology);
-    let mut all: Vec<Bound> = loads
+pub fn find_bounds(topology: &Topology) -> Vec<Bound> {
+    let patterns = loads(topology);
+    let mut all: Vec<Bound> = patterns
         .iter()
         .map(|load| {
             let hash = by_hash(topology, &load.flows);
@@ -35,11 +35,11 @@ pub fn bounds(topology: &Topology) -> Vec<Bound> {
             Bound::new(load.clone(), max_min(topology, &load.flows), by_chance)
         })
         .collect();
-    let rails = rails(topology);
-    if rails > 1 {
-        all.extend(loads.into_iter().map(|load| {
+    let count = rails(topology);
+    if count > 1 {
+        all.extend(patterns.into_iter().map(|load| {
             let each = max_min_over_rails(topology, &load.flows);
-            let name = format!("{}, over {rails} rails", load.name);
+            let name = format!("{}, over {count} rails", load.name);
             Bound::new(TrafficPattern { name, ..load }, each, None)
         }));
     }

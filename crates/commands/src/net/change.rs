@@ -94,7 +94,7 @@ fn read(path: &Path) -> Result<Option<Content>, Failure> {
         Ok(Content { bytes: fs::read(path)?, mode })
     };
     match content() {
-        Ok(content) => Ok(Some(content)),
+        Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).or_nothing(format!("reading {}", printable::path(path))),
     }

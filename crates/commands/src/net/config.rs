@@ -24,8 +24,8 @@ pub fn run(options: &NetConfig) -> Result<Exit, Failure> {
     if options.all {
         return all(options, &topology, format);
     }
-    let node = node(&topology, options.node.as_deref())?;
-    let config = NodeConfig::for_node(&topology, node, &names)?;
+    let chosen = node(&topology, options.node.as_deref())?;
+    let config = NodeConfig::for_node(&topology, chosen, &names)?;
     let files = format.files(&topology, &config)?;
     if options.diff {
         return diff::run(&options.root, format, &files);

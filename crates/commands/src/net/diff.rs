@@ -14,10 +14,10 @@ use super::change::Change;
 pub fn run(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Exit, Failure> {
     let changes = Change::all(root, format, files)?;
     for change in &changes {
-        let path = printable::path(&change.path);
+        let shown_path = printable::path(&change.path);
         let old = text(change.old.as_ref());
         let new = text(change.new.as_ref());
-        let name = |there: bool| if there { path.as_str() } else { "/dev/null" };
+        let name = |there: bool| if there { shown_path.as_str() } else { "/dev/null" };
         let difference = TextDiff::from_lines(&old, &new);
         let mut shown = difference.unified_diff();
         shown.header(name(change.old.is_some()), name(change.new.is_some()));

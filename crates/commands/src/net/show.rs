@@ -12,7 +12,7 @@ use garland_topology::drawing;
 use garland_topology::{Inventory, Price, Topology, scenarios};
 use serde::Serialize;
 
-use super::bounds::{Bound, bounds};
+use super::bounds::{Bound, find_bounds};
 use super::tables;
 use crate::args::NetShow;
 
@@ -43,7 +43,7 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
     }
     let inventory = Inventory::count(&topology);
     let price = inventory.price();
-    let bounds = bounds(&topology);
+    let bounds = find_bounds(&topology);
     phases.end("compute");
     let head = Head::new("garland.net-show/2", None, phases);
     print_json(&ShowResult { head, inventory, price, bounds, topology })?;
@@ -54,10 +54,10 @@ pub fn run(context: &Context, show: &NetShow) -> Result<Exit, Failure> {
 fn page(topology: &Topology, all: bool) -> String {
     let mut page = format!("{}\n\n{}\n", topology.name, drawing::text(topology));
     page.push_str(&tables::nics(topology, all));
-    let routes = tables::routes(topology, all);
-    if !routes.is_empty() {
+    let table = tables::routes(topology, all);
+    if !table.is_empty() {
         page.push('\n');
-        page.push_str(&routes);
+        page.push_str(&table);
     }
     page.push('\n');
     page.push_str(&tables::inventory(&Inventory::count(topology)));
@@ -68,7 +68,7 @@ fn page(topology: &Topology, all: bool) -> String {
         "{:<37}{:>5}{:>17}{:>12}{:>9}",
         "what the wires allow, TCP payload", "flows", "each, Mbit/s", "all, Mbit/s", "MB/s"
     );
-    for bound in bounds(topology) {
+    for bound in find_bounds(topology) {
         let _ = writeln!(page, "{bound}");
     }
     page
@@ -129,17 +129,17 @@ mod tests {
     #[test]
     fn every_shape_is_drawn() {
         for topology in shapes() {
-            let svg = drawing::svg(&topology);
-            let boxes = svg.matches("<rect").count();
+            let drawn = drawing::svg(&topology);
+            let boxes = drawn.matches("<rect").count();
             assert_eq!(boxes, topology.nodes.len(), "{}", topology.name);
-            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", topology.name);
-            let tag = |tag: &str| svg.matches(tag).count();
+            assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{}", topology.name);
+            let tag = |tag: &str| drawn.matches(tag).count();
             for name in ["svg", "title", "text", "g"] {
                 let opened = tag(&format!("<{name} ")) + tag(&format!("<{name}>"));
                 assert_eq!(opened, tag(&format!("</{name}>")), "{name} of {}", topology.name);
             }
         }
-        let star = star(&basis("p2p <star> & \"more\"", 3, 100), Between::Isolated);
-        insta::assert_snapshot!("svg-star", drawing::svg(&star));
+        let p2p = star(&basis("p2p <star> & \"more\"", 3, 100), Between::Isolated);
+        insta::assert_snapshot!("svg-star", drawing::svg(&p2p));
     }
 }

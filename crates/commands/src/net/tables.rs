@@ -15,14 +15,14 @@ const ROWS: usize = 40;
 pub fn nics(topology: &Topology, all: bool) -> String {
     let rows = topology.nics.iter().enumerate().map(|(id, nic)| {
         let node = &topology.nodes[nic.node];
-        let address = address(topology, id, nic);
+        let shown = address(topology, id, nic);
         let reach = match nic.reach {
             Reach::Subnet(prefix) => format!("its /{prefix}"),
             Reach::Peer(peer) => format!("{peer}"),
             Reach::Nobody => "as the bond".to_owned(),
         };
         let medium = &topology.media[nic.medium].name;
-        format!("{:<10}{:<7}{medium:<12}{address:<24}{reach}", node.name, nic.name)
+        format!("{:<10}{:<7}{medium:<12}{shown:<24}{reach}", node.name, nic.name)
     });
     let head = format!("{:<10}{:<7}{:<12}{:<24}{}", "node", "NIC", "medium", "address", "reaches");
     table(head, rows.collect(), "NICs", all)
@@ -40,14 +40,14 @@ fn address(topology: &Topology, id: NicId, nic: &Nic) -> String {
 /// Returns a table of routes. A row is a route, or states that a node forwards packets or has its
 /// address on lo; nodes with equal rows share a row. Empty if there are no rows.
 pub fn routes(topology: &Topology, all: bool) -> String {
-    let owners = owners(topology);
+    let by_address = owners(topology);
     let mut by_node: Vec<Vec<&Route>> = vec![Vec::new(); topology.nodes.len()];
     topology.routes.iter().for_each(|route| by_node[route.node].push(route));
     // In the order of the first node with each row.
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for (id, node) in topology.nodes.iter().enumerate() {
-        for row in of_node(topology, &owners, id, &by_node[id]) {
+        for row in of_node(topology, &by_address, id, &by_node[id]) {
             let place = *places.entry(row.clone()).or_insert(rows.len());
             if place == rows.len() {
                 rows.push((row, Vec::new()));
@@ -80,11 +80,11 @@ fn of_node(topology: &Topology, owners: &Owners, id: NodeId, routes: &[&Route]) 
     }
     let mut hosts: BTreeMap<String, Vec<Ipv4Addr>> = BTreeMap::new();
     for route in routes {
-        let hops = hops(topology, owners, route);
+        let way = hops(topology, owners, route);
         if route.prefix == 32 {
-            hosts.entry(hops).or_default().push(route.to);
+            hosts.entry(way).or_default().push(route.to);
         } else {
-            rows.push(format!("{}/{} {hops}", route.to, route.prefix));
+            rows.push(format!("{}/{} {way}", route.to, route.prefix));
         }
     }
     let hosts =

@@ -74,7 +74,7 @@ fn suggest(context: &Context, asked: &PlanSuggest) -> Result<Exit, Failure> {
     let broadcast = wires.broadcast(length, lanes, block, handling(asked));
     let plans = broadcast.suggest().map_err(|way| unreachable(&way))?;
     let plans: Vec<Tried> = plans.into_iter().map(|plan| Tried::new(plan, &names)).collect();
-    let options = options(&plans[0], asked);
+    let options = chosen_options(&plans[0], asked);
     let why = reasons(&plans, length, wires.source());
     phases.end("simulate");
     let head = Head::new("garland.plan-suggest/2", None, phases);
@@ -170,7 +170,7 @@ fn handling(asked: &PlanSuggest) -> Handling {
 }
 
 /// Returns the options for `garland cp` that select a plan.
-fn options(plan: &Tried, asked: &PlanSuggest) -> String {
+fn chosen_options(plan: &Tried, asked: &PlanSuggest) -> String {
     let order = &plan.order;
     let lanes = plan.lanes;
     let block = plan.block_size >> 10;

@@ -18,13 +18,13 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     let needed = if asked == LAST { "result.json" } else { "." };
     let run = Run::find(places, asked, needed, "a result")?;
     let mut notes = Vec::new();
-    let result = result(&run, &mut notes);
-    let topology = wiring::topology(&run, &mut notes);
-    let mut pictures = wiring::pictures(topology.as_ref(), &result);
+    let result = read_result(&run, &mut notes);
+    let wired = wiring::topology(&run, &mut notes);
+    let mut pictures = wiring::draw_pictures(wired.as_ref(), &result);
     let mut explained = None;
     let mut timeline = Timeline::of_jobs(&result);
     if run.folder().join(TRACES).is_dir() {
-        match from_traces(places, asked, &result, topology.as_ref(), &mut notes) {
+        match from_traces(places, asked, &result, wired.as_ref(), &mut notes) {
             Ok((ledger, line, crossings)) => {
                 if let [picture] = &mut pictures[..] {
                     picture.crossings = crossings;
@@ -40,11 +40,11 @@ pub fn sheet(places: &Places, asked: &str) -> Result<Sheet, Failure> {
     let timeline = timeline.filter(|timeline| !timeline.is_empty());
     let name = run.name().to_owned();
     let sources = sources::of(&result);
-    let racks = wiring::racks();
+    let racks = wiring::known_racks();
     Ok(Sheet { name, sources, result, explained, timeline, pictures, racks, notes })
 }
 
-fn result(run: &Run, notes: &mut Vec<String>) -> Value {
+fn read_result(run: &Run, notes: &mut Vec<String>) -> Value {
     let read = run.read("result.json").map_err(|error| garland_sys::error::reason(&error));
     let parsed = read.and_then(|text| {
         serde_json::from_slice(&text).map_err(|error| format!("invalid JSON: {error}"))
@@ -67,10 +67,10 @@ fn from_traces(
     let traced = Traced::find(places, asked, None)?;
     let elapsed = result["elapsed_ns"].as_u64().unwrap_or(0);
     let words = result["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let sender = sender(&words.collect::<Vec<_>>());
-    let nics = |origin: &_| wiring::nics(topology, &traced.rails, origin, sender.is_some());
+    let head = sender(&words.collect::<Vec<_>>());
+    let nics = |origin: &_| wiring::nics(topology, &traced.rails, origin, head.is_some());
     let (timeline, small) = trace::timeline(&traced, elapsed, &nics, notes)?;
-    let explained = if !small {
+    let ledger = if !small {
         notes.push("no ledger: the traces are too large to be read at once".to_owned());
         None
     } else {
@@ -83,10 +83,10 @@ fn from_traces(
         }
     };
     let crossings = topology.map_or(Value::Null, |topology| {
-        let sender = sender.as_deref();
-        wiring::crossings(topology, &traced.planned, sender, timeline.links(), &traced.rails)
+        let head = head.as_deref();
+        wiring::crossings(topology, &traced.planned, head, timeline.links(), &traced.rails)
     });
-    Ok((explained, timeline, crossings))
+    Ok((ledger, timeline, crossings))
 }
 
 /// Returns the node on which the head ran (`--from`), if the command line names one.

@@ -27,10 +27,10 @@ pub fn read(file: &Path) -> Result<Value, Failure> {
 pub fn of(places: &Places, sheets: &[Sheet], warnings: &mut Vec<String>) -> Option<Value> {
     let mut works: Vec<(Work<'_>, Vec<String>)> = Vec::new();
     for sheet in sheets {
-        let Some(work) = work(&sheet.result) else { continue };
-        match works.iter_mut().find(|(known, _)| *known == work) {
+        let Some(done) = work(&sheet.result) else { continue };
+        match works.iter_mut().find(|(known, _)| *known == done) {
             Some((_, names)) => names.push(sheet.name.clone()),
-            None => works.push((work, vec![sheet.name.clone()])),
+            None => works.push((done, vec![sheet.name.clone()])),
         }
     }
     let (_, names) = works.into_iter().max_by_key(|(_, names)| names.len())?;

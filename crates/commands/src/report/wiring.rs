@@ -30,7 +30,7 @@ pub fn topology(run: &Run, notes: &mut Vec<String>) -> Option<Topology> {
 }
 
 /// Returns the pictures of a run's lab, or of all labs of its scenario.
-pub fn pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
+pub fn draw_pictures(topology: Option<&Topology>, result: &Value) -> Vec<Picture> {
     if let Some(topology) = topology {
         return vec![picture(topology)];
     }
@@ -79,7 +79,7 @@ pub fn crossings(
 }
 
 /// Returns the racks of nodes in the cluster file that commands find here; empty without one.
-pub fn racks() -> BTreeMap<String, String> {
+pub fn known_racks() -> BTreeMap<String, String> {
     let inventory = Inventory::open(&Context::default()).ok();
     let nodes = inventory.as_ref().and_then(|it| it.cluster()).map_or(&[][..], |it| &it.nodes);
     nodes.iter().filter_map(|node| Some((node.name.clone(), node.rack.clone()?))).collect()

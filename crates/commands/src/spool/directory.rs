@@ -357,9 +357,9 @@ impl SpoolDir {
             place.push(number);
             place
         };
-        let is_free = |name: &OsStr| is_free(&self.done, name);
+        let is_unused = |name: &OsStr| is_free(&self.done, name);
         let mut places = (0..=u32::MAX).map(numbered);
-        let free = places.find(|place| is_free(place) && is_free(&self.result_name("", place)));
+        let free = places.find(|place| is_unused(place) && is_unused(&self.result_name("", place)));
         free.unwrap_or_else(|| name.to_owned())
     }
 }

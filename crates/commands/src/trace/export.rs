@@ -24,7 +24,7 @@ use garland_terminal::output;
 
 use super::clocks::{Clocks, Stay};
 use super::path;
-use super::result::{ExportResult, NodeResult, stages};
+use super::result::{ExportResult, NodeResult, sum_stages};
 use super::target::{Target, is_closed_pipe};
 use crate::args::TraceExport;
 
@@ -56,7 +56,7 @@ pub(super) struct Survey {
 pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let traced = Traced::find(&Places::open()?, &export.run, export.node.as_deref())?;
-    let survey = survey(&traced)?;
+    let survey = take_survey(&traced)?;
     phases.end("read");
     let mut target = Target::open(export.output.as_deref())?;
     let totals = match write(&survey, export.format, &mut target) {
@@ -69,7 +69,7 @@ pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
     let head = Head::new("garland.trace-export/2", Some(&traced.run), phases);
     let file = export.output.clone().unwrap_or_default();
     let nodes = survey.results();
-    let stages = stages(&totals);
+    let stages = sum_stages(&totals);
     let result = ExportResult { head, file, bytes, nodes, stages, viewer: viewer(export.format) };
     match (&export.output, context.json) {
         (Some(_), true) => print_json(&result)?,
@@ -81,7 +81,7 @@ pub fn run(context: &Context, export: &TraceExport) -> Result<Exit, Failure> {
 }
 
 /// Reads all traces once; fails if none can be read.
-pub(super) fn survey(traced: &Traced) -> Result<Survey, Failure> {
+pub(super) fn take_survey(traced: &Traced) -> Result<Survey, Failure> {
     let Traced { run, planned, peers, .. } = traced;
     let known_names = if planned.is_empty() { peers } else { planned };
     let mut names: BTreeMap<u16, String> = (0..).zip(known_names.iter().cloned()).collect();
@@ -141,10 +141,10 @@ fn write(
 ) -> io::Result<Result<Totals, Failure>> {
     let mut export = Export::begin(format, target, survey.names.clone())?;
     for known in &survey.known {
-        let read = traces::read(&known.path)
+        let content = traces::read(&known.path)
             .or_nothing(format!("reading {}", printable::path(&known.path)));
-        let (trace, _) = match read {
-            Ok(read) => read,
+        let (trace, _) = match content {
+            Ok(content) => content,
             Err(failure) => return Ok(Err(failure)),
         };
         let index = trace.origin.index;

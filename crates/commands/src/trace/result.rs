@@ -72,7 +72,7 @@ impl NodeResult {
 }
 
 /// Returns the sums of all stages.
-pub fn stages(totals: &Totals) -> Vec<StageResult> {
+pub fn sum_stages(totals: &Totals) -> Vec<StageResult> {
     totals.stages().map(|(stage, total)| StageResult { stage: stage.name(), total }).collect()
 }
 

@@ -49,8 +49,8 @@ impl Target {
         let what = path.map_or_else(|| "standard output".to_owned(), printable::path);
         let output = match path {
             None => {
-                let output = inherited::output();
-                Output::InPlace(Box::new(output.or_nothing("cannot write the trace")?))
+                let stdout = inherited::output();
+                Output::InPlace(Box::new(stdout.or_nothing("cannot write the trace")?))
             }
             Some(path) if fs::metadata(path).is_ok_and(|file| !file.is_file()) => {
                 let file = File::options().write(true).open(path);

@@ -6,7 +6,7 @@ use garland_report::page::{Nics, Timeline};
 use garland_state::traces::{self, Traced};
 use garland_terminal::failure::Failure;
 
-use super::export::survey;
+use super::export::take_survey;
 
 /// Returns the timeline of a copy whose command took `elapsed_ns`, and whether all traces together are small
 /// enough for the ledger. `nics` returns the NICs of a node. Problems are added to `notes`.
@@ -16,7 +16,7 @@ pub fn timeline(
     nics: &dyn Fn(&Origin) -> Nics,
     notes: &mut Vec<String>,
 ) -> Result<(Timeline, bool), Failure> {
-    let survey = survey(traced)?;
+    let survey = take_survey(traced)?;
     let first = survey.path.first().map(|step| step.begin_ns);
     let begin_ns = first.unwrap_or_else(|| survey.begin_ns());
     let mut timeline = Timeline::new(begin_ns, elapsed_ns, survey.known.len());
@@ -26,8 +26,8 @@ pub fn timeline(
             Ok((trace, _)) => {
                 let on_head = |at_ns| survey.clocks.on_head(place, at_ns);
                 let error_ns = survey.clocks.error_ns(place);
-                let nics = nics(&trace.origin);
-                timeline.node(&trace, error_ns, &on_head, &nics);
+                let of_node = nics(&trace.origin);
+                timeline.node(&trace, error_ns, &on_head, &of_node);
             }
             Err(reason) => notes.push(format!("{}: {reason}", printable::path(&known.path))),
         }

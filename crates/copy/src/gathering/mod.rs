@@ -207,8 +207,8 @@ impl PlannedGather<'_> {
         let tallies: Vec<Option<Tally>> = tasks.iter().map(|task| task.tally).collect();
         let copies = run_all(tasks, &common, observer);
         let was_interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
-        let is_silent = |at: usize| is_silent(&copies, nodes.get(at));
-        session.end_children(children, was_interrupted, is_silent);
+        let said_nothing = |at: usize| is_silent(&copies, nodes.get(at));
+        session.end_children(children, was_interrupted, said_nothing);
         let trees =
             tallies.iter().zip(&copies).filter_map(|(tally, copied)| Some(((*tally)?, copied)));
         let tree = TreeResult::gathered(trees.flat_map(|(tally, copied)| {

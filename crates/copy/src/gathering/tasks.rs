@@ -229,7 +229,7 @@ fn files(
         let (length, modified, mode, tree) = reply.map_or((0, (0, 0), 0, None), |reply| {
             (reply.length.unwrap_or(0), reply.modified, reply.mode, reply.tree)
         });
-        let layout = layout(length, block)?;
+        let layout = choose_layout(length, block)?;
         let rails = u16::try_from(node.addresses.len().max(1)).unwrap_or(1);
         let rails = spec.plan.rails.unwrap_or(rails);
         let names = [node.name.clone()];
@@ -267,7 +267,7 @@ fn files(
 
 /// Divides a node's source of `length` bytes into blocks of `block` bytes; `None` for a suitable
 /// size.
-fn layout(length: u64, block: Option<u32>) -> Result<Layout, LayoutError> {
+fn choose_layout(length: u64, block: Option<u32>) -> Result<Layout, LayoutError> {
     match block {
         None => Layout::fitting(length).checked(),
         Some(block) => Layout::new(length, block),
@@ -290,7 +290,7 @@ fn asked_for(
         Some(reply) if reply.tree.is_none() && wanted.only_path().is_none() => {
             Err("its agent offers one file, but several were asked for".to_owned())
         }
-        Some(reply) => match reply.length.map(|length| layout(length, block)) {
+        Some(reply) => match reply.length.map(|length| choose_layout(length, block)) {
             Some(Ok(_)) => Ok(reply),
             Some(Err(error)) => Err(format!("cannot copy what it reported: {error}")),
             None => Err(SILENT.to_owned()),

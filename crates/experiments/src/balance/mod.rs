@@ -32,8 +32,8 @@ impl Balance {
         let (mut rows, mut overtaking): (Vec<Row>, Vec<Overtaking>) = (Vec::new(), Vec::new());
         for topology in stage.topologies {
             let topology = self.with_disks(topology)?;
-            let room = room(&topology, &sizes);
-            let (found, calibrated) = stage.in_lab(&topology, room, phases, |lab, phases| {
+            let needed = room(&topology, &sizes);
+            let (found, calibrated) = stage.in_lab(&topology, needed, phases, |lab, phases| {
                 phases.end("set-up");
                 let found = self.measure(lab, &topology, &sizes)?;
                 phases.end("copies");

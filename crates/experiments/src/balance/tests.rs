@@ -55,8 +55,10 @@ pub fn ideal(shape: &Balance, own: &Balance) -> Table {
 
 #[test]
 fn disks_that_make_the_published_rate_everywhere_are_no_peak() {
-    let text = garland_topology::scenarios::text("beowulf-1996").unwrap();
-    let Ok(Experiment::Balance(own)) = Experiment::parse(text, "x.toml") else { panic!("no test") };
+    let scenario = garland_topology::scenarios::text("beowulf-1996").unwrap();
+    let Ok(Experiment::Balance(own)) = Experiment::parse(scenario, "x.toml") else {
+        panic!("no test")
+    };
     // The rate of the disks is chosen so that local copies have it, whatever the networks do.
     let mut table = ideal(&own, &own);
     table.rows.iter_mut().for_each(|row| row.rate = 7.2e6);

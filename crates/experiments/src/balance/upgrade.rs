@@ -81,9 +81,9 @@ impl Balance {
         for faster in [Faster::Disks, Faster::Wires] {
             let topology = faster.of(&self.with_disks(topology)?);
             garland_terminal::errln!("{} with {} twice as fast ...", topology.name, faster.name());
-            let room = room(&topology, sizes);
+            let needed = room(&topology, sizes);
             let mut phases = Phases::since_now();
-            let found = stage.in_lab(&topology, room, &mut phases, |lab, _| {
+            let found = stage.in_lab(&topology, needed, &mut phases, |lab, _| {
                 // Test only the first group that fits.
                 let test = self.tests(lab, &topology)?.into_iter().next();
                 test.map_or(Ok(Vec::new()), |test| test.once(sizes, &upgrade.remote))

@@ -101,8 +101,8 @@ impl Broadcast {
                 }
                 let whole_s = whole_ns as f64 / 1e9;
                 let stream_s = stream_ns as f64 / 1e9;
-                let synced_s = synced_s(tool, topology, length);
-                let predicted_s = start_ns as f64 / 1e9 + wires_s + synced_s;
+                let sync_s = synced_s(tool, topology, length);
+                let predicted_s = start_ns as f64 / 1e9 + wires_s + sync_s;
                 let with = with.clone();
                 let row =
                     Row { tool, receivers, with, predicted_s, whole_s, stream_s, busy, equal };

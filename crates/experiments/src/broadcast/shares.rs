@@ -68,13 +68,13 @@ impl Display for Shares<'_> {
 mod tests {
     use super::*;
 
-    fn text(with: Vec<(&str, f64, bool)>) -> String {
+    fn text_of(with: Vec<(&str, f64, bool)>) -> String {
         Shares::new(20, &"19.5 - 20.5".parse().unwrap(), 8.0, with).to_string()
     }
 
     #[test]
     fn the_largest_share_is_one_condition_alone() {
-        let text = text(vec![("a", 10.0, true), ("b", 14.0, true), ("a + b", 19.0, false)]);
+        let text = text_of(vec![("a", 10.0, true), ("b", 14.0, true), ("a + b", 19.0, false)]);
         assert!(text.contains("+12.00 s to explain"), "{text}");
         assert!(text.contains("+2.00 s, to  10.00 s   a\n"), "{text}");
         assert!(text.contains("largest share: b, 6.00 of 12.00 s (50 %)"), "{text}");
@@ -83,14 +83,14 @@ mod tests {
 
     #[test]
     fn what_takes_no_time_explains_none() {
-        let text = text(vec![("a", 8.0, true), ("b", 7.5, true)]);
+        let text = text_of(vec![("a", 8.0, true), ("b", 7.5, true)]);
         assert!(text.contains("none of these adds"), "{text}");
         assert!(text.contains("left unexplained: 11.50 s"), "{text}");
     }
 
     #[test]
     fn nothing_is_left_where_the_time_was_reached() {
-        let text = text(vec![("a", 20.0, true)]);
+        let text = text_of(vec![("a", 20.0, true)]);
         assert!(!text.contains("left unexplained"), "{text}");
     }
 }

@@ -56,7 +56,7 @@ impl Scale {
         };
         let length = match &demo.size {
             Some(size) => bytes::parse(size).map_err(Failure::usage)?,
-            None => length(rate),
+            None => choose_length(rate),
         };
         Ok(Self { nodes, rate, length, measured })
     }
@@ -88,7 +88,7 @@ fn fitting(measured: Rate) -> Result<Rate, Failure> {
 }
 
 /// Returns the length of a file that takes some seconds at `rate`: a power of two.
-fn length(rate: Rate) -> u64 {
+fn choose_length(rate: Rate) -> u64 {
     let bytes = (rate.bytes_per_second() * SECONDS) as u64;
     let (least, most) = LENGTHS;
     1 << bytes.clamp(least, most).ilog2()
@@ -106,7 +106,10 @@ mod tests {
         for (measured, wanted) in cases {
             assert_eq!(fitting(rate(measured)).unwrap(), rate(wanted), "{measured}");
         }
-        assert_eq!(length(rate("1gbit")), 512 << 20);
-        assert_eq!((length(rate("50mbit")), length(rate("10gbit"))), (64 << 20, 1 << 30));
+        assert_eq!(choose_length(rate("1gbit")), 512 << 20);
+        assert_eq!(
+            (choose_length(rate("50mbit")), choose_length(rate("10gbit"))),
+            (64 << 20, 1 << 30)
+        );
     }
 }

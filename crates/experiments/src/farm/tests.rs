@@ -78,8 +78,8 @@ fn row(shape: &Farm, then: &PublishedRow) -> Option<Row> {
 }
 
 fn own() -> Farm {
-    let text = garland_topology::scenarios::text("openmosix-2004").unwrap();
-    match Experiment::parse(text, "x.toml") {
+    let scenario = garland_topology::scenarios::text("openmosix-2004").unwrap();
+    match Experiment::parse(scenario, "x.toml") {
         Ok(Experiment::Farm(farm)) => *farm,
         _ => panic!("no farm"),
     }

@@ -99,7 +99,7 @@ impl FarmTrial<'_> {
             reports.iter().map(|report| report.summary.total).sum::<f64>() / reports.len() as f64;
         let first = reports.into_iter().next();
         let first = first.ok_or_else(|| Failure::nothing("no node encoded a file"))?;
-        let made = made(&first);
+        let made = count_made(&first);
         let FarmResult { head, summary, .. } = first;
         let run = head.run.unwrap_or_default();
         Ok(Row {
@@ -180,8 +180,8 @@ impl FarmTrial<'_> {
         garland_terminal::errln!("{topology}, {} {} ...", load.name, job.called);
         let words = self.mounted(load, sounds);
         let (report, busy) = lab.watch(|| ask(lab, &words))?;
-        let carried = carried(&report, &lab_nodes(&job.nodes[..1]));
-        let made = made(&report);
+        let carried = count_carried(&report, &lab_nodes(&job.nodes[..1]));
+        let made = count_made(&report);
         let FarmResult { head, summary, .. } = report;
         let run = head.run.unwrap_or_default();
         let (power, _) = self.experiment.power();
@@ -333,14 +333,14 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
 }
 
 /// Returns the mean number of bytes that a job wrote.
-fn made(report: &FarmResult) -> f64 {
+fn count_made(report: &FarmResult) -> f64 {
     let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
     all as f64 / report.records.len().max(1) as f64
 }
 
 /// Returns the bytes carried by the NICs of `server` (the node with the files), and the bytes of
 /// inputs and outputs of jobs on all other nodes.
-fn carried(report: &FarmResult, server: &str) -> [u64; 2] {
+fn count_carried(report: &FarmResult, server: &str) -> [u64; 2] {
     let elsewhere = report.records.iter().filter(|record| record.node.as_deref() != Some(server));
     let nics = report.nodes.iter().filter(|node| node.name == server).flat_map(|node| &node.nics);
     let wires = nics.map(|nic| nic.sent + nic.received).sum();

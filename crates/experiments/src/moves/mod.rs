@@ -62,9 +62,9 @@ impl Moves {
         );
         let mut text = String::new();
         for job in 0..self.job.jobs {
-            let output = output(folder, job);
+            let file = output(folder, job);
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "[[job]]\ncommand = \"{line}\"\noutputs = [\"{output}\"]");
+            let _ = writeln!(text, "[[job]]\ncommand = \"{line}\"\noutputs = [\"{file}\"]");
             if treatment == Treatment::Migrate {
                 let save = "rm -f count; kill -USR1 $GARLAND_JOB_PID; \
                      until [ -e count ]; do sleep 0.02; done";

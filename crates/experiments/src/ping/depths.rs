@@ -56,8 +56,8 @@ mod tests {
     /// The table of 2005, from its first and last line.
     #[test]
     fn published_times_of_elan4_follow_from_the_first_and_the_last() {
-        let text = garland_topology::scenarios::text("elan4-2005").unwrap();
-        let experiment: Ping = toml::from_str(text).unwrap();
+        let scenario = garland_topology::scenarios::text("elan4-2005").unwrap();
+        let experiment: Ping = toml::from_str(scenario).unwrap();
         let told = adapter(&experiment);
         let of = |(depth, told, published): (u32, f64, f64)| {
             assert!((told / published - 1.0).abs() < 0.17, "{depth}: {told} against {published}");

@@ -286,8 +286,8 @@ mod tests {
     /// Returns a table with what was published, in which programs waited for a share of the time of the
     /// rows with these numbers in flight.
     fn elan4(waited: &[(u32, f64)]) -> Table {
-        let text = garland_topology::scenarios::text("elan4-2005").unwrap();
-        let experiment: Ping = toml::from_str(text).unwrap();
+        let scenario = garland_topology::scenarios::text("elan4-2005").unwrap();
+        let experiment: Ping = toml::from_str(scenario).unwrap();
         let mut table = super::super::ideal(&experiment, &experiment);
         for &(depth, share) in waited {
             let rows = table.rows.iter_mut().filter(|row| row.point.in_flight == depth);

@@ -14,11 +14,11 @@ use crate::scenario_lab::Busy;
 pub fn ideal(shape: &Scaling, own: &Scaling) -> Table {
     let power = |nodes: u32| shape.published(nodes).map_or(10.0, |then| then.power.middle());
     let forecast = shape.job.forecast.iter().map(|&nodes| (nodes, power(nodes)));
-    table(own, &[&[(1, 1.0)][..], &forecast.collect::<Vec<_>>()].concat())
+    table_of(own, &[&[(1, 1.0)][..], &forecast.collect::<Vec<_>>()].concat())
 }
 
 /// Returns a table of `own` with these powers of numbers of nodes, and forecasts that held.
-fn table(own: &Scaling, powers: &[(u32, f64)]) -> Table {
+fn table_of(own: &Scaling, powers: &[(u32, f64)]) -> Table {
     let row = |&(nodes, power): &(u32, f64)| CountRow {
         nodes,
         seconds: 60.0 / power,
@@ -34,9 +34,9 @@ fn table(own: &Scaling, powers: &[(u32, f64)]) -> Table {
     Table::new(own, Common { scale: 1.0, prediction }, rows)
 }
 
-fn own(name: &str) -> Scaling {
-    let text = garland_topology::scenarios::text(name).unwrap();
-    match Experiment::parse(text, "x.toml") {
+fn own_scaling(name: &str) -> Scaling {
+    let scenario = garland_topology::scenarios::text(name).unwrap();
+    match Experiment::parse(scenario, "x.toml") {
         Ok(Experiment::Scaling(scaling)) => *scaling,
         _ => panic!("{name} does not scale"),
     }
@@ -51,11 +51,11 @@ fn grade(own: &Scaling, table: &Table, what: &str) -> Grade {
 #[test]
 fn a_star_has_no_knee_if_its_last_nodes_gained_power_and_the_answer_says_what_was_measured() {
     for name in ["p2p-16", "p2p-joined"] {
-        let own = own(name);
+        let own = own_scaling(name);
         let claim = own.job.unlimited.clone().unwrap();
         let of = |powers: [f64; 5]| {
             let counts = own.job.measured.iter().chain(&own.job.forecast).copied();
-            let table = table(&own, &counts.zip(powers).collect::<Vec<_>>());
+            let table = table_of(&own, &counts.zip(powers).collect::<Vec<_>>());
             (grade(&own, &table, &claim), table.to_string())
         };
         let (grade, text) = of([1.0, 2.0, 3.9, 7.6, 13.7]);
@@ -74,9 +74,9 @@ fn a_star_has_no_knee_if_its_last_nodes_gained_power_and_the_answer_says_what_wa
 
 #[test]
 fn a_figure_whose_condition_has_no_source_stays_open_whatever_was_measured() {
-    let own = own("fifteen-of-24");
+    let own = own_scaling("fifteen-of-24");
     let condition = own.published(20).and_then(|then| then.unsourced.clone()).unwrap();
-    let with = |power: f64| table(&own, &[(1, 1.0), (16, 12.0), (20, power), (24, 15.0)]);
+    let with = |power: f64| table_of(&own, &[(1, 1.0), (16, 12.0), (20, power), (24, 15.0)]);
     let what = "power of 20 nodes";
     assert_eq!(grade(&own, &with(17.0), what), Grade::Open(Why::Unsourced { condition }));
     assert_eq!(grade(&own, &with(14.0), what), Grade::Open(Why::NotShown));
@@ -85,7 +85,7 @@ fn a_figure_whose_condition_has_no_source_stays_open_whatever_was_measured() {
 
 #[test]
 fn without_a_forecast_no_node_was_told() {
-    let own = own("fifteen-of-24");
+    let own = own_scaling("fifteen-of-24");
     let mut table = ideal(&own, &own);
     let what = "time on 24 nodes is within its forecast's interval";
     assert_eq!(grade(&own, &table, what), Grade::Reproduced);

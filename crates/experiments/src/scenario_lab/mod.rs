@@ -75,7 +75,7 @@ impl<'a> ScenarioLab<'a> {
 
     /// Returns the processors that the nodes of the lab share; `None` if they cannot be measured.
     pub fn processors(&self) -> Result<Option<Processors>, Failure> {
-        Ok(calibration::processors(&self.places()?, true))
+        Ok(calibration::measured_processors(&self.places()?, true))
     }
 
     /// Returns the lab; an error if it was removed.

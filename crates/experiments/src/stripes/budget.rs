@@ -132,8 +132,8 @@ mod tests {
     /// A table with what was published, of which one variation came out as predicted and one did not.
     #[test]
     fn what_closes_the_gaps_is_predicted_and_then_seen() {
-        let text = garland_topology::scenarios::text("pvfs2-cp-2007").unwrap();
-        let experiment: Stripes = toml::from_str(text).unwrap();
+        let scenario = garland_topology::scenarios::text("pvfs2-cp-2007").unwrap();
+        let experiment: Stripes = toml::from_str(scenario).unwrap();
         let mut table = ideal(&experiment, &experiment);
         let [closed_s, open_s] = [(false, false), (true, true)]
             .map(|(held, paused)| table.row(held, paused).unwrap().whole_s);

@@ -32,21 +32,21 @@ impl Stripes {
     /// Runs the experiment: copies, and explains the copies.
     pub fn run(&self, stage: &Stage<'_>, phases: &mut Phases) -> Result<Table, Failure> {
         let topology = only(stage.topologies, "a copy in stripes")?;
-        let place = place(topology, &self.job.to)?;
+        let receiver = place(topology, &self.job.to)?;
         let size = stage.scaled(&self.job.bytes, 1.0)?;
         let buffer = bytes::parse(&self.job.buffer).map_err(Failure::usage)?;
         let operation = bytes::parse(&self.job.operation).map_err(Failure::usage)?;
         let length = size.bytes;
         let sizes = Sizes { length, buffer, operation, overlap: 0 };
-        let wire_s = bounds::seconds(topology, &[(0, place)], length);
+        let wire_s = bounds::seconds(topology, &[(0, receiver)], length);
         stage.in_lab(topology, length.saturating_mul(3), phases, |lab, phases| {
             let source = lab.random_file("source", length)?;
             let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
-            let bytes_s = predicted::chain(topology, lab.processors()?, &[0, place], length)?;
+            let bytes_s = predicted::chain(topology, lab.processors()?, &[0, receiver], length)?;
             let trial = Trial { experiment: self, lab, source, sizes, bytes_s };
             let node = format!("lab:{}", self.job.to);
             lab.garland(&["up", &node])?;
-            lab.check(0, place)?;
+            lab.check(0, receiver)?;
             phases.end("set-up");
             let start_s = trial.start_s(&nothing)?;
             let copies = trial.copies(start_s)?;

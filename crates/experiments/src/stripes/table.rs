@@ -94,7 +94,7 @@ impl Table {
         let by = |row: &Row| row.sample(free.stream_s / row.whole_s).voided(free.busy.lags());
         let copy = Claim::figure("the whole copy", "Gbit/s", &then.copy, rate(held));
         let what = "rate of the copy over that of its transfers";
-        let order = Claim::order(what, &then.copy, &then.transfer, by(held));
+        let ratio = Claim::order(what, &then.copy, &then.transfer, by(held));
         let transfer = Claim::figure("while bytes go", "Gbit/s", &then.transfer, transfer);
         let buffer = Claim::figure(
             "a transfer of 1 MB, about",
@@ -104,7 +104,7 @@ impl Table {
         );
         let mut claims = vec![transfer, buffer, copy.with(pauses(), rate(paused))];
         claims.extend(self.rest(then, free, paused));
-        claims.extend(order.map(|order| order.with(pauses(), by(paused))));
+        claims.extend(ratio.map(|ratio| ratio.with(pauses(), by(paused))));
         claims
     }
 

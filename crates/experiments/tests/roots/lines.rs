@@ -77,8 +77,8 @@ fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
             assert!(REFERENCE.contains(&format!("\n## {with}\n")), "{with} is no command");
             format!("`{with}`")
         });
-        let grade = grade(line, &known, all_kept);
-        writeln!(page, "| {} | {} | {with} | {grade} |", line.kind, line.text)?;
+        let kept = grade(line, &known, all_kept);
+        writeln!(page, "| {} | {} | {with} | {kept} |", line.kind, line.text)?;
     }
     for (name, run) in runs {
         let command = format!("`garland scenario run {name}`");

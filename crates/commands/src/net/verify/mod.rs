@@ -39,7 +39,7 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let inventory = Inventory::open(context)?;
     let prefix = if is_of_lab(&places, &topology, options)? { LAB_PREFIX } else { "" };
-    let nodes = nodes(&inventory, &topology, prefix)?;
+    let nodes = find_nodes(&inventory, &topology, prefix)?;
     let lab = options.launch.enter_lab(&nodes, &places)?;
     let run = Run::begin(&places, "net-verify")?;
     let quiet = options.quiet || context.json;
@@ -107,7 +107,11 @@ fn is_of_lab(places: &Places, topology: &Topology, options: &NetVerify) -> Resul
 
 /// Returns the topology's nodes, under the names by which the launcher reaches them. `prefix` is
 /// that of the lab; empty for real nodes.
-fn nodes(inventory: &Inventory, topology: &Topology, prefix: &str) -> Result<Vec<Node>, Failure> {
+fn find_nodes(
+    inventory: &Inventory,
+    topology: &Topology,
+    prefix: &str,
+) -> Result<Vec<Node>, Failure> {
     let own = process::host_name();
     let node = |name: &str| {
         if prefix.is_empty() && name == own {

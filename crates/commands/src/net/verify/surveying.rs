@@ -303,9 +303,9 @@ impl<'a> Surveying<'a> {
     /// measurements may have slowed it.
     fn rates(&mut self, links: &[Link]) -> io::Result<()> {
         let mut best: BTreeMap<usize, RateSeen> = BTreeMap::new();
-        let mut rounds = rounds(self.topology, links);
-        let all = rounds.len();
-        for (number, round) in rounds.drain(..).enumerate() {
+        let mut planned = rounds(self.topology, links);
+        let all = planned.len();
+        for (number, round) in planned.drain(..).enumerate() {
             self.show(format!("measuring links: round {} of {all}", number + 1));
             self.measure(links, &round, &mut best)?;
         }
@@ -368,9 +368,9 @@ impl<'a> Surveying<'a> {
         let cabling = self.cabling.clone();
         let judge = WayJudge::new(topology, &cabling);
         self.settle()?;
-        let pairs = pairs(&self.reached());
-        for (place, (from, to)) in pairs.iter().copied().enumerate() {
-            self.show(format!("counting packets: pair {} of {}", place + 1, pairs.len()));
+        let both_ways = pairs(&self.reached());
+        for (place, (from, to)) in both_ways.iter().copied().enumerate() {
+            self.show(format!("counting packets: pair {} of {}", place + 1, both_ways.len()));
             let mut last = None;
             for _ in 0..=AGAIN {
                 match self.burst(from, to)? {
