@@ -105,7 +105,7 @@ impl ValueCompleter for Names {
             Self::Runs(which) => (runs(*which), true),
             Self::Nodes => (nodes(""), false),
             Self::Paths => (nodes(":"), true),
-            Self::Topologies => (topologies(), true),
+            Self::Topologies => (list_topologies(), true),
         };
         let begun = current.as_encoded_bytes();
         found.retain(|one| one.get_value().as_encoded_bytes().starts_with(begun));
@@ -157,6 +157,6 @@ fn nodes(end: &str) -> Vec<CompletionCandidate> {
 }
 
 /// Returns the built-in topologies.
-fn topologies() -> Vec<CompletionCandidate> {
+fn list_topologies() -> Vec<CompletionCandidate> {
     scenarios::OWN.iter().map(|(name, _)| CompletionCandidate::new(name)).collect()
 }

@@ -14,21 +14,21 @@ use crate::args::{Args, Man};
 
 /// Prints a manual page, writes all of them to a directory, or prints the book's reference page.
 pub fn manual(man: &Man) -> Result<Exit, Failure> {
-    let mut command = Args::command().disable_help_subcommand(true);
+    let mut program = Args::command().disable_help_subcommand(true);
     if man.markdown {
-        output::print_bytes(reference::page(command).as_bytes())?;
+        output::print_bytes(reference::page(program).as_bytes())?;
         return Ok(Exit::Done);
     }
-    command.build();
+    program.build();
     if let Some(directory) = &man.directory {
         let writing = || format!("writing manual pages to {}", printable::path(directory));
         std::fs::create_dir_all(directory).or_nothing(writing())?;
-        write_below(&command, &command, directory).or_nothing(writing())?;
+        write_below(&program, &program, directory).or_nothing(writing())?;
         return Ok(Exit::Done);
     }
-    let page = man.command.iter().try_fold(&command, |above, name| page_of(above, name))?;
+    let page = man.command.iter().try_fold(&program, |above, name| page_of(above, name))?;
     let mut text = Vec::new();
-    manual::write(page, &command, &mut text).or_nothing("writing the manual page")?;
+    manual::write(page, &program, &mut text).or_nothing("writing the manual page")?;
     output::print_bytes(&text)?;
     Ok(Exit::Done)
 }

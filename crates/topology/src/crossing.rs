@@ -11,14 +11,13 @@ use super::{MediumId, MediumKind, NicId, Resource, Topology};
 pub(super) fn crossings(topology: &Topology, from: NicId, to: NicId) -> Vec<Vec<Resource>> {
     let first = topology.nics[from].medium;
     let last = topology.nics[to].medium;
-    let distances = distances(topology, last);
-    if distances[first].is_none() {
+    let away = distances(topology, last);
+    if away[first].is_none() {
         return Vec::new();
     }
     let mut ways = vec![(first, enter(topology, from))];
     while ways.iter().any(|(at, _)| *at != last) {
-        ways =
-            ways.into_iter().flat_map(|(at, way)| nearer(topology, &distances, at, way)).collect();
+        ways = ways.into_iter().flat_map(|(at, way)| nearer(topology, &away, at, way)).collect();
     }
     for (_, way) in &mut ways {
         if let MediumKind::Switch { .. } = topology.media[last].kind {

@@ -99,9 +99,9 @@ mod tests {
         let three = Basis::numbered("try", 3);
         assert_eq!(counts(&hub(&three)), (4, 4, 4, 1));
         assert_eq!(counts(&switch(&three, None)), (4, 4, 4, 1));
-        let star = star(&three, Between::Isolated);
-        assert_eq!(counts(&star), (6, 3, 0, 0));
-        assert_eq!(Inventory::count(&star).cables["crossed"], 3);
+        let p2p = star(&three, Between::Isolated);
+        assert_eq!(counts(&p2p), (6, 3, 0, 0));
+        assert_eq!(Inventory::count(&p2p).cables["crossed"], 3);
     }
 
     #[test]

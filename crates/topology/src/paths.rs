@@ -142,10 +142,9 @@ impl Walk<'_> {
         let next = &topology.nics[station];
         let mtu = topology.nics[hop.nic].mtu.min(next.mtu);
         let ahead = self.ahead(next.node, seen);
-        let crossings = crossings(topology, hop.nic, station);
+        let ways = crossings(topology, hop.nic, station);
         one_of(
-            crossings
-                .iter()
+            ways.iter()
                 .map(|crossing| {
                     ahead.iter().map(|choice| choice.behind((at, hop.nic), crossing, mtu)).collect()
                 })

@@ -74,8 +74,8 @@ impl CommandError for LoadError {
 /// # Errors
 /// When there is no such file, or it does not define exactly one topology.
 pub fn load(name: &str) -> Result<Topology, LoadError> {
-    if let Some(text) = text(name).filter(|_| !is_file(name)) {
-        return only(text, name);
+    if let Some(known) = text(name).filter(|_| !is_file(name)) {
+        return only(known, name);
     }
     let text = std::fs::read_to_string(name)
         .map_err(|error| LoadError::Unread { name: name.to_owned(), reason: reason(&error) })?;
@@ -85,7 +85,7 @@ pub fn load(name: &str) -> Result<Topology, LoadError> {
 /// Returns the topologies of a built-in scenario: its own, or those that it compares. Empty if there is
 /// no such scenario.
 pub fn all_of(name: &str) -> Vec<Topology> {
-    let named = text(name).and_then(topologies).unwrap_or_else(|| vec![name.to_owned()]);
+    let named = text(name).and_then(list_topologies).unwrap_or_else(|| vec![name.to_owned()]);
     named.iter().filter_map(|name| load(name).ok()).collect()
 }
 
@@ -96,7 +96,7 @@ pub fn is_file(name: &str) -> bool {
 
 /// Parses the text of a file that must define exactly one topology.
 fn only(text: &str, name: &str) -> Result<Topology, LoadError> {
-    if let Some(topologies) = topologies(text) {
+    if let Some(topologies) = list_topologies(text) {
         return Err(LoadError::Several { name: name.to_owned(), topologies });
     }
     Ok(parse(text, name)?.topology)
@@ -108,7 +108,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the names of the topologies that a scenario compares; `None` if it defines its own.
-pub fn topologies(text: &str) -> Option<Vec<String>> {
+pub fn list_topologies(text: &str) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Named {
         topologies: Vec<String>,

@@ -138,8 +138,8 @@ impl Server {
             Join::Ports(by) => (self.cards_for(all), ports as f64 / f64::from(by.max(1))),
             Join::Faster => (self.cards_for(ports), 0.0),
         };
-        let wires = Size::wires(2 * ports + between);
-        let size = Size { nodes: 2 * ports + 2, servers: 2, cards: 2 * cards, ..wires };
+        let cables = Size::wires(2 * ports + between);
+        let size = Size { nodes: 2 * ports + 2, servers: 2, cards: 2 * cards, ..cables };
         let mut size = self.priced(prices, 2 * ports, Size { nodes_per_join, ..size });
         if join == Join::Faster {
             size.price.0 = size.price.0.saturating_add(prices.faster.0.saturating_mul(2));

@@ -50,10 +50,10 @@ mod tests {
 
     #[test]
     fn every_command_of_a_group_exists_and_there_are_not_many() {
-        let command = Args::command();
+        let program = Args::command();
         let names: Vec<_> = super::GROUPS.iter().flat_map(|(_, names)| *names).collect();
         for name in &names {
-            assert!(command.find_subcommand(name).is_some(), "{name}");
+            assert!(program.find_subcommand(name).is_some(), "{name}");
         }
         assert!(names.len() <= 18, "{}", names.len());
     }

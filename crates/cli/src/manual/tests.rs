@@ -20,20 +20,20 @@ fn program() -> Command {
 
 #[test]
 fn every_page_has_examples_and_refers_to_pages() {
-    let program = program();
+    let built = program();
     let mut names = Vec::new();
-    each(&program, &mut |command| names.push(name(command).to_owned()));
-    each(&program, &mut |command| {
+    each(&built, &mut |command| names.push(name(command).to_owned()));
+    each(&built, &mut |command| {
         let mut page = Vec::new();
-        write(command, &program, &mut page).unwrap();
+        write(command, &built, &mut page).unwrap();
         let page = String::from_utf8(page).unwrap();
-        let name = name(command);
-        assert!(page.contains(&format!(".TH {name} 1 \" \" \"Garland ")), "{page}");
+        let page_name = name(command);
+        assert!(page.contains(&format!(".TH {page_name} 1 \" \" \"Garland ")), "{page}");
         for (section, next) in [("EXIT STATUS", ".TP"), ("EXAMPLES", ".PP"), ("SEE ALSO", "")] {
             let title = format!(".SH {section}\n{next}");
-            assert!(page.replace('"', "").contains(&title), "{name}: {section}");
+            assert!(page.replace('"', "").contains(&title), "{page_name}: {section}");
         }
-        assert!(!page.contains("SH EXTRA"), "{name}");
+        assert!(!page.contains("SH EXTRA"), "{page_name}");
     });
     let titles = EXAMPLES.lines().filter(|line| !line.starts_with(' '));
     let seen = EXAMPLES.lines().filter_map(|line| line.strip_prefix("  see "));

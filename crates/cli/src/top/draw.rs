@@ -46,14 +46,14 @@ pub fn draw(frame: &mut Frame<'_>, board: &Board, panes: &mut Panes) {
         Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
             .areas(whole);
     frame.render_widget(summary(board, panes.order), top);
-    let lanes = rows::lanes(board, panes.order);
-    let jobs = rows::jobs(board, panes.order);
-    let counts = [board.nodes.len(), lanes.len(), jobs.len()];
+    let lane_rows = rows::lanes(board, panes.order);
+    let job_rows = rows::jobs(board, panes.order);
+    let counts = [board.nodes.len(), lane_rows.len(), job_rows.len()];
     for (pane, area) in Pane::ALL.into_iter().zip(areas(middle, counts, panes)) {
         match pane {
             Pane::Nodes => draw_nodes(frame, area, board, panes),
-            Pane::Lanes => draw_lanes(frame, area, board, &lanes, panes),
-            Pane::Jobs => draw_jobs(frame, area, board, &jobs, panes),
+            Pane::Lanes => draw_lanes(frame, area, board, &lane_rows, panes),
+            Pane::Jobs => draw_jobs(frame, area, board, &job_rows, panes),
         }
     }
     frame.render_widget(keys(), bottom);
@@ -201,8 +201,8 @@ fn draw_lanes(
         several => format!("lanes on all nodes: {}, of {several} copies", rows.len()),
     };
     let longest = rows.iter().filter_map(|(_, lane)| lane.left).reduce(f64::max);
-    if let Some(left) = lines::left(longest) {
-        title += &format!("; {left} left");
+    if let Some(time) = lines::left(longest) {
+        title += &format!("; {time} left");
     }
     let unreported = rows::sum(board, |figures| figures.more_lanes.into());
     let silent = rows::sum(board, |figures| figures.silent.into());
@@ -231,16 +231,16 @@ fn lane_row(node: &Node, lane: &Lane, width: usize, bars: bool) -> Line<'static>
         None => "?".to_owned(),
     };
     let id = format!("{}.{}", lane.copy, lane.number);
-    let bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
-    let left = lines::left(lane.left).unwrap_or_default();
+    let drawn_bar = if bars { bar(share.unwrap_or(0.0)) + " " } else { String::new() };
+    let time = lines::left(lane.left).unwrap_or_default();
     let received = lines::mega(lane.received);
     let sent = lines::mega(lane.sent);
-    let rates = format!("{has:>5} {left:>6} {received:>9.1} {sent:>9.1}  ");
+    let rates = format!("{has:>5} {time:>6} {received:>9.1} {sent:>9.1}  ");
     let part = lane.share.map_or_else(String::new, |share| format!(" {:.0} %", share * 100.0));
     let waits = format!("{:<20} ", format!("{}{part}", lane.limiter.word()));
     Line::from(vec![
         Span::raw(format!("{id:<10} {name} ")),
-        Span::styled(bar, Color::Green),
+        Span::styled(drawn_bar, Color::Green),
         Span::raw(rates),
         Span::styled(waits, colour(lane.limiter)),
         Span::raw(lane.name.clone()),

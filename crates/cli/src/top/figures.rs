@@ -110,7 +110,7 @@ impl Figures {
                 |other: &&CopyView| (other.copy, other.is_source) == (copy.copy, copy.is_source);
             let before = earlier.account.copies.iter().find(is_same);
             let lane_before = |number| before?.lanes.iter().find(|lane| lane.lane == number);
-            let left = left(copy, before, passed_ns);
+            let left = time_left(copy, before, passed_ns);
             figures.lanes.extend(copy.lanes.iter().map(|lane| Lane {
                 left,
                 ..Lane::new(copy, lane, lane_before(lane.lane), passed_ns)
@@ -188,7 +188,7 @@ impl Lane {
 }
 
 /// Returns the seconds until a node has all of a copy, at the rate since the last sample.
-fn left(now: &CopyView, then: Option<&CopyView>, passed_ns: u64) -> Option<f64> {
+fn time_left(now: &CopyView, then: Option<&CopyView>, passed_ns: u64) -> Option<f64> {
     let blocks = now.held.saturating_sub(then?.held);
     let left = now.blocks?.saturating_sub(now.held);
     (blocks > 0).then(|| left as f64 / blocks as f64 * passed_ns as f64 / 1e9)
@@ -308,12 +308,12 @@ mod tests {
         let figures = Figures::between(&first, &later).unwrap();
         assert_eq!((figures.received(), figures.sent(), figures.written), (1000.0, 0.0, 10.0));
         assert_eq!((figures.cpu, figures.disk, figures.resent), (0.25, 0.5, 5.0));
-        let lane = lane(&figures);
-        assert_eq!((lane.copy.as_str(), lane.name.as_str(), lane.number), ("3f3f3f", "/x?", 0));
-        assert_eq!((lane.held, lane.length), (25 << 20, Some(100 << 20)));
+        let only = lane(&figures);
+        assert_eq!((only.copy.as_str(), only.name.as_str(), only.number), ("3f3f3f", "/x?", 0));
+        assert_eq!((only.held, only.length), (25 << 20, Some(100 << 20)));
         // 25 of 100 blocks in two seconds.
-        assert_eq!(lane.left, Some(6.0));
-        assert_eq!((lane.received, lane.sent), (1.5 * 1048576.0, 0.75 * 1048576.0));
+        assert_eq!(only.left, Some(6.0));
+        assert_eq!((only.received, only.sent), (1.5 * 1048576.0, 0.75 * 1048576.0));
         assert_eq!((figures.jobs[0].seconds, figures.waiting), (1.0, 3));
         assert_eq!(Figures::between(&first, &first), None);
         // The counters of an agent that was restarted begin at 0.

@@ -80,8 +80,8 @@ pub fn lane(lane: &Lane, width: usize) -> String {
 pub fn progress(lane: &Lane) -> String {
     match lane.length {
         Some(length) => {
-            let left = left(lane.left).map_or_else(String::new, |left| format!(" ({left} left)"));
-            format!("{} % of {}{left}", percent(lane.held, length), bytes::format(length))
+            let behind = left(lane.left).map_or_else(String::new, |left| format!(" ({left} left)"));
+            format!("{} % of {}{behind}", percent(lane.held, length), bytes::format(length))
         }
         None => format!("{} so far", bytes::format(lane.held)),
     }

@@ -48,29 +48,29 @@ fn text(board: &Board) -> String {
         let _ = writeln!(text, "garland_node_up{{{}}} {up}", label("node", &node.name));
     }
     let known = || board.nodes.iter().filter_map(|node| Some((node, node.figures.as_ref()?)));
-    for (name, help, value) in OF_NODES {
+    for (name, help, figure) in OF_NODES {
         begin(&mut text, &format!("node_{name}"), help);
         for (node, figures) in known() {
             let node = label("node", &node.name);
-            let value = value(figures);
+            let value = figure(figures);
             let _ = writeln!(text, "garland_node_{name}{{{node}}} {value}");
         }
     }
     let lanes = || known().flat_map(|(node, it)| it.lanes.iter().map(move |lane| (node, lane)));
-    for (name, help, value) in OF_LANES {
+    for (name, help, figure) in OF_LANES {
         begin(&mut text, &format!("lane_{name}"), help);
         for (node, lane) in lanes() {
-            if let Some(value) = value(lane) {
+            if let Some(value) = figure(lane) {
                 let _ = writeln!(text, "garland_lane_{name}{{{}}} {value}", labels(node, lane));
             }
         }
     }
     begin(&mut text, "lane_waiting_ratio", "Share of the time in which the lane waited for this.");
     for (node, lane) in lanes() {
-        let labels = labels(node, lane);
+        let of_lane = labels(node, lane);
         let waits_for = label("for", lane.limiter.word());
         let share = lane.share.unwrap_or(1.0);
-        let _ = writeln!(text, "garland_lane_waiting_ratio{{{labels},{waits_for}}} {share}");
+        let _ = writeln!(text, "garland_lane_waiting_ratio{{{of_lane},{waits_for}}} {share}");
     }
     text
 }

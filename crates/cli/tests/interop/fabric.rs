@@ -7,7 +7,7 @@ use garland_testkit::{
     Garland, Process, RunOutput, Running, Scratch, await_some, fabric_helper, until,
 };
 
-use crate::garland;
+use crate::garland_in;
 
 /// `garland ping local[1-2] --transport fabric ARGUMENTS`, with the helper and with `variables`.
 fn start(garland: &Garland<'_>, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
@@ -18,7 +18,7 @@ fn start(garland: &Garland<'_>, arguments: &[&str], variables: &[(&str, &str)]) 
 }
 
 fn ping(scratch: &Scratch, arguments: &[&str], variables: &[(&str, &str)]) -> RunOutput {
-    start(&garland(scratch), arguments, variables).end()
+    start(&garland_in(scratch), arguments, variables).end()
 }
 
 /// The helpers of a test's agents.
@@ -116,7 +116,7 @@ fn words_that_make_no_sense_are_refused() {
     let scratch = Scratch::new("fabric-words");
     let refused = |arguments: &[&str], wanted: &str| {
         let all = [&["ping", "local[1-2]"], arguments].concat();
-        let said = garland(&scratch).run(&all).with_code(2);
+        let said = garland_in(&scratch).run(&all).with_code(2);
         assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
     };
     refused(&["--provider", "shm"], "add --transport fabric");
@@ -131,7 +131,7 @@ fn a_helper_that_is_killed_is_named_and_leaves_nothing() {
     let scratch = Scratch::new("fabric-death");
     for provider in ["tcp;ofi_rxm", "shm"] {
         for victim in [0, 1] {
-            let garland = garland(&scratch);
+            let garland = garland_in(&scratch);
             let arguments = ["--provider", provider, "-n", "100000000", "--time", "30"];
             let running = start(&garland, &arguments, &[]);
             let both = await_some("two helpers", || {
@@ -156,7 +156,7 @@ fn a_helper_that_is_killed_is_named_and_leaves_nothing() {
 #[test]
 fn helpers_end_with_their_agents() {
     let scratch = Scratch::new("fabric-agents");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.root("");
     let folder = roots.to_string_lossy().into_owned();
     let arguments = ["--provider", "shm", "-n", "100000000", "--time", "30"];

@@ -11,7 +11,7 @@ use garland_testkit::{
     Garland, Running, Scratch, assert_copied, locals, random_bytes, random_file, source, until,
 };
 
-fn garland(scratch: &Scratch) -> Garland<'_> {
+fn garland_in(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch).on_old_kernel()
 }
 
@@ -43,7 +43,7 @@ fn this_kernel_is_old() {
 #[test]
 fn files_go_out_in_chains_and_stripes_and_come_back() {
     let scratch = Scratch::new("old-files");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let path = source(&scratch, 9_000_001);
     locals(3).for_each(|node| fs::create_dir_all(scratch.root(&node).join("d")).expect("made"));
     let _ = garland.cp(&["source.bin", "local[1-3]:/d/x"]).with_code(0);
@@ -61,7 +61,7 @@ fn files_go_out_in_chains_and_stripes_and_come_back() {
 #[test]
 fn trees_go_out_and_come_back() {
     let scratch = Scratch::new("old-trees");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     fs::create_dir_all(scratch.path("tree/a/b")).expect("it can be made");
     random_file(&scratch.path("tree/a/b/file"), 300_000, 1);
     symlink("b/file", scratch.path("tree/a/link")).expect("it can be made");
@@ -86,7 +86,7 @@ fn trees_go_out_and_come_back() {
 #[test]
 fn no_path_leads_out_of_a_root_and_links_inside_are_followed() {
     let scratch = Scratch::new("old-confined");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let path = source(&scratch, 100_000);
     let root = scratch.root("local1");
     fs::create_dir_all(root.join("in")).expect("it can be made");
@@ -106,7 +106,7 @@ fn no_path_leads_out_of_a_root_and_links_inside_are_followed() {
 #[test]
 fn commands_run_on_nodes_and_read_copies() {
     let scratch = Scratch::new("old-commands");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let path = source(&scratch, 3_000_000);
     let _ = garland.cp(&["source.bin", "local[1-2]:|cat > piped"]).with_code(0);
     assert_copied(&scratch, locals(2), "piped", &path);
@@ -119,7 +119,7 @@ fn commands_run_on_nodes_and_read_copies() {
 #[test]
 fn jobs_of_a_farm_run_and_end_at_their_time() {
     let scratch = Scratch::new("old-farm");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let marks = scratch.path("marks");
     fs::create_dir(&marks).expect("it can be made");
     let line = |number: u32| format!("sleep 0.1; echo >>'{}/{number}'\n", marks.display());
@@ -135,7 +135,7 @@ fn jobs_of_a_farm_run_and_end_at_their_time() {
 #[test]
 fn disks_and_messages_are_measured() {
     let scratch = Scratch::new("old-measured");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let disk = ["--json", "--size", "8MiB", "--time", "50ms", "--depth", "4", "local1:/"];
     let said = run(&garland, &scratch, "disk", &disk);
     assert!(said.contains("io_uring is not available"), "{said}");
@@ -149,7 +149,7 @@ fn disks_and_messages_are_measured() {
 #[test]
 fn standing_agents_serve_copies_and_mounts() {
     let scratch = Scratch::new("old-standing");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let path = source(&scratch, 1_000_000);
     let _ = run(&garland, &scratch, "up", &["local[1-2]"]);
     let _ = garland.cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
@@ -176,7 +176,7 @@ fn standing_agents_serve_copies_and_mounts() {
 #[test]
 fn a_lab_is_built_and_removed() {
     let scratch = Scratch::new("old-lab");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let path = source(&scratch, 500_000);
     let _ = garland.run(&["lab", "up", "--nodes", "2"]).with_code(0);
     let _ = garland.run(&["cp", "source.bin", "lab:n[1-2]:/x"]).with_code(0);

@@ -2,13 +2,13 @@
 
 use garland_testkit::{Garland, Scratch, until};
 
-use crate::garland;
+use crate::garland_in;
 
 /// A server between three nodes, each on a wire of its own.
 const STAR: &str = "version = 1\n[topology]\nshape = \"star\"\nnodes = \"srv,a,b,c-1\"\n";
 
 /// The path of the star's file.
-fn star(scratch: &Scratch) -> String {
+fn star_file(scratch: &Scratch) -> String {
     let path = scratch.folder().join("star.toml");
     std::fs::write(&path, STAR).unwrap();
     path.display().to_string()
@@ -23,8 +23,8 @@ fn nothing_is_up(garland: &Garland<'_>) {
 #[test]
 fn a_command_reaches_the_nodes_and_its_code_comes_back() {
     let scratch = Scratch::new("lab-run");
-    let garland = garland(&scratch);
-    let star = star(&scratch);
+    let garland = garland_in(&scratch);
+    let star = star_file(&scratch);
     let own = env!("CARGO_BIN_EXE_garland");
     let reach =
         ["lab", "run", &star, "--", own, "exec", "--fold", "lab:a,lab:c-1", "--", "hostname"];
@@ -42,8 +42,8 @@ fn a_command_reaches_the_nodes_and_its_code_comes_back() {
 #[test]
 fn a_file_is_striped_over_a_wire_to_each_node_and_comes_back() {
     let scratch = Scratch::new("lab-stripe");
-    let garland = garland(&scratch);
-    let star = star(&scratch);
+    let garland = garland_in(&scratch);
+    let star = star_file(&scratch);
     let from = scratch.folder().join("from");
     garland_testkit::random_file(&from, 3_000_001, 7);
     let own = env!("CARGO_BIN_EXE_garland");
@@ -62,8 +62,8 @@ fn a_file_is_striped_over_a_wire_to_each_node_and_comes_back() {
 #[test]
 fn a_request_to_end_takes_the_lab_down() {
     let scratch = Scratch::new("lab-run-ends");
-    let garland = garland(&scratch);
-    let star = star(&scratch);
+    let garland = garland_in(&scratch);
+    let star = star_file(&scratch);
     let sign = scratch.folder().join("running").display().to_string();
     let script = format!("touch {sign}; exec sleep 60");
     let mut command = garland.command(&["lab", "run", &star, "--", "sh", "-c", &script]);
@@ -81,8 +81,8 @@ fn a_request_to_end_takes_the_lab_down() {
 #[test]
 fn a_request_to_end_ends_the_command_on_a_node() {
     let scratch = Scratch::new("lab-exec-ends");
-    let garland = garland(&scratch);
-    let star = star(&scratch);
+    let garland = garland_in(&scratch);
+    let star = star_file(&scratch);
     let own = env!("CARGO_BIN_EXE_garland");
     let sign = scratch.folder().join("running").display().to_string();
     let on_node =
@@ -100,8 +100,8 @@ fn a_request_to_end_ends_the_command_on_a_node() {
 #[test]
 fn a_killed_run_takes_its_lab_and_its_command_along() {
     let scratch = Scratch::new("lab-run-killed");
-    let garland = garland(&scratch);
-    let star = star(&scratch);
+    let garland = garland_in(&scratch);
+    let star = star_file(&scratch);
     let roots = scratch.folder().join("roots");
     std::fs::create_dir(&roots).unwrap();
     let sign = scratch.folder().join("running").display().to_string();
@@ -126,7 +126,7 @@ fn a_killed_run_takes_its_lab_and_its_command_along() {
 #[test]
 fn topologies_are_checked_before_anything_is_built() {
     let scratch = Scratch::new("lab-refused");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let with = |text: &str| {
         let path = scratch.folder().join("wrong.toml");
         std::fs::write(&path, text).unwrap();
@@ -145,8 +145,8 @@ fn topologies_are_checked_before_anything_is_built() {
 #[test]
 fn the_steps_are_printed() {
     let scratch = Scratch::new("lab-steps");
-    let garland = garland(&scratch);
-    let star = star(&scratch);
+    let garland = garland_in(&scratch);
+    let star = star_file(&scratch);
     let said = garland.run(&["lab", "up", &star, "--dry-run"]).with_code(0);
     assert!(said.out.contains("ip -n srv addr add 10.88.0.10 peer 10.88.0.13/32 dev eth2"));
     let scenario = garland.run(&["lab", "up", "dolly-2005", "--dry-run"]).with_code(0);

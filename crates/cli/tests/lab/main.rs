@@ -14,6 +14,6 @@ mod wires;
 use garland_testkit::{Garland, Scratch};
 
 /// The built program; its state and the nodes' directories are in `scratch`.
-fn garland(scratch: &Scratch) -> Garland<'_> {
+fn garland_in(scratch: &Scratch) -> Garland<'_> {
     Garland::new(env!("CARGO_BIN_EXE_garland"), scratch)
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use garland_testkit::Scratch;
 
-use crate::garland;
+use crate::garland_in;
 
 #[test]
 fn gets_are_told_in_pgpings_lines() {
     let scratch = Scratch::new("ping-lines");
-    let said = garland(&scratch).run(&["ping", "local[1-2]", "0", "64", "-n", "500"]).with_code(0);
+    let said =
+        garland_in(&scratch).run(&["ping", "local[1-2]", "0", "64", "-n", "500"]).with_code(0);
     let lines: Vec<&str> = said.out.lines().filter(|line| line.starts_with("  1: ")).collect();
     let sizes: Vec<&str> = lines.iter().filter_map(|l| l.split_whitespace().nth(1)).collect();
     assert_eq!(sizes, ["0", "4", "8", "16", "32", "64"], "{}", said.out);
@@ -25,7 +26,7 @@ fn every_kind_goes_by_every_means() {
         for function in ["get", "put", "msg"] {
             let arguments = ["ping", "local[1-2]", "-f", function, "--transport", transport];
             let more = ["-n", "300", "-b", "1..4", "0", "100000", "--time", "0.2", "--json"];
-            let said = garland(&scratch).run(&[&arguments[..], &more].concat()).with_code(0);
+            let said = garland_in(&scratch).run(&[&arguments[..], &more].concat()).with_code(0);
             let result = said.json();
             assert_eq!(result["schema"], "garland.ping/2");
             let points = result["pairs"][0]["points"].as_array().cloned().unwrap_or_default();
@@ -45,7 +46,7 @@ fn how_much_of_a_rate_is_batching_is_said() {
     let scratch = Scratch::new("ping-batch");
     let run = |words: &[&str]| {
         let common = ["ping", "local[1-2]", "-n", "500", "8"];
-        garland(&scratch).run(&[&common[..], words].concat()).with_code(0).out
+        garland_in(&scratch).run(&[&common[..], words].concat()).with_code(0).out
     };
     for wait in ["block", "poll"] {
         let said = run(&["-b", "16", "--wait", wait]);
@@ -72,7 +73,7 @@ fn a_rate_is_kept_and_polling_works() {
         "poll",
         "--json",
     ];
-    let result = garland(&scratch).run(&arguments).with_code(0).json();
+    let result = garland_in(&scratch).run(&arguments).with_code(0).json();
     let point = &result["pairs"][0]["points"][0];
     assert_eq!(point["count"], 1000);
     assert!(point["elapsed_ns"].as_u64() > Some(450_000_000), "{point}");
@@ -82,7 +83,7 @@ fn a_rate_is_kept_and_polling_works() {
 fn a_sweep_names_what_binds() {
     let scratch = Scratch::new("ping-sweep");
     let said =
-        garland(&scratch).run(&["ping", "local[1-2]", "--sweep", "--time", "0.1"]).with_code(0);
+        garland_in(&scratch).run(&["ping", "local[1-2]", "--sweep", "--time", "0.1"]).with_code(0);
     for wanted in ["LogGP   L ", "knee    ", "bottleneck: ", "busy: sender "] {
         assert!(said.out.contains(wanted), "{}", said.out);
     }
@@ -93,7 +94,7 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
     let scratch = Scratch::new("ping-refused");
     let refused = |arguments: &[&str], wanted: &str| {
         let all = [&["ping"], arguments].concat();
-        let said = garland(&scratch).run(&all).with_code(2);
+        let said = garland_in(&scratch).run(&all).with_code(2);
         assert!(said.err.contains(wanted), "{all:?}: {}", said.err);
     };
     refused(&["local1"], "ping needs two nodes or more");
@@ -104,7 +105,7 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
     refused(&["local[1-2]", "--time", "0"], "from 0.001 to 600 s");
     refused(&["local[1-2]", "--pin", "one"], "not two CPU numbers");
     refused(&["local[1-2]", "8", "64", "--sweep"], "give at most one size");
-    let said = garland(&scratch).run(&["ping", "local[1-2]", "--pin", "999,999"]).with_code(3);
+    let said = garland_in(&scratch).run(&["ping", "local[1-2]", "--pin", "999,999"]).with_code(3);
     assert!(said.out.contains("cannot run on CPU 999"), "{}", said.out);
 }
 
@@ -112,7 +113,7 @@ fn what_can_not_be_measured_is_refused_with_the_way_out() {
 fn an_agent_that_dies_or_stalls_is_named_and_what_was_measured_is_kept() {
     for (stalls, wanted) in [(false, "failed  local2: "), (true, "failed  local2: no message")] {
         let scratch = Scratch::new("ping-death");
-        let garland = garland(&scratch);
+        let garland = garland_in(&scratch);
         let roots = scratch.root("");
         let folder = roots.to_string_lossy();
         let options = ["-n", "100000000", "--time", "20", "--local-root", &folder];
@@ -134,7 +135,7 @@ fn an_agent_that_dies_or_stalls_is_named_and_what_was_measured_is_kept() {
 #[test]
 fn what_is_emulated_is_found_again() {
     let scratch = Scratch::new("ping-emulated");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "2", "--rate", "10mbit"]).with_code(0);
     let sweep = ["ping", "lab:n[1-2]", "1024", "--sweep", "--time", "0.2", "--json"];
     // What else this machine does may take from the wire; nothing makes it faster than it is.
@@ -162,7 +163,7 @@ fn what_is_emulated_is_found_again() {
 #[test]
 fn lab_nodes_ping_over_their_wire_and_their_memory() {
     let scratch = Scratch::new("ping-lab");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "2"]).with_code(0);
     for transport in ["tcp", "shm"] {
         let arguments =

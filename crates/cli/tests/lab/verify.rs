@@ -25,13 +25,13 @@ struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     fn new(scratch: &'a Scratch, topology: &str, faults: &[&str]) -> Self {
-        let alone = alone();
+        let guard = alone();
         let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), scratch);
         let file = write(scratch, topology);
         let faults = faults.iter().flat_map(|fault| ["--fault", fault]);
         let words: Vec<&str> = ["lab", "up", &file].into_iter().chain(faults).collect();
         let _ = garland.run(&words).with_code(0);
-        Self { garland, file, _alone: alone }
+        Self { garland, file, _alone: guard }
     }
 
     /// What is found, in words; the command must end with 4 if anything is, else with 0.

@@ -3,7 +3,7 @@
 use garland_testkit::{Garland, RunOutput, Running, Scratch, Wire};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 
 /// Starts `garland balance ARGUMENTS` with the nodes' folders in the scratch folder.
 fn start(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Running {
@@ -37,7 +37,7 @@ fn nothing_written(scratch: &Scratch, nodes: &[&str]) {
 #[test]
 fn every_number_of_remote_copies_is_measured_in_both_directions() {
     let scratch = Scratch::new("balance-all");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = balance(&garland, &scratch, &["--json", "--sizes", "1MB,3MB", "local[1-4]:/"]);
     let result = said.with_code(0).json();
     assert_eq!(result["schema"], "garland.balance/2");
@@ -81,7 +81,7 @@ fn warm_caches_are_full_and_tables_are_for_people() {
     let scratch = Scratch::new("balance-warm");
     let arguments =
         ["--warm", "--sizes", "1MB", "--remote", "0,2", "--rounds", "1", "local[1-4]:/"];
-    let said = balance(&garland(&scratch), &scratch, &arguments).with_code(0);
+    let said = balance(&garland_in(&scratch), &scratch, &arguments).with_code(0);
     for part in [
         "/ on 2 pairs, warm caches, one direction",
         "copies remote            0           2\n1MB  ",
@@ -97,7 +97,7 @@ fn warm_caches_are_full_and_tables_are_for_people() {
 #[test]
 fn what_cannot_be_is_said_before_anything_is_copied() {
     let scratch = Scratch::new("balance-bad");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for (arguments, reason) in [
         (["--sizes", "1MB", "local1"], "balance needs two nodes or more"),
         (["--sizes", "1MB", "local[1-3]"], "balance needs an even number of nodes, not 3"),
@@ -131,7 +131,7 @@ fn a_pair_that_cannot_copy_is_left_out_and_the_others_do() {
     std::fs::create_dir_all(&root).expect("it can be made");
     let wire = Wire::quick().and(&format!("mount -t tmpfs -o ro none '{}'", root.display()));
     let arguments = ["--json", "--sizes", "1MB", "local[1-4]:/"];
-    let said = balance(&garland(&scratch).over(wire), &scratch, &arguments);
+    let said = balance(&garland_in(&scratch).over(wire), &scratch, &arguments);
     let result = said.with_code(1).json();
     let verdicts: Vec<_> = list(&result, "nodes").iter().map(|node| &node["verdict"]).collect();
     assert_eq!(verdicts, ["failed", "skipped", "ok", "ok"]);
@@ -149,8 +149,8 @@ const PATIENCE: [u64; 3] = [3, 8, 16];
 fn long(scratch: &Scratch, seconds: u64) -> Running {
     let arguments =
         ["--json", "--sizes", "1MB,4MB", "--remote", "0,1,2", "--rounds", "100", "local[1-4]:/"];
-    let running = start(&garland(scratch), scratch, &arguments);
-    let _ = garland(scratch).agent("local3");
+    let running = start(&garland_in(scratch), scratch, &arguments);
+    let _ = garland_in(scratch).agent("local3");
     std::thread::sleep(std::time::Duration::from_secs(seconds));
     running
 }
@@ -160,7 +160,7 @@ fn an_agent_that_dies_is_named_and_what_was_measured_is_kept() {
     let kept = PATIENCE.into_iter().any(|seconds| {
         let scratch = Scratch::new("balance-killed");
         let running = long(&scratch, seconds);
-        garland(&scratch).agent("local3").kill();
+        garland_in(&scratch).agent("local3").kill();
         let said = running.end();
         let result = said.json();
         let nodes = list(&result, "nodes");

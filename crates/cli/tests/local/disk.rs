@@ -3,7 +3,7 @@
 use garland_testkit::{Garland, RunOutput, Running, Scratch, Wire, until};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 
 /// Starts `garland disk ARGUMENTS` with the nodes' folders in the scratch folder.
 fn start(garland: &Garland<'_>, scratch: &Scratch, arguments: &[&str]) -> Running {
@@ -52,7 +52,7 @@ fn mounted(scratch: &Scratch, mount: &str) -> Wire {
 #[test]
 fn every_kind_is_measured_cold_and_nothing_is_left() {
     let scratch = Scratch::new("disk-all");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = disk(
         &garland,
         &scratch,
@@ -94,7 +94,7 @@ fn every_kind_is_measured_cold_and_nothing_is_left() {
 #[test]
 fn only_what_is_wanted_is_measured_once_the_file_is_written() {
     let scratch = Scratch::new("disk-only");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let options = ["--json", "--size", SMALL_FILE, "--time", "20ms", "--depth", "2", "--only"];
     let kinds = |only: &str| -> Vec<[String; 3]> {
         let result = disk(&garland, &scratch, &[&options[..], &[only, "local1"]].concat())
@@ -107,8 +107,8 @@ fn only_what_is_wanted_is_measured_once_the_file_is_written() {
     };
     let first = ["write", "sequential", "buffered"].map(str::to_owned);
     for only in ["write,random,stable", "read,sequential", "random"] {
-        let kinds = kinds(only);
-        let (begun, rest) = kinds.split_first().expect("the file was written");
+        let events = kinds(only);
+        let (begun, rest) = events.split_first().expect("the file was written");
         assert_eq!(*begun, first);
         assert!(!rest.is_empty(), "{only}");
         for kind in rest {
@@ -124,7 +124,7 @@ fn only_what_is_wanted_is_measured_once_the_file_is_written() {
 fn tables_are_for_people() {
     let scratch = Scratch::new("disk-table");
     let said = disk(
-        &garland(&scratch),
+        &garland_in(&scratch),
         &scratch,
         &["--size", SMALL_FILE, "--time", "20ms", "--depth", "2", "--one-by-one", "local[1-2]"],
     );
@@ -138,7 +138,7 @@ fn tables_are_for_people() {
 #[test]
 fn what_cannot_be_is_said_before_anything_is_written() {
     let scratch = Scratch::new("disk-bad");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let missing = disk(&garland, &scratch, &["--size", "1MiB", "local[1-2]:/none"]).with_code(3);
     insta::assert_snapshot!(
         missing.out,
@@ -166,7 +166,7 @@ fn what_cannot_be_is_said_before_anything_is_written() {
 fn memory_and_small_disks_are_named() {
     let scratch = Scratch::new("disk-small");
     let wire = mounted(&scratch, "mount -t tmpfs -o size=24m none ROOT");
-    let garland = garland(&scratch).over(wire);
+    let garland = garland_in(&scratch).over(wire);
     let said =
         disk(&garland, &scratch, &["--size", "24MiB", "--time", "20ms", "local1:/"]).with_code(3);
     let reason =
@@ -183,7 +183,7 @@ fn memory_and_small_disks_are_named() {
 fn a_folder_that_can_t_be_written_is_named() {
     let scratch = Scratch::new("disk-read-only");
     let wire = mounted(&scratch, "mount -t tmpfs -o ro none ROOT");
-    let said = disk(&garland(&scratch).over(wire), &scratch, &["--size", "1MiB", "local1:/"]);
+    let said = disk(&garland_in(&scratch).over(wire), &scratch, &["--size", "1MiB", "local1:/"]);
     insta::assert_snapshot!(
         said.with_code(3).out,
         @"failed  local1: cannot create a file in /: read-only file system"
@@ -197,7 +197,7 @@ const PATIENCE: [u64; 3] = [1, 3, 8];
 
 /// Starts a long test of two nodes, and gives it so many seconds from when both have a file.
 fn long(scratch: &Scratch, seconds: u64) -> Running {
-    let garland = garland(scratch);
+    let garland = garland_in(scratch);
     // Of a smaller file all is measured in three seconds.
     let options = ["--json", "--size", "24MiB", "--time", "2s", "local[1-2]:/"];
     let mut running = start(&garland, scratch, &options);
@@ -228,7 +228,7 @@ fn an_agent_that_dies_keeps_what_it_told_and_leaves_no_file() {
     let kept = PATIENCE.into_iter().any(|seconds| {
         let scratch = Scratch::new("disk-killed");
         let running = long(&scratch, seconds);
-        garland(&scratch).agent("local1").kill();
+        garland_in(&scratch).agent("local1").kill();
         let result = running.end().with_code(1).json();
         let node = &result["nodes"][0];
         assert_eq!(node["verdict"], "failed");

@@ -2,7 +2,7 @@
 
 use garland_testkit::{Scratch, Wire};
 
-use crate::garland;
+use crate::garland_in;
 
 /// The words of `garland doctor ARGUMENTS` with the nodes' directories in the scratch directory.
 fn words(scratch: &Scratch, arguments: &[&str]) -> Vec<String> {
@@ -14,7 +14,7 @@ fn words(scratch: &Scratch, arguments: &[&str]) -> Vec<String> {
 #[test]
 fn healthy_nodes_are_told_with_what_they_have_and_stay_as_they_were() {
     let scratch = Scratch::new("doctor");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     std::fs::create_dir_all(scratch.root("local1").join("d")).unwrap();
     std::fs::create_dir_all(scratch.root("local2").join("d")).unwrap();
     let said = garland.run(&words(&scratch, &["local[1-2]:/d/file"])).with_code(0).out;
@@ -44,7 +44,7 @@ fn a_destination_that_cannot_be_written_is_a_fault_of_its_node() {
     std::fs::create_dir_all(second.join("d")).unwrap();
     std::fs::create_dir_all(scratch.root("local3").join("d")).unwrap();
     let wire = Wire::quick().and(&format!("mount -t tmpfs -o ro none '{}/d'", second.display()));
-    let garland = garland(&scratch).over(wire);
+    let garland = garland_in(&scratch).over(wire);
     let said = garland.run(&words(&scratch, &["local[1-3]:/d/x"])).with_code(4).out;
     let missing = "fault   local1: cannot open the directory /d: no such file or directory";
     let refused = "fault   local2: cannot create a file in /d: read-only file system";

@@ -468,12 +468,12 @@ fn nobody_retires_an_agent_without_its_controllers_key() {
     peer.say(&recorded_retirement(&agent));
     assert_eq!(peer.hear_all(), b"", "a repetition is not answered");
     // The controller has it replaced only by a newer release, and only while it is idle.
-    let retire = |request| retire(address, &agent.controller, &key, request, DEADLINE);
-    let asked = retire(RetireRequest::Replace(PROTOCOL));
+    let ask = |request| retire(address, &agent.controller, &key, request, DEADLINE);
+    let asked = ask(RetireRequest::Replace(PROTOCOL));
     assert!(matches!(asked, Ok(RetireReply::NotOlder)), "{asked:?}");
     let mut session = agent.connect(&agent.controller, &key).expect("it is its controller");
     until("its session is served", || session.receive().is_ok_and(|told| !told.is_empty()));
-    let asked = retire(RetireRequest::Replace(PROTOCOL + 1));
+    let asked = ask(RetireRequest::Replace(PROTOCOL + 1));
     assert!(matches!(asked, Ok(RetireReply::Busy)), "{asked:?}");
     drop(session);
     assert_eq!(agent.hand.end(), Some(0));

@@ -140,11 +140,11 @@ impl<'a> Field<'a> {
         let [theirs, ours] = trees.copies(choice);
         let before = entries::read(&ours);
         let theirs_before = entries::read(&theirs);
-        let obstacles = entries::obstacles(&entries::read(&trees.source), &before);
-        if !obstacles.is_empty() {
+        let in_the_way = entries::obstacles(&entries::read(&trees.source), &before);
+        if !in_the_way.is_empty() {
             self.copy_onto_obstacles(trees, choice);
             let after = entries::read(&ours);
-            for path in obstacles {
+            for path in in_the_way {
                 let was = &before[&path];
                 let names = before.values().filter(|entry| entry.inode == was.inode).count();
                 if was.kind != Kind::Folder && names > 1 {

@@ -22,11 +22,11 @@ pub fn prepare(scene: &Scene<'_>) {
 }
 
 fn prepare_copy(scene: &Scene<'_>) {
-    let version = version(scene);
+    let written = version(scene);
     for node in scene.stage.nodes().filter(|&node| has_old(scene, node)) {
         match scene.disks.iter().find(|(number, _)| *number == node) {
-            Some((_, disk)) => disk.put("x", version.old.values().next().expect("x").clone()),
-            None => write(&scene.stage.folder(node), &version.old),
+            Some((_, disk)) => disk.put("x", written.old.values().next().expect("x").clone()),
+            None => write(&scene.stage.folder(node), &written.old),
         }
     }
 }
@@ -135,16 +135,16 @@ fn judge_stripes(scene: &mut Scene<'_>, words: &[&str]) {
 fn judge_set(scene: &mut Scene<'_>, is_ok: bool) {
     let from = format!("{}:/d/x", scene.stage.list());
     let back = scene.stage.garland.run(&["cp", "--stripe", &from, "back"]);
-    let read = std::fs::read(scene.stage.scratch.path("back")).ok();
+    let content = std::fs::read(scene.stage.scratch.path("back")).ok();
     let sources = &scene.stage.sources.file;
     let [new, old] = [&sources.new, &sources.old].map(|files| files.values().next());
-    let is = |wanted: Option<&Vec<u8>>| read.is_some() && read.as_ref() == wanted;
+    let is = |wanted: Option<&Vec<u8>>| content.is_some() && content.as_ref() == wanted;
     let shown = format!("exit code {}: {}{}", back.code, back.out, back.err);
     if is_ok && !is(new) {
         scene.breach(Promise::Verdict, format!("the stripes are ok and not read back: {shown}"));
     }
     let is_whole = is(new) || (scene.round.over_old && is(old));
-    let may_be_absent = !scene.round.over_old && read.is_none();
+    let may_be_absent = !scene.round.over_old && content.is_none();
     if !is_whole && !may_be_absent {
         scene.breach(Promise::Partial, format!("no set of stripes can be read: {shown}"));
     }

@@ -92,10 +92,10 @@ impl<'a> Scene<'a> {
     }
 
     fn hung(&mut self, running: Running, limit: Duration) {
-        let stacks = stacks(running.process().pid);
+        let threads = stacks(running.process().pid);
         running.process().kill();
         let output = running.end();
-        self.breach(Promise::Hang, format!("no end after {limit:.0?}; its threads: {stacks}"));
+        self.breach(Promise::Hang, format!("no end after {limit:.0?}; its threads: {threads}"));
         self.story.push(format!("killed, said\n{}{}", output.out, output.err));
     }
 

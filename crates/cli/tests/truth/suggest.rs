@@ -175,19 +175,19 @@ fn suggested_plans_take_as_long_as_was_predicted() {
         let text = random_network(&mut chance);
         // By numbers of their own, so that networks and orders stay those of the seed.
         let handled = Handled::draw(&mut Chance::new(!seed, copy));
-        let compared = compared(&text, handled, |nodes| chance.shuffle(nodes));
-        let Compared { predicted, measured, idle, options, handled, explained } = &compared;
+        let outcome = compared(&text, handled, |nodes| chance.shuffle(nodes));
+        let Compared { predicted, measured, idle, options, handled, explained } = &outcome;
         let shape = text.lines().nth(2).unwrap_or_default();
         println!(
             "{copy}: {shape}: predicted {predicted:.3} s, measured {measured:.3} s, {:.0} % idle, {handled:?}, {options}",
             idle * 100.0
         );
-        let is_near = compared.error() <= NEAR;
+        let is_near = outcome.error() <= NEAR;
         if !is_near {
             println!("{text}\n{explained}");
         }
         near += u64::from(is_near);
-        void += u64::from(!is_near && compared.idle < IDLE);
+        void += u64::from(!is_near && outcome.idle < IDLE);
     }
     println!(
         "{near} of {copies} copies took as long as was predicted, within 10 %; {void} others are void"

@@ -190,8 +190,8 @@ fn files_take_as_long_as_the_slowest_one() {
     let topology = switch(&basis(5, 10), None);
     let one = 8e6 / (10e6 * WIRE);
     let near = |flows: &[(NodeId, NodeId)], expected: f64| {
-        let seconds = seconds(&topology, flows, 1_000_000);
-        assert!((seconds / expected - 1.0).abs() < 1e-6, "{seconds} is not {expected}");
+        let predicted = seconds(&topology, flows, 1_000_000);
+        assert!((predicted / expected - 1.0).abs() < 1e-6, "{predicted} is not {expected}");
     };
     near(&[(0, 1), (2, 3)], one);
     near(&[(0, 5), (1, 5), (2, 5), (2, 4)], 3.0 * one);
@@ -279,11 +279,11 @@ fn spines_are_chosen_by_flow_and_uplinks_bound() {
     let ways = Ways::new(&topology);
     let both = [ways.between(0, 2), ways.between(1, 3)];
     for (placing, sharing) in [(Placing::Even, 1), (Placing::Colliding, 2)] {
-        let uses = uses(&topology, &both, placing);
-        let up = |uses: &Option<Vec<(Resource, f64)>>| {
-            uses.iter().flatten().any(|(resource, _)| *resource == Resource::Up(0))
+        let shares = uses(&topology, &both, placing);
+        let up = |shares: &Option<Vec<(Resource, f64)>>| {
+            shares.iter().flatten().any(|(resource, _)| *resource == Resource::Up(0))
         };
-        assert_eq!(uses.iter().filter(|uses| up(uses)).count(), sharing, "{placing:?}");
+        assert_eq!(shares.iter().filter(|shares| up(shares)).count(), sharing, "{placing:?}");
     }
     topology.uplinks.truncate(1);
     topology.uplinks.push(super::super::Uplink { from: 1, to: 2, rate: None });

@@ -49,8 +49,8 @@ mod tests {
         let basis = Basis::numbered("try", 3).at("100mbit".parse().unwrap());
         for topology in [hub(&basis), star(&basis, Between::Isolated)] {
             let connection = Ways::new(&topology).between(0, 2);
-            let uses = uses(&topology, &[connection], Placing::Even).remove(0).unwrap();
-            let rates = uses.iter().map(|(resource, weight)| resource.capacity(&topology) / weight);
+            let used = uses(&topology, &[connection], Placing::Even).remove(0).unwrap();
+            let rates = used.iter().map(|(resource, weight)| resource.capacity(&topology) / weight);
             let least = rates.fold(f64::INFINITY, f64::min);
             assert!((least / max_min(&topology, &[(0, 2)])[0] - 1.0).abs() < 1e-9);
         }

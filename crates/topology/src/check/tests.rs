@@ -28,33 +28,35 @@ fn mesh_of_nine() -> Topology {
 #[test]
 fn every_shape_can_be() {
     for nodes in [1, 2, 3, 15, 40] {
-        let basis = basis(nodes);
+        let common = basis(nodes);
         let mut shapes = vec![
-            hub(&basis),
-            switch(&basis, None),
-            star(&basis, Between::Isolated),
-            star(&basis, Between::Forwarded),
+            hub(&common),
+            switch(&common, None),
+            star(&common, Between::Isolated),
+            star(&common, Between::Forwarded),
         ];
         for selector in [Selector::Packet, Selector::Flow, Selector::Subflow] {
-            shapes.push(bonded(&basis, 2, Segment::Hub, selector));
+            shapes.push(bonded(&common, 2, Segment::Hub, selector));
         }
         for joined in [Joined::Routed, Joined::Switched] {
             for both in [None, Some(Selector::Packet), Some(Selector::Flow)] {
                 for columns in [1, 2, 4] {
-                    shapes
-                        .push(mesh(&basis, &Mesh { columns, segment: Segment::Hub, joined, both }));
+                    shapes.push(mesh(
+                        &common,
+                        &Mesh { columns, segment: Segment::Hub, joined, both },
+                    ));
                 }
             }
         }
-        shapes.extend([ring(&basis), full_mesh(&basis), rail(&basis, 3)]);
+        shapes.extend([ring(&common), full_mesh(&common), rail(&common, 3)]);
         for (leaves, spines) in [(1, 1), (2, 1), (4, 3)] {
-            shapes.push(leaf_spine(&basis, &LeafSpine { leaves, spines, uplink: None }));
+            shapes.push(leaf_spine(&common, &LeafSpine { leaves, spines, uplink: None }));
         }
         for wires in [1, 2] {
             for first in [1, 2, 9] {
                 let selector = Selector::Flow;
-                let measures = JoinedStars { first, trunk: basis.rate, wires, selector };
-                shapes.push(joined_stars(&basis, &measures));
+                let measures = JoinedStars { first, trunk: common.rate, wires, selector };
+                shapes.push(joined_stars(&common, &measures));
             }
         }
         for shape in shapes {
@@ -80,16 +82,16 @@ fn the_largest_switch_can_be_and_no_larger_one() {
 
 #[test]
 fn names_must_be_possible_and_different() {
-    let switch = || switch(&basis(3), None);
+    let switch_of_three = || switch(&basis(3), None);
     let lines = [
-        after(switch(), |t| t.nodes[1].name = "n_1".into()),
-        after(switch(), |t| t.nodes[1].name = "-n".into()),
-        after(switch(), |t| t.nodes[1].name = "n".repeat(64)),
-        after(switch(), |t| t.nodes[1].name = "N2".into()),
-        after(switch(), |t| t.nodes[1].name = "Localhost".into()),
-        after(switch(), |t| t.nics[1].name = "ethernet-of-node".into()),
-        after(switch(), |t| t.nics[1].name = "lo".into()),
-        after(switch(), |t| t.media[0].name = "a/b".into()),
+        after(switch_of_three(), |t| t.nodes[1].name = "n_1".into()),
+        after(switch_of_three(), |t| t.nodes[1].name = "-n".into()),
+        after(switch_of_three(), |t| t.nodes[1].name = "n".repeat(64)),
+        after(switch_of_three(), |t| t.nodes[1].name = "N2".into()),
+        after(switch_of_three(), |t| t.nodes[1].name = "Localhost".into()),
+        after(switch_of_three(), |t| t.nics[1].name = "ethernet-of-node".into()),
+        after(switch_of_three(), |t| t.nics[1].name = "lo".into()),
+        after(switch_of_three(), |t| t.media[0].name = "a/b".into()),
         after(mesh_of_nine(), |t| t.nics[1].name = "eth0".into()),
         after(mesh_of_nine(), |t| t.media[1].name = "row1".into()),
     ];
@@ -109,7 +111,7 @@ fn names_must_be_possible_and_different() {
 
 #[test]
 fn media_must_join_all_nodes() {
-    let star = || star(&basis(3), Between::Isolated);
+    let star_of_three = || star(&basis(3), Between::Isolated);
     let switched = || {
         let measures =
             Mesh { columns: 2, segment: Segment::Hub, joined: Joined::Switched, both: None };
@@ -119,9 +121,9 @@ fn media_must_join_all_nodes() {
     let lines = [
         after(hub(&basis(2)), |t| t.media[0].rate = None),
         after(hub(&basis(2)), |t| t.media[0].rate = zero),
-        after(star(), |t| t.nics[5].medium = 0),
-        after(star(), |t| t.nics[5].node = 0),
-        after(star(), |t| drop(t.nics.pop())),
+        after(star_of_three(), |t| t.nics[5].medium = 0),
+        after(star_of_three(), |t| t.nics[5].node = 0),
+        after(star_of_three(), |t| drop(t.nics.pop())),
         after(switch(&basis(3), None), |t| drop(t.nics.pop())),
         after(switch(&basis(3), None), |t| {
             t.media.push(Medium { name: "spare".into(), ..t.media[0].clone() });
@@ -150,23 +152,23 @@ fn media_must_join_all_nodes() {
 
 #[test]
 fn addresses_must_be_possible_and_different() {
-    let switch = || switch(&basis(3), None);
+    let switch_of_three = || switch(&basis(3), None);
     let ip = Ipv4Addr::new;
     let lines = [
-        after(switch(), |t| t.nics[2].address = Some(ip(10, 88, 0, 11))),
-        after(switch(), |t| t.nodes[2].address = ip(127, 0, 0, 1)),
-        after(switch(), |t| t.nodes[2].address = ip(224, 0, 0, 1)),
-        after(switch(), |t| t.nodes[2].address = ip(0, 0, 0, 0)),
-        after(switch(), |t| t.nics[2].address = Some(ip(10, 88, 255, 255))),
-        after(switch(), |t| t.nics[2].address = None),
-        after(switch(), |t| t.nics[2].reach = Reach::Nobody),
-        after(switch(), |t| t.nics[2].reach = Reach::Subnet(32)),
-        after(switch(), |t| t.nics[2].reach = Reach::Peer(t.nodes[2].address)),
-        after(switch(), |t| t.nics[2].mtu = 500),
-        after(switch(), |t| t.nics[2].ethernet = Ethernet::from_index(1)),
-        after(switch(), |t| t.nics[2].ethernet = Ethernet([0xff; 6])),
+        after(switch_of_three(), |t| t.nics[2].address = Some(ip(10, 88, 0, 11))),
+        after(switch_of_three(), |t| t.nodes[2].address = ip(127, 0, 0, 1)),
+        after(switch_of_three(), |t| t.nodes[2].address = ip(224, 0, 0, 1)),
+        after(switch_of_three(), |t| t.nodes[2].address = ip(0, 0, 0, 0)),
+        after(switch_of_three(), |t| t.nics[2].address = Some(ip(10, 88, 255, 255))),
+        after(switch_of_three(), |t| t.nics[2].address = None),
+        after(switch_of_three(), |t| t.nics[2].reach = Reach::Nobody),
+        after(switch_of_three(), |t| t.nics[2].reach = Reach::Subnet(32)),
+        after(switch_of_three(), |t| t.nics[2].reach = Reach::Peer(t.nodes[2].address)),
+        after(switch_of_three(), |t| t.nics[2].mtu = 500),
+        after(switch_of_three(), |t| t.nics[2].ethernet = Ethernet::from_index(1)),
+        after(switch_of_three(), |t| t.nics[2].ethernet = Ethernet([0xff; 6])),
         after(star(&basis(3), Between::Isolated), |t| t.nics[2].reach = t.nics[1].reach),
-        after(switch(), |t| t.nodes[2].address = ip(10, 99, 0, 1)),
+        after(switch_of_three(), |t| t.nodes[2].address = ip(10, 99, 0, 1)),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r"
     n1 and eth0 of n2 have the same address 10.88.0.11: change one of them
@@ -224,16 +226,16 @@ fn bonds_need_two_nics_of_their_own() {
 fn routes_must_lead_there() {
     let ip = Ipv4Addr::new;
     let hop = |nic, via| NextHop { nic, via: Some(via) };
-    let star = || star(&basis(3), Between::Forwarded);
+    let star_of_three = || star(&basis(3), Between::Forwarded);
     let lines = [
-        after(star(), |t| t.routes[0].hops.clear()),
-        after(star(), |t| t.routes[0].prefix = 33),
-        after(star(), |t| t.routes[0].prefix = 8),
-        after(star(), |t| t.routes[0].hops[0].nic = 0),
-        after(star(), |t| t.routes[0].hops[0].nic = 100),
-        after(star(), |t| t.routes[0].hops[0] = hop(3, ip(10, 88, 0, 12))),
-        after(star(), |t| t.routes[0].node = 2),
-        after(star(), |t| t.nodes[0].forwards = false),
+        after(star_of_three(), |t| t.routes[0].hops.clear()),
+        after(star_of_three(), |t| t.routes[0].prefix = 33),
+        after(star_of_three(), |t| t.routes[0].prefix = 8),
+        after(star_of_three(), |t| t.routes[0].hops[0].nic = 0),
+        after(star_of_three(), |t| t.routes[0].hops[0].nic = 100),
+        after(star_of_three(), |t| t.routes[0].hops[0] = hop(3, ip(10, 88, 0, 12))),
+        after(star_of_three(), |t| t.routes[0].node = 2),
+        after(star_of_three(), |t| t.nodes[0].forwards = false),
         after(mesh_of_nine(), |t| t.nodes[1].forwards = false),
         after(mesh_of_nine(), |t| t.routes[0].to = t.nodes[0].address),
         after(mesh_of_nine(), |t| drop(t.routes.remove(0))),

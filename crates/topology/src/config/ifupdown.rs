@@ -27,7 +27,7 @@ pub fn files(config: &NodeConfig) -> Result<Vec<ConfigFile>, ConfigFault> {
     if let Some(address) = config.loopback {
         let _ = write!(text, "\nauto lo\niface lo inet static\n    address {address}/32\n");
     }
-    let mut limits = limits(config);
+    let mut limits = limits_command(config);
     for nic in &config.interfaces {
         interface(&mut text, config, nic, &mut limits);
     }
@@ -113,7 +113,7 @@ fn route_words(route: &NodeRoute) -> String {
 }
 
 /// Returns the command that allows one more subflow per endpoint; `None` without endpoints.
-fn limits(config: &NodeConfig) -> Option<String> {
+fn limits_command(config: &NodeConfig) -> Option<String> {
     let more = config.endpoints.len();
     (more > 0).then(|| format!("ip mptcp limits set subflow {more} add_addr_accepted {more}"))
 }

@@ -49,16 +49,16 @@ impl Format {
         topology: &Topology,
         config: &NodeConfig,
     ) -> Result<Vec<ConfigFile>, ConfigFault> {
-        let mut files = match self {
+        let mut written = match self {
             Self::Ifupdown => ifupdown::files(config)?,
             Self::Networkd => networkd::files(config)?,
             Self::NetworkManager => networkmanager::files(config)?,
         };
-        files.extend(sysctl::file(config));
-        files.push(hosts::hosts(topology));
-        files.push(hosts::map(topology));
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(files)
+        written.extend(sysctl::file(config));
+        written.push(hosts::hosts(topology));
+        written.push(hosts::map(topology));
+        written.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(written)
     }
 
     /// Whether a file at `path` belongs to this format, perhaps from an earlier topology. Such

@@ -133,7 +133,7 @@ impl NodeConfig {
     ) -> Result<Self, ConfigFault> {
         let this = &topology.nodes[node];
         let nics: Vec<(NicId, &Nic)> = topology.nics_of(node).collect();
-        let devices = devices(&this.name, &nics, names)?;
+        let devices = name_devices(&this.name, &nics, names)?;
         let bonds: Vec<&Bond> = topology.bonds.iter().filter(|bond| bond.node == node).collect();
         let made: Vec<&Bond> =
             bonds.iter().copied().filter(|bond| bond.selector != Selector::Subflow).collect();
@@ -274,7 +274,7 @@ impl InterfaceAddress {
     }
 }
 
-fn devices(
+fn name_devices(
     node: &str,
     nics: &[(NicId, &Nic)],
     names: &NicNames,

@@ -51,8 +51,8 @@ pub fn crossings(
         on_rails.filter(|_| rails.len() > 1).unwrap_or_else(|| ways.between(from, to))
     };
     let crossing = |(from, to)| {
-        let streams = streams(place(from)?, place(to)?);
-        Some(Crossing { from, to, cables: crossed(topology, &streams) })
+        let both = streams(place(from)?, place(to)?);
+        Some(Crossing { from, to, cables: crossed(topology, &both) })
     };
     links.filter_map(crossing).collect()
 }

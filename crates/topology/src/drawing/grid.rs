@@ -72,16 +72,16 @@ pub(super) fn layout(topology: &Topology, places: &Places) -> Layout {
     let bottom = y(places.rows.len() - 1) + ASIDE;
     let mut layout = Layout { nodes, ..Layout::default() };
     for (row, &medium) in places.rows.iter().enumerate() {
-        let y = y(row) + ASIDE;
-        let from = (BEFORE, y);
-        let to = (right, y);
-        layout.bars.push(Bar { medium, from, to, caption: (right + BESIDE, y) });
+        let at = y(row) + ASIDE;
+        let from = (BEFORE, at);
+        let to = (right, at);
+        layout.bars.push(Bar { medium, from, to, caption: (right + BESIDE, at) });
     }
     for (column, &medium) in places.columns.iter().enumerate() {
-        let x = x(column) - ASIDE;
-        let from = (x, BEFORE);
-        let to = (x, bottom);
-        layout.bars.push(Bar { medium, from, to, caption: (x + BESIDE, BEFORE) });
+        let at = x(column) - ASIDE;
+        let from = (at, BEFORE);
+        let to = (at, bottom);
+        layout.bars.push(Bar { medium, from, to, caption: (at + BESIDE, BEFORE) });
     }
     for (node, &(x, y)) in layout.nodes.iter().enumerate() {
         let ports = topology.nics_of(node).map(|(nic, _)| Cable::Port(nic));

@@ -44,7 +44,7 @@ pub(super) fn layout(topology: &Topology) -> Layout {
         let y = -LAYER * (layer + 1) as f64;
         bars.push(Bar { medium, from: (left, y), to: (right, y), caption: (left, y - ABOVE) });
     }
-    let lines = lines(topology, &nodes, &bars);
+    let lines = draw_lines(topology, &nodes, &bars);
     Layout { nodes, bars, lines }
 }
 
@@ -57,7 +57,7 @@ fn lowest_first(topology: &Topology) -> Vec<MediumId> {
     media
 }
 
-fn lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
+fn draw_lines(topology: &Topology, nodes: &[(f64, f64)], bars: &[Bar]) -> Vec<Line> {
     let bar = |medium: MediumId| bars.iter().find(|bar| bar.medium == medium);
     let mut lines = Vec::new();
     for (node, &(middle, below)) in nodes.iter().enumerate() {

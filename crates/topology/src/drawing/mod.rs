@@ -19,8 +19,8 @@ pub use text::text;
 /// Computes the layout of a topology: a grid if possible, stars or a circle if all media are wires,
 /// otherwise layers.
 fn lay_out(topology: &Topology) -> Layout {
-    if let Some(places) = grid::places(topology) {
-        return grid::layout(topology, &places);
+    if let Some(cells) = grid::places(topology) {
+        return grid::layout(topology, &cells);
     }
     if topology.media.iter().all(|medium| medium.kind == MediumKind::Wire) {
         return stars::layout(topology);

@@ -44,30 +44,30 @@ fn stars(neighbours: &[Vec<NodeId>]) -> Option<Vec<Point>> {
     let mut nodes = vec![(0.0, 0.0); neighbours.len()];
     let mut left = 0.0;
     for (number, &centre) in centres.iter().enumerate() {
-        let leaves = leaves(centre);
+        let own = leaves(centre);
         // One place is left free for the wire to the other centre.
-        let places = leaves.len() + centres.len() - 1;
-        let radius = radius(places);
-        nodes[centre] = (left + radius, 0.0);
-        let middle = left + radius;
-        left += 2.0 * radius + APART;
+        let places = own.len() + centres.len() - 1;
+        let reach = radius(places);
+        nodes[centre] = (left + reach, 0.0);
+        let middle = left + reach;
+        left += 2.0 * reach + APART;
         // Clockwise: from the top if there is one centre, from the other centre if there are two.
         let start = match centres.len() {
             1 => -0.25,
             _ => 0.5 * number as f64 + 1.0 / places as f64,
         };
-        for (place, leaf) in leaves.into_iter().enumerate() {
+        for (place, leaf) in own.into_iter().enumerate() {
             let angle = TAU * (start + place as f64 / places as f64);
-            nodes[leaf] = (middle + radius * angle.cos(), radius * angle.sin());
+            nodes[leaf] = (middle + reach * angle.cos(), reach * angle.sin());
         }
     }
     Some(nodes)
 }
 
 fn circle(nodes: usize) -> Vec<Point> {
-    let radius = radius(nodes);
+    let reach = radius(nodes);
     let at = |node: usize| TAU * (node as f64 / nodes.max(1) as f64 - 0.25);
-    (0..nodes).map(|node| (radius * at(node).cos(), radius * at(node).sin())).collect()
+    (0..nodes).map(|node| (reach * at(node).cos(), reach * at(node).sin())).collect()
 }
 
 /// Returns the radius of a circle on which `nodes` nodes are far enough apart.

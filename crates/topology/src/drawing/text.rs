@@ -18,7 +18,7 @@ pub fn text(topology: &Topology) -> String {
     let mut drawing = String::new();
     // Writing to a string cannot fail.
     let _ = match grid::places(topology).filter(|places| fits(topology, places.columns.len())) {
-        Some(places) => draw_grid(&mut drawing, topology, &places),
+        Some(cells) => draw_grid(&mut drawing, topology, &cells),
         None => draw_bars(&mut drawing, topology, &mut (0..topology.media.len())),
     }
     .and_then(|()| draw_wires(&mut drawing, topology));
@@ -105,24 +105,24 @@ fn draw_bars(
         if medium.kind == MediumKind::Wire {
             continue;
         }
-        let hanging = hanging(topology, id);
-        let wide = cell(hanging.iter().map(|name| name.chars().count()));
+        let names = hanging(topology, id);
+        let wide = cell(names.iter().map(|name| name.chars().count()));
         let line = if medium.kind.is_hub() { '─' } else { '═' };
         let tap = if line == '─' { '┬' } else { '╤' };
         let name = &medium.name;
         let what = caption(medium);
-        if label + wide * hanging.len() > WIDTH {
-            let folded = nodelist::fold(&hanging);
+        if label + wide * names.len() > WIDTH {
+            let folded = nodelist::fold(&names);
             writeln!(out, "{name:label$}{line}{line} {folded}  {what}")?;
             continue;
         }
         write!(out, "{name:label$}{line}{line}")?;
-        for _ in &hanging {
+        for _ in &names {
             write!(out, "{}", padded(&tap.to_string(), wide, line))?;
         }
         writeln!(out, "  {what}")?;
         write!(out, "{:label$}  ", "")?;
-        hanging.iter().try_for_each(|name| write!(out, "{name:wide$}"))?;
+        names.iter().try_for_each(|name| write!(out, "{name:wide$}"))?;
         trim(out);
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::{MOST_NODES, Subnet, TopologyFault};
 
 /// Reads the nodes, the rate and the subnet.
 pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
-    let nodes = nodes(file, section, name)?;
+    let nodes = read_nodes(file, section, name)?;
     let subnet = section.read("subnet", str::parse::<Subnet>)?.unwrap_or_default();
     let count = nodes.nodes.len();
     if u32::try_from(count).map_or(true, |count| count > subnet.room()) {
@@ -24,7 +24,7 @@ pub(super) fn read(file: &str, section: &Section<'_>, name: &str) -> Result<Basi
 }
 
 /// Reads the nodes, as a number or a node list, and checks that there are not too many.
-fn nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
+fn read_nodes(file: &str, section: &Section<'_>, name: &str) -> Result<Basis, Fault> {
     const EXAMPLE: &str = "`nodes = \"n[0-3]\"`, or 3 for the head n0 and the nodes n1 to n3";
     let value = section.value("nodes").ok_or_else(|| section.missing("nodes", EXAMPLE))?;
     let too_many = |count: usize| Fault::new(value.span(), TopologyFault::too_many(count).into());

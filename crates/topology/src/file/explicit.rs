@@ -6,9 +6,9 @@ use garland_core::form::{Alone, Section, Text, expand_text};
 use garland_core::nic_facts::Ethernet;
 
 use super::error::Fault;
-use super::lookup::{medium, nic, nodes};
+use super::lookup::{find_medium, find_nodes, nic};
 use super::routes;
-use super::values::{SELECTORS, mtu, out_of_place, rate, value};
+use super::values::{SELECTORS, out_of_place, rate, read_mtu, value};
 use crate::shapes::Basis;
 use crate::{
     Bond, Cable, Medium, MediumKind, Nic, NicId, Node, Price, Reach, Selector, Topology, Uplink,
@@ -71,8 +71,8 @@ fn media(section: &Section<'_>, basis: &Basis) -> Result<Vec<Medium>, Fault> {
 
 fn uplinks(section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     for entry in section.sections("uplink", "[[topology.uplink]]", &["from", "to", "rate"])? {
-        let from = medium(topology, &entry.needed_text("from", "`from = \"switch\"`")?)?;
-        let to = medium(topology, &entry.needed_text("to", "`to = \"hub\"`")?)?;
+        let from = find_medium(topology, &entry.needed_text("from", "`from = \"switch\"`")?)?;
+        let to = find_medium(topology, &entry.needed_text("to", "`to = \"hub\"`")?)?;
         topology.uplinks.push(Uplink { from, to, rate: rate(&entry, "rate")? });
     }
     Ok(())
@@ -86,12 +86,12 @@ fn nics(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<()
     }
     for entry in section.sections("nic", "[[topology.nic]]", &keys)? {
         let owners = entry.needed_text("nodes", "`nodes = \"n[1-2]\"`")?;
-        let owners = nodes(file, topology, &owners)?;
-        let medium = medium(topology, &entry.needed_text("medium", "`medium = \"lan\"`")?)?;
-        let addresses = addresses(file, &entry, "address", owners.len())?;
+        let owners = find_nodes(file, topology, &owners)?;
+        let medium = find_medium(topology, &entry.needed_text("medium", "`medium = \"lan\"`")?)?;
+        let addresses = read_addresses(file, &entry, "address", owners.len())?;
         let peers = addresses_of(file, &entry, "peer", owners.len())?;
         let ethernet = entry.read("ethernet", str::parse::<Ethernet>)?;
-        let mtu = mtu(&entry)?.or(mtu(section)?);
+        let mtu = read_mtu(&entry)?.or(read_mtu(section)?);
         let name = entry.text("name")?;
         for (place, node) in owners.into_iter().enumerate() {
             let own = counts[node];
@@ -138,10 +138,10 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
     let keys = ["nodes", "nics", "name", "selector", "address"];
     for entry in section.sections("bond", "[[topology.bond]]", &keys)? {
         let owners = entry.needed_text("nodes", "`nodes = \"n[1-2]\"`")?;
-        let owners = nodes(file, topology, &owners)?;
+        let owners = find_nodes(file, topology, &owners)?;
         let selector = entry.word("selector", &SELECTORS)?.unwrap_or_default();
         let names = entry.texts("nics")?;
-        let addresses = addresses(file, &entry, "address", owners.len())?;
+        let addresses = read_addresses(file, &entry, "address", owners.len())?;
         for (place, node) in owners.into_iter().enumerate() {
             let nics: Vec<NicId> =
                 names.iter().map(|name| nic(topology, node, name)).collect::<Result<_, _>>()?;
@@ -171,7 +171,7 @@ fn bonds(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(
 fn own_addresses(file: &str, section: &Section<'_>, topology: &mut Topology) -> Result<(), Fault> {
     for entry in section.open_sections("node", "[[topology.node]]")? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
-        let named = nodes(file, topology, &names)?;
+        let named = find_nodes(file, topology, &names)?;
         let forwards = entry.boolean("forwards")?;
         let addresses = addresses_of(file, &entry, "address", named.len())?;
         for (place, node) in named.into_iter().enumerate() {
@@ -207,7 +207,7 @@ struct Addresses {
 }
 
 /// Reads the addresses at `key`, with an optional prefix: `10.0.0.[1-4]/24`.
-fn addresses(
+fn read_addresses(
     file: &str,
     entry: &Section<'_>,
     key: &'static str,
@@ -245,7 +245,7 @@ fn addresses_of(
     key: &'static str,
     nodes: usize,
 ) -> Result<Option<Addresses>, Fault> {
-    match addresses(file, entry, key, nodes)? {
+    match read_addresses(file, entry, key, nodes)? {
         Some(Addresses { prefix: Some(_), .. }) => {
             Err(value(entry, key, "no prefix is allowed here; remove it"))
         }

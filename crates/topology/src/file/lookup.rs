@@ -7,7 +7,7 @@ use super::error::Fault;
 use crate::{MediumId, NicId, NodeId, Topology};
 
 /// Finds the nodes of a node list; `file` is the text of the whole file.
-pub(super) fn nodes(
+pub(super) fn find_nodes(
     file: &str,
     topology: &Topology,
     names: &Text<'_>,
@@ -25,7 +25,7 @@ pub(super) fn nodes(
 }
 
 /// Finds the medium `name`.
-pub(super) fn medium(topology: &Topology, name: &Text<'_>) -> Result<MediumId, Fault> {
+pub(super) fn find_medium(topology: &Topology, name: &Text<'_>) -> Result<MediumId, Fault> {
     let mut known = topology.media.iter().map(|medium| medium.name.as_str());
     known.clone().position(|medium| medium == name.value).ok_or_else(|| {
         unknown("medium of this topology", name.value.to_owned(), name, known.by_ref())

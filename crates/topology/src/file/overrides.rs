@@ -9,9 +9,9 @@ use garland_core::units::{Nanos, Rate, bytes};
 
 use super::error::Fault;
 use super::explicit;
-use super::lookup::{medium, nodes};
-use super::price::{self, price};
-use super::values::{mtu, out_of_place, rate, set_collisions, value};
+use super::lookup::{find_medium, find_nodes};
+use super::price::{self, read_price};
+use super::values::{out_of_place, rate, read_mtu, set_collisions, value};
 use crate::half_duplex::halve;
 use crate::{Medium, NicId, OldTcp, Topology, Vintage};
 
@@ -29,7 +29,7 @@ pub(super) fn read(
     topology: &mut Topology,
 ) -> Result<(), Fault> {
     // In the explicit shape each NIC has an MTU of its own.
-    if let Some(mtu) = mtu(section)?.filter(|_| !explicit) {
+    if let Some(mtu) = read_mtu(section)?.filter(|_| !explicit) {
         topology.nics.iter_mut().for_each(|nic| nic.mtu = mtu);
     }
     set_media(section, &mut topology.media)?;
@@ -75,11 +75,11 @@ fn single(
     let keys = beside(&keys, &explicit::NODE_KEYS);
     for entry in section.sections("node", "[[topology.node]]", &keys)? {
         let names = entry.needed_text("names", "`names = \"n[1-2]\"`")?;
-        let nodes = nodes(file, topology, &names)?;
+        let nodes = find_nodes(file, topology, &names)?;
         let cpu = entry.parts("cpu", 1000, CPU)?;
         let disk = entry.read("disk", str::parse::<Rate>)?;
-        let vintage = vintage(&entry)?;
-        let price = price(&entry, "price")?;
+        let vintage = read_vintage(&entry)?;
+        let price = read_price(&entry, "price")?;
         let is_half = entry.word("duplex", &DUPLEX)? == Some(Duplex::Half);
         for &id in nodes.iter().filter(|_| is_half) {
             let nics: Vec<NicId> = topology.nics_of(id).map(|(nic, _)| nic).collect();
@@ -105,17 +105,17 @@ fn single(
     let keys = beside(&keys, &explicit::MEDIUM_KEYS);
     for entry in section.sections("medium", "[[topology.medium]]", &keys)? {
         let name = entry.needed_text("name", "`name = \"switch\"`")?;
-        let medium = medium(topology, &name)?;
+        let medium = find_medium(topology, &name)?;
         let medium = &mut topology.media[medium];
         set_media(&entry, slice::from_mut(medium))?;
         medium.rate = rate(&entry, "rate")?.or(medium.rate);
-        medium.price = price(&entry, "price")?.unwrap_or(medium.price);
+        medium.price = read_price(&entry, "price")?.unwrap_or(medium.price);
     }
     Ok(())
 }
 
 /// Reads the conditions of the time in the section of a node.
-fn vintage(entry: &Section<'_>) -> Result<Vintage, Fault> {
+fn read_vintage(entry: &Section<'_>) -> Result<Vintage, Fault> {
     let vintage = Vintage {
         copies: rate(entry, "copies")?,
         pipe: entry.read("pipe", bytes::parse)?,

@@ -48,8 +48,8 @@ pub fn parse(text: &str, file_name: &str) -> Result<TopologyFile, TopologyFileEr
 }
 
 fn read(text: &str, file_name: &str) -> Result<TopologyFile, Fault> {
-    let document = document(text, "topology file")?;
-    let root = Section::new("the topology file", 0..0, document.get_ref(), &KEYS)?;
+    let parsed = document(text, "topology file")?;
+    let root = Section::new("the topology file", 0..0, parsed.get_ref(), &KEYS)?;
     let word = |key| Ok::<_, Fault>(root.text(key)?.map(|text| text.value.trim().to_owned()));
     let last = file_name.rsplit('/').next().unwrap_or(file_name);
     let name = word("name")?.unwrap_or_else(|| last.trim_end_matches(".toml").to_owned());

@@ -13,7 +13,7 @@ pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(),
     let Some(prices) = section.section("price", "[topology.price]", &keys)? else {
         return Ok(());
     };
-    let of = |key| Ok::<_, Fault>(price(&prices, key)?.unwrap_or_default());
+    let of = |key| Ok::<_, Fault>(read_price(&prices, key)?.unwrap_or_default());
     let node = of("node")?;
     let nic = of("nic")?;
     let cable = of("cable")?;
@@ -43,6 +43,6 @@ pub(super) fn read(section: &Section<'_>, topology: &mut Topology) -> Result<(),
 }
 
 /// Reads a price with at most two decimals.
-pub(super) fn price(section: &Section<'_>, key: &'static str) -> Result<Option<Price>, Fault> {
+pub(super) fn read_price(section: &Section<'_>, key: &'static str) -> Result<Option<Price>, Fault> {
     Ok(section.parts(key, 100, 0..=MAX_PRICE)?.map(|parts| Price(u64::from(parts))))
 }

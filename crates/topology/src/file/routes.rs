@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use garland_core::form::{Section, Text};
 
 use super::error::Fault;
-use super::lookup::{nic, nodes};
+use super::lookup::{find_nodes, nic};
 use super::values::{SELECTORS, value};
 use crate::{NextHop, NicId, NodeId, Reach, Route, Subnet, Topology, same_network};
 
@@ -18,7 +18,7 @@ pub(super) fn read(
         section.sections("route", "[[topology.route]]", &["nodes", "to", "via", "selector"])?
     {
         let owners = entry.needed_text("nodes", "`nodes = \"n1\"`")?;
-        let owners = nodes(file, topology, &owners)?;
+        let owners = find_nodes(file, topology, &owners)?;
         let to = entry.needed_text("to", "`to = \"10.1.0.0/16\"`, or a node's name")?;
         let (to, prefix) = destination(topology, &entry, &to)?;
         let vias = entry.one_or_more("via")?;

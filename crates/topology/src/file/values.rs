@@ -14,7 +14,7 @@ pub(super) fn rate(section: &Section<'_>, key: &'static str) -> Result<Option<Ra
 
 /// Reads the key `mtu`, in bytes: at least the 576 that every IPv4 host must accept, at most the
 /// 65535 that the header can express (RFC 791, 3.1).
-pub(super) fn mtu(section: &Section<'_>) -> Result<Option<u16>, Fault> {
+pub(super) fn read_mtu(section: &Section<'_>) -> Result<Option<u16>, Fault> {
     let mtu = section.integer("mtu", 576..=65535)?;
     Ok(mtu.and_then(|mtu| u16::try_from(mtu).ok()))
 }

@@ -116,11 +116,11 @@ fn any_number_of_nodes_gives_a_topology() {
         let basis = Basis::named("try", names);
         for columns in 0..6 {
             for joined in [Joined::Routed, Joined::Switched] {
-                let mesh =
+                let built =
                     mesh(&basis, &Mesh { columns, segment: Segment::Hub, joined, both: None });
                 let pairs = nodes * nodes.saturating_sub(1);
-                assert_eq!(mesh.routes.len(), pairs);
-                assert!(mesh.routes.iter().all(|route| route.hops.len() == 1));
+                assert_eq!(built.routes.len(), pairs);
+                assert!(built.routes.iter().all(|route| route.hops.len() == 1));
             }
         }
         assert_eq!(star(&basis, Between::Forwarded).nodes.len(), nodes);

@@ -12,7 +12,7 @@ use super::super::{MediumId, NicId, NicName, Topology, first_connected};
 use super::cycles::{self, Displaced};
 use super::finding::Finding;
 use super::matching::{self, Group};
-use super::names::{self, facts, ports};
+use super::names::{self, facts, match_ports};
 use super::observed::Observed;
 use super::port::Port;
 
@@ -34,7 +34,7 @@ pub struct Cabling {
 impl Cabling {
     /// Compares the cabling with the plan: NICs that received frames from each other are connected.
     pub fn compare(topology: &Topology, observed: &Observed) -> Self {
-        let ports = ports(topology, observed);
+        let ports = match_ports(topology, observed);
         let mut judge = Judge::new(topology, observed, ports);
         judge.absent();
         judge.places();

@@ -42,7 +42,7 @@ impl Cabling {
                 let receiver = &topology.nics[to];
                 if let (Some(address), true) = (receiver.address, sender.node != receiver.node) {
                     let mtu = sender.mtu.min(receiver.mtu);
-                    let goodput = goodput(topology, from, to, mtu);
+                    let goodput = expected_goodput(topology, from, to, mtu);
                     links.push(Link { from, to, address, mtu, goodput });
                 }
             }
@@ -52,7 +52,7 @@ impl Cabling {
 }
 
 /// Returns the planned TCP goodput from one NIC to another on the same segment, in bits per second.
-fn goodput(topology: &Topology, from: NicId, to: NicId, mtu: u16) -> Option<f64> {
+fn expected_goodput(topology: &Topology, from: NicId, to: NicId, mtu: u16) -> Option<f64> {
     let way = crossings(topology, from, to).into_iter().next()?;
     let mtu = f64::from(mtu.max(576));
     let of = |resource: Resource| {
@@ -97,13 +97,15 @@ impl Judge<'_> {
 
     /// Compares the settings of a NIC with the plan.
     fn settings(&self, id: NicId) -> Vec<Finding> {
-        let Some(facts) = facts(self.observed, &self.cabling.ports[&id]) else { return Vec::new() };
+        let Some(reported) = facts(self.observed, &self.cabling.ports[&id]) else {
+            return Vec::new();
+        };
         let nic = &self.topology.nics[id];
         let medium = &self.topology.media[nic.medium];
         let name = self.name(id);
         let peers = self.peers(id);
         let mut findings = Vec::new();
-        if let (Some(found), Some(planned)) = (facts.speed, medium.rate)
+        if let (Some(found), Some(planned)) = (reported.speed, medium.rate)
             && found < planned.bits_per_second()
         {
             let nic = name.clone();
@@ -111,13 +113,13 @@ impl Judge<'_> {
             let planned = planned.bits_per_second();
             findings.push(Finding::Speed { nic, peers, found, planned });
         }
-        if facts.duplex == Some(Duplex::Half) && !medium.kind.is_hub() {
+        if reported.duplex == Some(Duplex::Half) && !medium.kind.is_hub() {
             findings.push(Finding::HalfDuplex { nic: name.clone(), peers: peers.clone() });
         }
-        if facts.mtu != u32::from(nic.mtu) {
+        if reported.mtu != u32::from(nic.mtu) {
             let seen = self.observed.mtus.iter().filter(|seen| seen.from == id || seen.to == id);
             let passes = seen.filter_map(|seen| seen.passes).min();
-            let found = facts.mtu;
+            let found = reported.mtu;
             let planned = nic.mtu;
             findings.push(Finding::Mtu { nic: name, peers, found, planned, passes });
         }
@@ -127,8 +129,8 @@ impl Judge<'_> {
     /// Finds links that drop packets of a size that both NICs accept.
     fn packets(&self) -> Vec<Finding> {
         let right = |nic: NicId| {
-            let facts = facts(self.observed, &self.cabling.ports[&nic]);
-            facts.is_some_and(|facts| facts.mtu == u32::from(self.topology.nics[nic].mtu))
+            let reported = facts(self.observed, &self.cabling.ports[&nic]);
+            reported.is_some_and(|reported| reported.mtu == u32::from(self.topology.nics[nic].mtu))
         };
         let lost = self.observed.mtus.iter().filter_map(|seen| {
             let nics = &self.topology.nics;

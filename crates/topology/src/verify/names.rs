@@ -10,7 +10,7 @@ use super::port::Port;
 
 /// Finds the real NIC of each planned one: by its name, or by its address if only one NIC of the
 /// node has it.
-pub(super) fn ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId, Port> {
+pub(super) fn match_ports(topology: &Topology, observed: &Observed) -> BTreeMap<NicId, Port> {
     let mut found = BTreeMap::new();
     for (node, facts) in observed.nodes.iter().enumerate() {
         let Some(facts) = facts else { continue };

@@ -102,10 +102,10 @@ fn judged(planned: &Topology, actual: &Topology) -> Vec<Finding> {
 
 #[test]
 fn what_was_not_measured_is_not_as_planned() {
-    let star = star(&basis(2), Between::Forwarded);
-    let mut observed = seen(&star);
-    let cabling = Cabling::compare(&star, &observed);
-    let links = cabling.links(&star);
+    let p2p = star(&basis(2), Between::Forwarded);
+    let mut observed = seen(&p2p);
+    let cabling = Cabling::compare(&p2p, &observed);
+    let links = cabling.links(&p2p);
     assert_eq!(links.len(), 4);
     for (place, link) in links.iter().enumerate() {
         let [from, to] = [link.from, link.to];
@@ -121,7 +121,7 @@ fn what_was_not_measured_is_not_as_planned() {
     observed.unmeasured_links.insert(refused, "refused\nstar: as planned".to_owned());
     observed.unmeasured_ways.insert((1, 2), "late".to_owned());
     assert_eq!(
-        said(&judge(&star, &observed, &cabling)),
+        said(&judge(&p2p, &observed, &cabling)),
         [
             "not measured: the largest packet of n0/eth0 -> n1/eth0: no packet was answered",
             "not measured: the rate of n0/eth0 -> n1/eth0: no rate came back",
@@ -131,7 +131,7 @@ fn what_was_not_measured_is_not_as_planned() {
     );
     // Of a node that was not reached its own verdict says so.
     observed.nodes[1] = None;
-    assert_eq!(said(&judge(&star, &observed, &cabling)), [""; 0]);
+    assert_eq!(said(&judge(&p2p, &observed, &cabling)), [""; 0]);
 }
 
 #[test]
@@ -167,29 +167,29 @@ fn what_is_as_planned_accuses_nobody() {
 
 #[test]
 fn each_fault_is_named_by_both_ends() {
-    let star = star(&basis(4), Between::Forwarded);
+    let p2p = star(&basis(4), Between::Forwarded);
     assert_eq!(
-        said(&faults(&star, &["swap:n2/eth0,n3/eth0"])),
+        said(&faults(&p2p, &["swap:n2/eth0,n3/eth0"])),
         ["swapped: n2/eth0 and n3/eth0 have each other's cable"]
     );
     assert_eq!(
-        said(&faults(&star, &["missing:n4/eth0"])),
+        said(&faults(&p2p, &["missing:n4/eth0"])),
         ["missing: n4/eth0 does not reach n0/eth3 (it has a carrier)"]
     );
     assert_eq!(
-        said(&faults(&star, &["slow:n3/eth0=10mbit"])),
+        said(&faults(&p2p, &["slow:n3/eth0=10mbit"])),
         ["slow: n0/eth2 - n3/eth0: 9.4 Mbit/s of payload, planned 94.1 Mbit/s"]
     );
     assert_eq!(
-        said(&faults(&star, &["mtu:n1/eth0=1400"])),
+        said(&faults(&p2p, &["mtu:n1/eth0=1400"])),
         ["MTU: n1/eth0 (to n0/eth0) has 1400, planned 1500; 1400 bytes pass"]
     );
     assert_eq!(
-        said(&faults(&star, &["extra:n1/eth7,n2/eth7"])),
+        said(&faults(&p2p, &["extra:n1/eth7,n2/eth7"])),
         ["extra: n[1-2]/eth7 reach each other, but are not in the plan"]
     );
     assert_eq!(
-        said(&faults(&star, &["swap:n1/eth0,n2/eth0", "swap:n2/eth0,n3/eth0"])),
+        said(&faults(&p2p, &["swap:n1/eth0,n2/eth0", "swap:n2/eth0,n3/eth0"])),
         ["swapped: n1/eth0 is where n2/eth0 belongs, n2/eth0 is where n3/eth0 belongs, \
              n3/eth0 is where n1/eth0 belongs"]
     );
@@ -197,23 +197,23 @@ fn each_fault_is_named_by_both_ends() {
 
 #[test]
 fn stations_of_a_switch_are_told_apart() {
-    let switch = switch(&basis(5), None);
-    assert_eq!(said(&faults(&switch, &["swap:n2/eth0,n3/eth0"])), [""; 0], "one medium");
+    let switched = switch(&basis(5), None);
+    assert_eq!(said(&faults(&switched, &["swap:n2/eth0,n3/eth0"])), [""; 0], "one medium");
     assert_eq!(
-        said(&faults(&switch, &["slow:n5/eth0=10mbit"])),
+        said(&faults(&switched, &["slow:n5/eth0=10mbit"])),
         ["slow: n5/eth0 - n[0-4]/eth0: 9.4 Mbit/s of payload, planned 94.1 Mbit/s"]
     );
     assert_eq!(
-        said(&faults(&switch, &["missing:n4/eth0"])),
+        said(&faults(&switched, &["missing:n4/eth0"])),
         ["missing: n4/eth0 does not reach n[0-3,5]/eth0 (it has a carrier)"]
     );
-    let mut dead = switch.clone();
+    let mut dead = switched.clone();
     for nic in 0..6 {
         let name = NicName::from_topology(&dead, nic);
         dead = miswired(&dead, &[Miswiring::Missing(name)]).unwrap();
     }
     assert_eq!(
-        said(&judged(&switch, &dead)),
+        said(&judged(&switched, &dead)),
         ["missing: n[0-5]/eth0 receive no frames from each other"]
     );
 }
@@ -280,8 +280,8 @@ fn nics_tell_of_themselves() {
 
 #[test]
 fn ways_are_compared_with_the_plan() {
-    let star = star(&basis(2), Between::Isolated);
-    let mut observed = seen(&star);
+    let p2p = star(&basis(2), Between::Isolated);
+    let mut observed = seen(&p2p);
     let port = |node, nic: &str| Port { node, nic: nic.to_owned() };
     let burst = |from, to, arrived, carried: &[(Port, u64)]| BurstSeen {
         from,
@@ -296,9 +296,9 @@ fn ways_are_compared_with_the_plan() {
         burst(1, 0, 3, &[(port(1, "eth0"), 3)]),
         burst(1, 2, 200, &[(port(1, "eth0"), 200), (port(0, "eth1"), 200)]),
     ];
-    let cabling = Cabling::compare(&star, &observed);
+    let cabling = Cabling::compare(&p2p, &observed);
     assert_eq!(
-        differences(&judge(&star, &observed, &cabling)),
+        differences(&judge(&p2p, &observed, &cabling)),
         [
             "route: n0 -> n2 went by n0/eth0, planned n0/eth1",
             "route: n1 -> n0 by n1/eth0: 3 of 200 packets arrived",

@@ -45,7 +45,7 @@ fn view(node: u64, at: u64) -> Box<NodeView> {
 }
 
 /// A board of `nodes` nodes with two samples each.
-fn board(nodes: u64) -> Board {
+fn board_of(nodes: u64) -> Board {
     let mut board = Board::new((1..=nodes).map(|node| format!("n{node:03}")));
     for at in 0..nodes {
         assert!(!board.add(at as usize, view(at, 0)));
@@ -64,14 +64,14 @@ fn drawn(board: &Board, panes: &mut Panes, width: u16, height: u16) -> String {
 
 #[test]
 fn a_screen_has_nodes_lanes_and_jobs() {
-    let mut board = board(2);
+    let mut board = board_of(2);
     board.lose(1, "its agent exited or was killed".to_owned());
     insta::assert_snapshot!(drawn(&board, &mut Panes::default(), 130, 24));
 }
 
 #[test]
 fn what_has_no_room_is_counted_and_can_be_scrolled_to() {
-    let board = board(2000);
+    let board = board_of(2000);
     let mut panes = Panes::default();
     let screen = drawn(&board, &mut panes, 100, 40);
     assert!(screen.contains(" 1 nodes: 2000 ") && screen.contains("n001 "), "{screen}");
@@ -95,7 +95,7 @@ fn what_has_no_room_is_counted_and_can_be_scrolled_to() {
 
 #[test]
 fn a_terminal_of_any_size_is_drawn_on() {
-    let board = board(5);
+    let board = board_of(5);
     for (width, height) in [(1, 1), (2, 2), (10, 3), (30, 5), (80, 4), (3, 60), (500, 300)] {
         let mut panes = Panes::default();
         for key in [Key::Char('x'), Key::Char('h'), Key::End, Key::Char('z')] {
@@ -107,7 +107,7 @@ fn a_terminal_of_any_size_is_drawn_on() {
 
 #[test]
 fn what_is_too_wide_shows_that_it_is() {
-    let screen = drawn(&board(1), &mut Panes::default(), 60, 24);
+    let screen = drawn(&board_of(1), &mut Panes::default(), 60, 24);
     let lane = screen.lines().find(|line| line.contains("ababab.0")).unwrap();
     assert!(lane.ends_with("…│"), "{screen}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::{Sshd, said};
 
 use crate::ssh::light::run;
-use crate::ssh::{assert_nothing_left, assert_whole, field, read};
+use crate::ssh::{assert_nothing_left, assert_whole, field_of, read};
 
 /// Has node `node` drop what comes to it, but for ssh and what `also` lets in.
 fn wall(field: &Sshd, node: u8, also: &str) {
@@ -23,7 +23,7 @@ fn wall(field: &Sshd, node: u8, also: &str) {
 
 /// Three nodes that let in ssh only.
 fn walled() -> Sshd {
-    let field = field(3);
+    let field = field_of(3);
     (1..=3).for_each(|node| wall(&field, node, ""));
     field
 }
@@ -71,7 +71,7 @@ fn an_agent_that_stays_is_reached_by_ssh_at_once_and_ends_at_a_request() {
 
 #[test]
 fn nodes_that_reach_each_other_copy_from_one_to_the_next() {
-    let field = field(3);
+    let field = field_of(3);
     // Only the head is kept out.
     for node in 1..=3 {
         wall(&field, node, "nft add rule inet wall in ip saddr != 10.99.0.254 accept");

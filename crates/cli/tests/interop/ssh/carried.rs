@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 use garland_testkit::{Sshd, said};
 
 use crate::ssh::{
-    GARLAND, NODE, assert_nothing_left, assert_whole, cached, digest, field, garland_at, read, run,
-    ways,
+    GARLAND, NODE, assert_nothing_left, assert_whole, cached, digest, field_of, garland_at,
+    noted_ways, read, run,
 };
 
 /// The head's program with the one for nodes in it.
@@ -17,7 +17,7 @@ const CARRIER: &str = "/mnt/head/garland";
 
 /// Machines on whose head is also the program that carries the one for nodes.
 fn carrier(nodes: u8) -> Sshd {
-    let field = field(nodes);
+    let field = field_of(nodes);
     let path = field.machines.seen(0, CARRIER);
     let carry = Command::new(GARLAND).arg("carry").args([Path::new(NODE), &path]).output();
     let carry = carry.expect("garland starts");
@@ -40,7 +40,7 @@ fn nodes_get_the_smaller_program_and_pass_it_on() {
     assert!(up.status.success(), "{}", said(&up));
     let output = carried(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
     assert!(output.status.success(), "{}", said(&output));
-    let mut ways = ways(&field, "cp");
+    let mut ways = noted_ways(&field, "cp");
     ways.sort();
     assert_eq!(ways, ["n2: from n1", "n3: from n1"]);
     for node in 1..=3 {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use garland_testkit::{Sshd, said};
 
 use crate::ssh::light::{garland, run};
-use crate::ssh::{field, wait_for};
+use crate::ssh::{field_of, wait_for};
 
 /// Runs a command that must succeed, and returns what it printed.
 fn ends(field: &Sshd, arguments: &[&str]) -> String {
@@ -44,7 +44,7 @@ fn shown_key(field: &Sshd) -> String {
 
 #[test]
 fn an_agent_ends_at_its_maximum_age_and_finishes_its_work_before() {
-    let field = field(1);
+    let field = field_of(1);
     let up = ends(&field, &["up", "n1", "--max-life", "15s"]);
     assert!(up.contains("up      n1"), "{up}");
     let status = ends(&field, &["status"]);
@@ -73,7 +73,7 @@ fn an_agent_ends_at_its_maximum_age_and_finishes_its_work_before() {
 
 #[test]
 fn a_rotated_key_ends_all_agents_of_the_old_one_and_names_those_that_are_away() {
-    let field = field(2);
+    let field = field_of(2);
     ends(&field, &["up", "n[1-2]"]);
     let first = shown_key(&field);
     assert_eq!(key_files(&field), ["controller.key", "controller.key.lock"]);
@@ -118,7 +118,7 @@ fn a_rotated_key_ends_all_agents_of_the_old_one_and_names_those_that_are_away() 
 
 #[test]
 fn a_rejected_connection_is_no_end_and_the_node_is_asked_by_a_login() {
-    let field = field(1);
+    let field = field_of(1);
     ends(&field, &["up", "n1"]);
     let wall = "nft add table inet wall; \
                 nft add chain inet wall in '{ type filter hook input priority 0; }'; \

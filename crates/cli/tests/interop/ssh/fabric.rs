@@ -4,7 +4,7 @@ use std::process::Output;
 
 use garland_testkit::{Sshd, fabric_helper, said};
 
-use crate::ssh::{assert_nothing_left, cached, field, garland};
+use crate::ssh::{assert_nothing_left, cached, field_of, garland};
 
 /// `garland ping` over a fabric, from a head whose helper is in the file `helper`.
 fn ping(field: &Sshd, helper: &str) -> Output {
@@ -15,7 +15,7 @@ fn ping(field: &Sshd, helper: &str) -> Output {
 
 #[test]
 fn nodes_get_the_helper_from_the_head_and_keep_nothing_of_it() {
-    let field = field(2);
+    let field = field_of(2);
     let output = ping(&field, fabric_helper().to_str().expect("a plain path"));
     let text = said(&output);
     assert!(output.status.success(), "{text}");
@@ -29,7 +29,7 @@ fn nodes_get_the_helper_from_the_head_and_keep_nothing_of_it() {
 
 #[test]
 fn without_one_on_the_head_it_is_said_how_to_get_it() {
-    let field = field(2);
+    let field = field_of(2);
     let output = ping(&field, "/nowhere/garland-fabric");
     let text = said(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");

@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::{Sshd, said};
 
 use crate::ssh::light::run;
-use crate::ssh::{assert_whole, field};
+use crate::ssh::{assert_whole, field_of};
 
 /// The addresses and ports at which garland listens on a node, sorted.
 fn doors(field: &Sshd, node: u8) -> Vec<String> {
@@ -32,7 +32,7 @@ fn addresses(doors: &[String]) -> Vec<String> {
 
 /// A field whose machines have two further networks, 10.97.0.0/24 and 10.98.0.0/24.
 fn field_with_rails(nodes: u8) -> Sshd {
-    let field = field(nodes);
+    let field = field_of(nodes);
     for rail in [97, 98] {
         let add = |host: u8, nic: &str| format!("ip addr add 10.{rail}.0.{host}/24 dev {nic}");
         field.machines.shell(0, &add(254, "br0")).expect("an address");

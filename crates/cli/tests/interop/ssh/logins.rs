@@ -7,12 +7,13 @@ use std::process::Stdio;
 use garland_testkit::said;
 
 use crate::ssh::{
-    assert_nothing_left, assert_whole, cached, field, garland, half_binaries, read, run, wait_for,
+    assert_nothing_left, assert_whole, cached, field_of, garland, half_binaries, read, run,
+    wait_for,
 };
 
 #[test]
 fn four_nodes_get_the_file_and_keep_the_binary() {
-    let field = field(4);
+    let field = field_of(4);
     // The user's own logins run something else.
     field.machines.shell(0, "echo RemoteCommand echo never >>/mnt/ssh/config").expect("written");
     let first = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/copy"]);
@@ -42,7 +43,7 @@ fn four_nodes_get_the_file_and_keep_the_binary() {
 
 #[test]
 fn a_node_that_fails_at_launch_is_named_and_the_others_finish() {
-    let field = field(3);
+    let field = field_of(3);
     // n4 is in the cluster file, and isn't there: nobody answers for its address.
     field
         .machines
@@ -60,7 +61,7 @@ fn a_node_that_fails_at_launch_is_named_and_the_others_finish() {
 
 #[test]
 fn refusals_say_why_and_what_helps() {
-    let field = field(2);
+    let field = field_of(2);
     let copy = ["cp", "/mnt/head/source", "n[1-2]:/mnt/home/copy"];
     field.cluster_file("\"-oUserKnownHostsFile=/dev/null\"").expect("written");
     let output = run(&field, &copy);
@@ -97,7 +98,7 @@ fn refusals_say_why_and_what_helps() {
 
 #[test]
 fn hints_about_host_keys_work_when_they_are_pasted() {
-    let field = field(1);
+    let field = field_of(1);
     field.cluster_file("\"-oUserKnownHostsFile=/mnt/ssh/own\", \"-p\", \"22\"").expect("written");
     let copy = ["cp", "/mnt/head/source", "n1:/mnt/home/copy"];
     let copy_with_hint = |before: &str, behind: &str| {
@@ -127,7 +128,7 @@ fn hints_about_host_keys_work_when_they_are_pasted() {
 
 #[test]
 fn a_home_that_runs_nothing_has_a_substitute() {
-    let field = field(1);
+    let field = field_of(1);
     field.machines.shell(1, "mount -o remount,bind,noexec /mnt/home").expect("remounted");
     let output = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/copy"]);
     assert!(output.status.success(), "{}", said(&output));
@@ -149,7 +150,7 @@ fn a_home_that_runs_nothing_has_a_substitute() {
 
 #[test]
 fn the_binary_may_have_a_place_of_the_users_choice() {
-    let field = field(1);
+    let field = field_of(1);
     let cluster = field.machines.seen(0, "/mnt/head/cluster.toml");
     let text = fs::read_to_string(&cluster).expect("it was written");
     fs::write(&cluster, format!("{text}binary = \"~/my tools/garland\"\n")).expect("written");
@@ -173,7 +174,7 @@ fn the_binary_may_have_a_place_of_the_users_choice() {
 
 #[test]
 fn a_kept_binary_that_was_changed_is_replaced_and_does_not_run() {
-    let field = field(1);
+    let field = field_of(1);
     let copy = |to: &str| {
         let output = run(&field, &["cp", "/mnt/head/source", to]);
         assert!(output.status.success(), "{}", said(&output));
@@ -195,7 +196,7 @@ fn a_kept_binary_that_was_changed_is_replaced_and_does_not_run() {
 
 #[test]
 fn a_killed_ssh_leaves_neither_agents_nor_halves() {
-    let field = field(2);
+    let field = field_of(2);
     // Slow enough for the binary to be met on its way.
     field
         .machines
@@ -217,7 +218,7 @@ fn a_killed_ssh_leaves_neither_agents_nor_halves() {
 
 #[test]
 fn what_a_node_prints_after_its_agent_is_ready_is_printed_for_copies_to_its_output_only() {
-    let field = field(2);
+    let field = field_of(2);
     // n1's login has words of its own after those of the agent.
     let script = "#!/bin/sh\ncase $SSH_CONNECTION in *' 10.99.0.1 '*) ;; \
                   *) exec sh -c \"$SSH_ORIGINAL_COMMAND\";; esac\n\

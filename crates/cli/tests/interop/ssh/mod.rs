@@ -20,7 +20,7 @@ use garland_testkit::Sshd;
 const GARLAND: &str = env!("CARGO_BIN_EXE_garland");
 const NODE: &str = env!("CARGO_BIN_EXE_garland-node");
 
-fn field(nodes: u8) -> Sshd {
+fn field_of(nodes: u8) -> Sshd {
     let folder = Path::new(GARLAND).parent().expect("a binary lies in a folder");
     let field = Sshd::start(nodes, folder).expect("an sshd on every node");
     let bytes: Vec<u8> =
@@ -69,7 +69,7 @@ fn cached(field: &Sshd, node: u8) -> Vec<PathBuf> {
 }
 
 /// From which node each node got the binary in the last run of `command`.
-fn ways(field: &Sshd, command: &str) -> Vec<String> {
+fn noted_ways(field: &Sshd, command: &str) -> Vec<String> {
     let script =
         format!("cat $(ls -td /mnt/head/state/*/runs/*-{command}-* | head -n 1)/binary.log");
     let output = field.machines.command(0, "sh").args(["-c", &script]).output().expect("it runs");

@@ -7,13 +7,13 @@ use garland_sys::clock;
 use garland_testkit::{Sshd, said, soon};
 
 use crate::ssh::light::{garland, run};
-use crate::ssh::{assert_nothing_left, assert_whole, cached, field, read, wait_for};
+use crate::ssh::{assert_nothing_left, assert_whole, cached, field_of, read, wait_for};
 
 const COPY: [&str; 3] = ["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"];
 
 #[test]
 fn a_firewall_before_the_agent_on_the_node_itself_is_named_with_its_port() {
-    let field = field(3);
+    let field = field_of(3);
     // A login on the node does not reach the port either.
     let rules = "nft add table inet wall; \
                  nft add chain inet wall in '{ type filter hook input priority 0; }'; \
@@ -37,7 +37,7 @@ fn a_firewall_before_the_agent_on_the_node_itself_is_named_with_its_port() {
 
 #[test]
 fn a_firewall_between_nodes_is_a_fault_before_any_copy() {
-    let field = field(3);
+    let field = field_of(3);
     let rules = "nft add table inet wall; \
                  nft add chain inet wall in '{ type filter hook input priority 0; }'; \
                  nft add rule inet wall in ip saddr 10.99.0.1 tcp dport != 22 reject";
@@ -53,7 +53,7 @@ fn a_firewall_between_nodes_is_a_fault_before_any_copy() {
 
 #[test]
 fn a_name_that_leads_to_the_machine_itself_is_told_and_the_others_finish() {
-    let field = field(3);
+    let field = field_of(3);
     // As Debian writes it for a machine's own name: n2 is the head too. A login to it is answered.
     let own = "sed 's/^10.99.0.2 n2$/127.0.1.1 n2/' /mnt/hosts >/mnt/own; \
                cat /mnt/own >/mnt/hosts; \
@@ -83,7 +83,7 @@ fn a_name_that_leads_to_the_machine_itself_is_told_and_the_others_finish() {
 #[test]
 fn ctrl_c_does_not_wait_for_a_login_that_hangs() {
     soon("from Ctrl-C to the end", Duration::from_secs(2), || {
-        let field = field(3);
+        let field = field_of(3);
         let rules = "nft add table inet wall; \
                      nft add chain inet wall in '{ type filter hook input priority 0; }'; \
                      nft add rule inet wall in tcp dport 22 drop";
@@ -115,7 +115,7 @@ fn agents(field: &Sshd) -> usize {
 
 #[test]
 fn down_says_where_no_agent_was_up() {
-    let field = field(3);
+    let field = field_of(3);
     let up = run(&field, &["up", "n[1-2]"]);
     assert!(up.status.success(), "{}", said(&up));
     // Gone with its port: a connection to one that is just dying would break instead.

@@ -9,8 +9,8 @@ use garland_sys::clock;
 use garland_testkit::{Sshd, said, soon};
 
 use crate::ssh::{
-    assert_nothing_left, assert_whole, cached, digest, field, garland, half_binaries, run,
-    wait_for, ways,
+    assert_nothing_left, assert_whole, cached, digest, field_of, garland, half_binaries,
+    noted_ways, run, wait_for,
 };
 
 fn from_the_head(ways: &[String]) -> usize {
@@ -19,10 +19,10 @@ fn from_the_head(ways: &[String]) -> usize {
 
 #[test]
 fn eight_nodes_cost_the_head_two_uploads() {
-    let field = field(8);
+    let field = field_of(8);
     let output = run(&field, &["cp", "/mnt/head/source", "n[1-8]:/mnt/home/copy"]);
     assert!(output.status.success(), "{}", said(&output));
-    let ways = ways(&field, "cp");
+    let ways = noted_ways(&field, "cp");
     assert_eq!((ways.len(), from_the_head(&ways)), (8, 2), "{ways:#?}");
     for node in 1..=8 {
         assert_whole(&field, node, "/mnt/home/copy");
@@ -36,13 +36,13 @@ fn eight_nodes_cost_the_head_two_uploads() {
 
 #[test]
 fn a_standing_agent_gives_it_and_the_head_needs_not() {
-    let field = field(3);
+    let field = field_of(3);
     let up = run(&field, &["up", "n1"]);
     assert!(up.status.success(), "{}", said(&up));
     let output = run(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
     assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(ways(&field, "up"), ["n1: from the head"]);
-    let mut ways = ways(&field, "cp");
+    assert_eq!(noted_ways(&field, "up"), ["n1: from the head"]);
+    let mut ways = noted_ways(&field, "cp");
     ways.sort();
     assert_eq!(ways, ["n2: from n1", "n3: from n1"]);
     let down = run(&field, &["down", "n1"]);
@@ -52,19 +52,19 @@ fn a_standing_agent_gives_it_and_the_head_needs_not() {
 
 #[test]
 fn a_node_without_bash_gets_it_from_the_head() {
-    let field = field(4);
+    let field = field_of(4);
     field.machines.shell(4, "mount --bind /dev/null /usr/bin/bash").expect("mounted");
     let output = run(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/copy"]);
     assert!(output.status.success(), "{}", said(&output));
     assert_whole(&field, 4, "/mnt/home/copy");
-    let ways = ways(&field, "cp");
+    let ways = noted_ways(&field, "cp");
     let line = "n4: from the head, since the node has no bash".to_owned();
     assert!(ways.contains(&line), "{ways:#?}");
 }
 
 #[test]
 fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones() {
-    let field = field(2);
+    let field = field_of(2);
     let first = run(&field, &["cp", "/mnt/head/source", "n1:/mnt/home/copy"]);
     assert!(first.status.success(), "{}", said(&first));
     // Still a program, but not the same one.
@@ -87,7 +87,7 @@ fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones
     let output = run(&field, &["cp", "/mnt/head/source", "n[1-2]:/mnt/home/again"]);
     assert!(output.status.success(), "{}", said(&output));
     let last = "n2: from the head, since it could not be fetched from n1: other bytes came";
-    assert_eq!(ways(&field, "cp").last().map(String::as_str), Some(last));
+    assert_eq!(noted_ways(&field, "cp").last().map(String::as_str), Some(last));
     let kept = cached(&field, 2).pop().expect("n2 has it");
     assert!(kept.ends_with(digest(&kept)), "{kept:?}");
     assert!(run(&field, &["down", "n1"]).status.success());
@@ -95,7 +95,7 @@ fn a_node_that_gives_other_bytes_is_asked_once_and_the_head_sends_the_right_ones
 
 /// Two nodes; the agent on n1 stays, and gives slowly enough to be caught at it.
 fn slow_giver() -> Sshd {
-    let field = field(2);
+    let field = field_of(2);
     let up = run(&field, &["up", "n1"]);
     assert!(up.status.success(), "{}", said(&up));
     field
@@ -123,7 +123,7 @@ fn a_node_that_dies_while_it_gives_is_replaced_by_the_head() {
     let output = copy.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_whole(&field, 2, "/mnt/home/copy");
-    let ways = ways(&field, "cp");
+    let ways = noted_ways(&field, "cp");
     let last = ways.last().expect("it is noted");
     assert!(
         last.starts_with("n2: from the head, since it could not be fetched from n1: "),
@@ -144,7 +144,7 @@ fn a_node_that_vanishes_while_it_gives_is_replaced_by_the_head() {
     let text = said(&output);
     assert!(text.contains("failed  n1: "), "{text}");
     assert!(!text.contains("n2"), "{text}");
-    let ways = ways(&field, "exec");
+    let ways = noted_ways(&field, "exec");
     let last = ways.last().expect("it is noted");
     assert!(
         last.starts_with("n2: from the head, since it could not be fetched from n1: "),
@@ -156,7 +156,7 @@ fn a_node_that_vanishes_while_it_gives_is_replaced_by_the_head() {
 fn a_node_that_reaches_no_other_gets_it_from_the_head_soon() {
     // Three in vain and one upload.
     soon("an upload after all", Duration::from_secs(10), || {
-        let field = field(2);
+        let field = field_of(2);
         let up = run(&field, &["up", "n1"]);
         assert!(up.status.success(), "{}", said(&up));
         let rules = "nft add table inet wall; \
@@ -167,7 +167,7 @@ fn a_node_that_reaches_no_other_gets_it_from_the_head_soon() {
         let output = run(&field, &["exec", "n[1-2]", "--", "true"]);
         let waited = Duration::from_nanos(clock::now_ns() - began);
         assert!(output.status.success(), "{}", said(&output));
-        let ways = ways(&field, "exec");
+        let ways = noted_ways(&field, "exec");
         let last = ways.last().expect("it is noted");
         assert!(
             last.starts_with("n2: from the head, since it could not be fetched from n1: 0 of "),
@@ -182,7 +182,7 @@ fn a_node_that_reaches_no_other_gets_it_from_the_head_soon() {
 
 #[test]
 fn a_node_with_another_processor_is_refused_and_the_others_finish() {
-    let field = field(3);
+    let field = field_of(3);
     field
         .machines
         .shell(2, "printf '#!/bin/sh\necho aarch64\n' >/tmp/uname; chmod 755 /tmp/uname; mount --bind /tmp/uname /usr/bin/uname")

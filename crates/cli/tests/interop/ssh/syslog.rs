@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::{Sshd, said};
 
 use crate::ssh::light::run;
-use crate::ssh::{field, read, wait_for};
+use crate::ssh::{field_of, read, wait_for};
 
 /// Gives a node a /dev of its own, and a receiver that writes what comes to /dev/log into a file.
 fn receive(field: &Sshd, node: u8) {
@@ -32,8 +32,8 @@ fn lines(field: &Sshd, node: u8) -> Vec<String> {
 /// Waits for a line with all of `signs`, and returns it.
 fn line_with(field: &Sshd, signs: &[&str]) -> String {
     let found = || {
-        let lines = lines(field, 1);
-        lines.into_iter().find(|line| signs.iter().all(|sign| line.contains(sign)))
+        let logged = lines(field, 1);
+        logged.into_iter().find(|line| signs.iter().all(|sign| line.contains(sign)))
     };
     wait_for(|| found().is_some());
     found().expect("it was there")
@@ -41,7 +41,7 @@ fn line_with(field: &Sshd, signs: &[&str]) -> String {
 
 #[test]
 fn the_log_of_a_node_has_sessions_commands_copies_farms_and_strangers() {
-    let field = field(1);
+    let field = field_of(1);
     receive(&field, 1);
     let ends = |arguments: &[&str]| {
         let output = run(&field, arguments);

@@ -91,7 +91,7 @@ fn healthy_copies_accuse_nobody() {
     for (mebibytes, options) in chosen {
         println!("healthy, {mebibytes} MiB {}", options.join(" "));
         let explained = stage.explained(*mebibytes, options);
-        let wrong = wrong(&explained, faults(&explained).is_empty());
-        assert_eq!(wrong, None, "{mebibytes} MiB {}", options.join(" "));
+        let objections = wrong(&explained, faults(&explained).is_empty());
+        assert_eq!(objections, None, "{mebibytes} MiB {}", options.join(" "));
     }
 }

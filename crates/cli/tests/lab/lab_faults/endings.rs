@@ -14,9 +14,9 @@ fn a_killed_head_leaves_no_file_and_agents_that_say_so_and_work_on() {
     copy.process().kill();
     let _ = copy.end().with_code(128 + 9);
     stage.await_empty(stage.nodes());
-    let logs = logs(&stage);
-    assert_eq!(logs.len(), stage.scale.nodes as usize);
-    for log in logs {
+    let files = logs(&stage);
+    assert_eq!(files.len(), stage.scale.nodes as usize);
+    for log in files {
         until(&format!("a word of the head's death in {log}"), || {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
             text.contains("the head is gone: /x is not committed")

@@ -137,9 +137,9 @@ impl<'a> Stage<'a> {
     #[track_caller]
     pub fn assert_whole(&self, nodes: impl Iterator<Item = String>) {
         for node in nodes {
-            let mut names = names(&self.root(&node));
-            names.retain(|name| !name.ends_with(".garland-part"));
-            assert_eq!(names, ["x"], "in the folder of {node}");
+            let mut left = names(&self.root(&node));
+            left.retain(|name| !name.ends_with(".garland-part"));
+            assert_eq!(left, ["x"], "in the folder of {node}");
             let path = self.root(&node).join("x");
             let same = Command::new("cmp").arg(&self.source).arg(&path).status();
             assert!(same.expect("cmp can be started").success(), "{node} has other bytes");

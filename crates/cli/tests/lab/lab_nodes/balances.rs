@@ -47,8 +47,8 @@ fn slow_disks_bind_and_a_remote_copy_has_two_of_them() {
 #[test]
 fn slow_wires_bind_as_soon_as_a_copy_is_remote() {
     let result = balances("balance-wires", "5mbit", "20MB/s");
-    let binding = binding(&result);
-    assert_eq!(binding[1..], ["network"; 2], "{result}");
+    let limits = binding(&result);
+    assert_eq!(limits[1..], ["network"; 2], "{result}");
     assert_eq!(result["verdicts"][0]["balance"], 0, "{result}");
     assert!(rate(&result, 2, "rate") < rate(&result, 0, "rate"), "{result}");
     assert!(rate(&result, 2, "network_twice") > 1.5 * rate(&result, 2, "rate"), "{result}");

@@ -88,8 +88,8 @@ fn networkd_makes_what_is_planned() {
         let stage = placed(&scratch, &shape, node, "networkd");
         stage.shell(SETTINGS);
         let [daemon, _bus] = daemons::networkd(&stage);
-        let planned = Truth::planned(topology, node, true);
-        until("networkd to make what is planned", || Truth::found(&stage) == planned);
+        let wanted = Truth::planned(topology, node, true);
+        until("networkd to make what is planned", || Truth::found(&stage) == wanted);
         assert_planned(&stage, topology, node);
         assert_accepted(&daemon.log());
     }
@@ -153,8 +153,8 @@ fn networkmanager_makes_what_is_planned() {
         let stage = placed(&scratch, &shape, node, "networkmanager");
         stage.shell(SETTINGS);
         let _daemons = daemons::network_manager(&stage);
-        let planned = Truth::planned(&shape.topology, node, false);
-        until("NetworkManager to make what is planned", || Truth::found(&stage) == planned);
+        let wanted = Truth::planned(&shape.topology, node, false);
+        until("NetworkManager to make what is planned", || Truth::found(&stage) == wanted);
         assert_sources(&stage, &shape.topology, node);
     }
 }

@@ -12,7 +12,7 @@ const BUS: &str = r#"<busconfig><type>system</type><auth>EXTERNAL</auth>
 
 /// systemd-networkd, ready, and the bus that it is asked over. The last one ends first.
 pub fn networkd(stage: &Stage<'_>) -> [Daemon; 2] {
-    let bus = bus(stage);
+    let bus = start_bus(stage);
     stage.shell(
         "cd /run/systemd; mkdir -p netif/links netif/leases netif/lldp; \
          chown -R systemd-network: netif",
@@ -22,12 +22,12 @@ pub fn networkd(stage: &Stage<'_>) -> [Daemon; 2] {
 
 /// NetworkManager, ready, and its bus. It makes no connections that nobody asked for.
 pub fn network_manager(stage: &Stage<'_>) -> [Daemon; 2] {
-    let bus = bus(stage);
+    let bus = start_bus(stage);
     stage.shell("printf '[main]\\nno-auto-default=*\\n' >/etc/NetworkManager/conf.d/test.conf");
     [stage.daemon(&["/usr/sbin/NetworkManager", "--no-daemon"], "nmcli -t general"), bus]
 }
 
-fn bus(stage: &Stage<'_>) -> Daemon {
+fn start_bus(stage: &Stage<'_>) -> Daemon {
     let file = stage.seen("/run/bus.conf");
     std::fs::write(file, BUS).expect("it can be written");
     let words = ["/usr/bin/dbus-daemon", "--config-file=/run/bus.conf", "--nofork", "--nopidfile"];

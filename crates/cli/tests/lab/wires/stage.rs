@@ -5,7 +5,7 @@ use std::ops::Deref;
 use garland_testkit::{Scratch, TestLab};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 
 /// All of the lab's nodes.
 pub const ALL: &str = "lab:n[1-12]";
@@ -18,14 +18,14 @@ impl<'a> Stage<'a> {
     #[track_caller]
     pub fn new(scratch: &'a Scratch) -> Self {
         let words = ["--nodes", "12", "--rate", "50mbit"];
-        Self::with_agents(TestLab::up(garland(scratch), scratch, &words), ALL)
+        Self::with_agents(TestLab::up(garland_in(scratch), scratch, &words), ALL)
     }
 
     /// A lab of the topology `shape`, the text of a topology file's `[topology]`.
     #[track_caller]
     pub fn of_shape(scratch: &'a Scratch, shape: &str, nodes: &str) -> Self {
         let topology = format!("version = 1\n[topology]\n{shape}\n");
-        Self::with_agents(TestLab::with_topology(garland(scratch), scratch, &topology), nodes)
+        Self::with_agents(TestLab::with_topology(garland_in(scratch), scratch, &topology), nodes)
     }
 
     #[track_caller]

@@ -6,7 +6,7 @@ use std::io::{Seek, SeekFrom, Write};
 use garland_testkit::{Scratch, random_bytes, random_file};
 
 use crate::again::{
-    BLOCK, LENGTH, assert_same, at, change, change_secretly, garland, sent, source,
+    BLOCK, LENGTH, assert_same, at, bytes_sent, change, change_secretly, garland_in, source,
 };
 
 const NODES: [&str; 3] = ["local1", "local2", "local3"];
@@ -16,21 +16,21 @@ const WORDS: [&str; 3] = ["--json", "source.bin", "local[1-3]:/x"];
 fn a_changed_source_sends_its_changed_blocks() {
     let scratch = Scratch::new("again-changed");
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     change(&from, 5 * BLOCK + 7);
     change(&from, 90 * BLOCK);
     let result = garland.cp(&WORDS).with_code(0).json();
-    assert_eq!(NODES.map(|node| sent(&result, node)), [2 * BLOCK; 3]);
+    assert_eq!(NODES.map(|node| bytes_sent(&result, node)), [2 * BLOCK; 3]);
     assert_same(&scratch, &NODES);
     let mut file = OpenOptions::new().append(true).open(&from).unwrap();
     file.write_all(&random_bytes(1000, 1)).unwrap();
     let result = garland.cp(&WORDS).with_code(0).json();
-    assert_eq!(NODES.map(|node| sent(&result, node)), [1000; 3], "appended");
+    assert_eq!(NODES.map(|node| bytes_sent(&result, node)), [1000; 3], "appended");
     assert_same(&scratch, &NODES);
     File::options().write(true).open(&from).unwrap().set_len(LENGTH - BLOCK - 10).unwrap();
     let result = garland.cp(&WORDS).with_code(0).json();
-    assert_eq!(NODES.map(|node| sent(&result, node)), [BLOCK - 10; 3], "cut off");
+    assert_eq!(NODES.map(|node| bytes_sent(&result, node)), [BLOCK - 10; 3], "cut off");
     assert_same(&scratch, &NODES);
     scratch.assert_nothing_left();
 }
@@ -39,15 +39,15 @@ fn a_changed_source_sends_its_changed_blocks() {
 fn a_change_that_was_hidden_is_found_at_either_end() {
     let scratch = Scratch::new("again-hidden");
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     change_secretly(&at(&scratch, "local2"), LENGTH / 2);
     let result = garland.cp(&WORDS).with_code(0).json();
-    assert_eq!(NODES.map(|node| sent(&result, node)), [0, BLOCK, 0]);
+    assert_eq!(NODES.map(|node| bytes_sent(&result, node)), [0, BLOCK, 0]);
     assert_same(&scratch, &NODES);
     change_secretly(&from, LENGTH / 3);
     let result = garland.cp(&WORDS).with_code(0).json();
-    assert_eq!(NODES.map(|node| sent(&result, node)), [BLOCK; 3]);
+    assert_eq!(NODES.map(|node| bytes_sent(&result, node)), [BLOCK; 3]);
     assert_same(&scratch, &NODES);
     scratch.assert_nothing_left();
 }
@@ -56,7 +56,7 @@ fn a_change_that_was_hidden_is_found_at_either_end() {
 fn nodes_that_have_different_parts_each_get_what_they_lack() {
     let scratch = Scratch::new("again-different");
     let _ = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = ["--json", "source.bin", "local[1-6]:/x"];
     let _ = garland.cp(&words).with_code(0);
     // One has nothing, one all, one half, one other bytes, one more than all, one something else.
@@ -71,7 +71,7 @@ fn nodes_that_have_different_parts_each_get_what_they_lack() {
     for more in [&[][..], &["--rails", "3"], &["--no-encrypt"]] {
         let result = garland.cp(&[more, &words[..]].concat()).with_code(0).json();
         let wanted = [LENGTH, 0, LENGTH / 2, BLOCK, 0, LENGTH];
-        assert_eq!(nodes.map(|node| sent(&result, node)), wanted, "{more:?}");
+        assert_eq!(nodes.map(|node| bytes_sent(&result, node)), wanted, "{more:?}");
         assert_same(&scratch, &nodes);
         // And the same again.
         std::fs::remove_file(at(&scratch, "local1")).unwrap();
@@ -91,7 +91,7 @@ fn nodes_that_have_different_parts_each_get_what_they_lack() {
 fn a_shifted_file_is_sent_whole_and_right() {
     let scratch = Scratch::new("again-shifted");
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     let bytes = std::fs::read(&from).unwrap();
     let mut file = File::options().write(true).open(&from).unwrap();

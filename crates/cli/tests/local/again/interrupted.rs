@@ -6,7 +6,7 @@ use std::path::Path;
 
 use garland_testkit::{Scratch, Wire, random_file};
 
-use crate::again::{assert_same, at, await_middle, garland, sent, source};
+use crate::again::{assert_same, at, await_middle, bytes_sent, garland_in, source};
 
 const LENGTH: u64 = 64 << 20;
 const NODES: [&str; 3] = ["local1", "local2", "local3"];
@@ -21,19 +21,22 @@ const MIDDLE: u64 = 40 << 20;
 fn an_interrupted_copy_is_gone_on_with() {
     let scratch = Scratch::new("again-interrupt");
     let _ = source(&scratch, LENGTH);
-    let slow = garland(&scratch).over(Wire::slow(600));
+    let slow = garland_in(&scratch).over(Wire::slow(600));
     let copy = slow.start_cp(&WORDS);
     await_middle(&scratch, "local3", MIDDLE);
     copy.process().interrupt();
     let _ = copy.end().with_code(130);
     assert_eq!(scratch.partial_files().len(), 3, "{:?}", scratch.partial_files());
     assert!(NODES.iter().all(|node| !at(&scratch, node).exists()));
-    let said =
-        garland(&scratch).run(&["cp", "--resume", "last", "--quiet", "--stripe"]).with_code(2).err;
+    let said = garland_in(&scratch)
+        .run(&["cp", "--resume", "last", "--quiet", "--stripe"])
+        .with_code(2)
+        .err;
     assert!(said.contains("--stripe has no effect with --resume"), "{said}");
-    let result = garland(&scratch).run(&["cp", "--resume", "last", "--json"]).with_code(0).json();
+    let result =
+        garland_in(&scratch).run(&["cp", "--resume", "last", "--json"]).with_code(0).json();
     for node in NODES {
-        let sent = sent(&result, node);
+        let sent = bytes_sent(&result, node);
         assert!(0 < sent && sent <= LENGTH - WRITTEN, "{node} was sent {sent} bytes");
     }
     assert_same(&scratch, &NODES);
@@ -44,15 +47,15 @@ fn an_interrupted_copy_is_gone_on_with() {
 fn what_cannot_be_resumed_is_refused() {
     let scratch = Scratch::new("again-refused");
     let refused = |words: &[&str]| {
-        garland(&scratch).run(&[&["cp", "--resume", "last"], words].concat()).with_code(2).err
+        garland_in(&scratch).run(&[&["cp", "--resume", "last"], words].concat()).with_code(2).err
     };
     assert!(refused(&[]).contains("no run has a copy that can be resumed"));
     assert!(refused(&["x", "local1:/x"]).contains("takes no SOURCE"));
     let nothing = std::process::Stdio::null();
-    let _ = garland(&scratch).start_cp_reading(&["-", "local1:/x"], nothing).end().with_code(0);
+    let _ = garland_in(&scratch).start_cp_reading(&["-", "local1:/x"], nothing).end().with_code(0);
     assert!(refused(&[]).contains("its source was a stream"));
     let _ = source(&scratch, LENGTH);
-    let slow = garland(&scratch).over(Wire::slow(600));
+    let slow = garland_in(&scratch).over(Wire::slow(600));
     let copy = slow.start_cp(&WORDS);
     await_middle(&scratch, "local3", WRITTEN);
     assert!(refused(&[]).contains("is still running"));
@@ -67,14 +70,14 @@ fn a_run_of_another_user_runs_nothing_here() {
     let text = "version = 1\nnodes = \"n1\"\n[ssh]\noptions = [\"-oProxyCommand=touch ran\"]\n";
     fs::write(scratch.path("theirs.toml"), text).expect("it can be written");
     let words = ["--cluster", "theirs.toml", "cp", "source.bin", "n1:/x"];
-    let _ = garland(&scratch).run(&words).with_code(3);
+    let _ = garland_in(&scratch).run(&words).with_code(3);
     let forget = || fs::remove_file(scratch.path("ran"));
     forget().expect("the copy's own command ran it");
-    let run = garland(&scratch).runs().pop().expect("the run of the copy");
+    let run = garland_in(&scratch).runs().pop().expect("the run of the copy");
     let asked = run.to_str().expect("a path of text");
     let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
     let refused = |why: &str| {
-        let said = garland(&scratch).run(&["cp", "--resume", asked]).with_code(2);
+        let said = garland_in(&scratch).run(&["cp", "--resume", asked]).with_code(2);
         assert!(said.err.contains("is not used: ") && said.err.contains(why), "{}", said.err);
         assert!(!scratch.path("ran").exists(), "{}", said.err);
     };
@@ -89,10 +92,10 @@ fn a_run_of_another_user_runs_nothing_here() {
     if chown(&run, Some(65534), None).is_ok() {
         refused("it belongs to user 65534");
         // It may be read.
-        let _ = garland(&scratch).run(&["runs", "show", asked]).with_code(0);
+        let _ = garland_in(&scratch).run(&["runs", "show", asked]).with_code(0);
         chown(&run, Some(0), None).expect("this is root");
     }
-    let _ = garland(&scratch).run(&["cp", "--resume", asked]).with_code(3);
+    let _ = garland_in(&scratch).run(&["cp", "--resume", asked]).with_code(3);
     forget().expect("one's own run is gone on with");
     scratch.assert_nothing_left();
 }
@@ -101,17 +104,17 @@ fn a_run_of_another_user_runs_nothing_here() {
 fn what_killed_agents_and_a_killed_head_leave_is_gone_on_with() {
     let scratch = Scratch::new("again-killed");
     let _ = source(&scratch, LENGTH);
-    let slow = garland(&scratch).over(Wire::slow(600));
+    let slow = garland_in(&scratch).over(Wire::slow(600));
     let copy = slow.start_cp(&WORDS);
     await_middle(&scratch, "local3", MIDDLE);
     slow.agent("local2").kill();
     let result = copy.end().with_code(1).json();
     assert_eq!(scratch.partial_files().len(), 1, "{:?}", scratch.partial_files());
     drop(result);
-    let again = garland(&scratch);
+    let again = garland_in(&scratch);
     let result = again.cp(&WORDS).with_code(0).json();
-    assert_eq!(["local1", "local3"].map(|node| sent(&result, node)), [0, 0]);
-    let late = sent(&result, "local2");
+    assert_eq!(["local1", "local3"].map(|node| bytes_sent(&result, node)), [0, 0]);
+    let late = bytes_sent(&result, "local2");
     assert!(0 < late && late <= LENGTH - WRITTEN, "{late} bytes");
     assert_same(&scratch, &NODES);
     // Now the head itself.
@@ -123,7 +126,7 @@ fn what_killed_agents_and_a_killed_head_leave_is_gone_on_with() {
     // At once: some agents still wait for a connection from their head, and hold their files.
     let result = again.run(&["cp", "--resume", "last", "--json"]).with_code(0).json();
     for node in NODES {
-        assert!(sent(&result, node) <= LENGTH - WRITTEN, "{result}");
+        assert!(bytes_sent(&result, node) <= LENGTH - WRITTEN, "{result}");
     }
     assert_same(&scratch, &NODES);
     scratch.assert_nothing_left();
@@ -133,7 +136,7 @@ fn what_killed_agents_and_a_killed_head_leave_is_gone_on_with() {
 fn what_is_left_of_another_source_is_told_and_goes() {
     let scratch = Scratch::new("again-other");
     let from = source(&scratch, LENGTH);
-    let slow = garland(&scratch).over(Wire::slow(600));
+    let slow = garland_in(&scratch).over(Wire::slow(600));
     let interrupted = |middle| {
         let copy = slow.start_cp(&WORDS);
         await_middle(&scratch, "local3", middle);
@@ -148,7 +151,7 @@ fn what_is_left_of_another_source_is_told_and_goes() {
     fs::File::options().write(true).open(&from).unwrap().set_modified(time).unwrap();
     interrupted(WRITTEN);
     random_file(&from, LENGTH, 13);
-    let said = garland(&scratch).cp(&WORDS[1..]).with_code(0).out;
+    let said = garland_in(&scratch).cp(&WORDS[1..]).with_code(0).out;
     let left = "\nleft    local[1-3]: the partial file of an interrupted copy could not be used, and was removed\n";
     assert!(said.contains(left), "{said}");
     assert!(!said.contains("already"), "{said}");

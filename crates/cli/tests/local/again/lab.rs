@@ -2,7 +2,7 @@
 
 use garland_testkit::{Garland, Scratch, random_file};
 
-use crate::again::{LENGTH, change, garland, source};
+use crate::again::{LENGTH, change, garland_in, source};
 
 /// Bytes that the lab's media have carried.
 fn carried(garland: &Garland<'_>) -> u64 {
@@ -15,7 +15,7 @@ fn carried(garland: &Garland<'_>) -> u64 {
 fn what_nodes_have_crosses_no_wire() {
     let scratch = Scratch::new("again-lab");
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "4"]).with_code(0);
     let copies = || {
         let before = carried(&garland);

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use garland_testkit::{Scratch, source, until};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 
 /// A block of a file of 64 MiB or more; of [`LENGTH`] it is half of that.
 const BLOCK: u64 = 256 << 10;
@@ -41,7 +41,7 @@ fn assert_same(scratch: &Scratch, nodes: &[&str]) {
 
 /// Bytes that a node was sent.
 #[track_caller]
-fn sent(result: &Value, node: &str) -> u64 {
+fn bytes_sent(result: &Value, node: &str) -> u64 {
     let nodes = result["nodes"].as_array().expect("a result has nodes");
     let node = nodes.iter().find(|it| it["name"] == node).unwrap_or_else(|| panic!("{result}"));
     assert_eq!(node["verdict"], "ok", "{result}");

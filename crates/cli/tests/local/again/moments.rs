@@ -7,7 +7,7 @@ use std::time::Duration;
 use garland_testkit::{Garland, Scratch, Wire, env_number, random_bytes, random_file};
 use serde_json::Value;
 
-use crate::again::{BLOCK, garland, sent};
+use crate::again::{BLOCK, bytes_sent, garland_in};
 
 const NODES: [&str; 3] = ["local1", "local2", "local3"];
 const FILES: u64 = 24;
@@ -38,7 +38,7 @@ fn tries() -> u64 {
 
 /// Ends a copy that was begun with these words, somewhere in the middle and somehow.
 fn interrupt(scratch: &Scratch, words: &[&str], chance: &mut Chance) -> String {
-    let garland: Garland<'_> = garland(scratch).over(Wire::slow(800));
+    let garland: Garland<'_> = garland_in(scratch).over(Wire::slow(800));
     let at = Duration::from_millis(chance.below(LONGEST.as_millis() as u64));
     let copy = garland.start_cp(words);
     std::thread::sleep(at);
@@ -88,11 +88,11 @@ fn a_file_s_copy_goes_on_from_any_moment_and_sends_what_is_missing() {
         let words = ["--json", "--block-size", &size, "source.bin", "local[1-3]:/x"];
         let how = interrupt(&scratch, &words, &mut chance);
         let missing = NODES.map(|node| missing_of_file(&scratch, node, &source));
-        let result = garland(&scratch).cp(&words).with_code(0).json();
+        let result = garland_in(&scratch).cp(&words).with_code(0).json();
         for (node, missing) in NODES.into_iter().zip(missing) {
             let got = std::fs::read(scratch.root(node).join("x")).expect("the file exists");
             assert!(got == source, "{how}: {node} differs");
-            assert_near(sent(&result, node), missing, length / 50, &format!("{how}: {node}"));
+            assert_near(bytes_sent(&result, node), missing, length / 50, &format!("{how}: {node}"));
         }
         let of_first = result["sent_bytes"].as_u64().expect("a number");
         assert_near(of_first, missing[0], length / 50, &format!("{how}: over the first wire"));
@@ -138,11 +138,11 @@ fn a_tree_s_copy_goes_on_from_any_moment_and_sends_what_is_missing() {
         let words = ["--json", "-r", "--block-size", "64KiB", "tree", "local[1-3]:/"];
         let how = interrupt(&scratch, &words, &mut chance);
         let missing = NODES.map(|node| missing_of_tree(&scratch.root(node), &files));
-        let result = garland(&scratch).cp(&words).with_code(0).json();
+        let result = garland_in(&scratch).cp(&words).with_code(0).json();
         for (node, missing) in NODES.into_iter().zip(missing) {
             assert_eq!(missing_of_tree(&scratch.root(node), &files), 0, "{how}: {node} differs");
             // What is there of the file that was being written needn't be sent either.
-            let sent = sent(&result, node);
+            let sent = bytes_sent(&result, node);
             let allowed = all / 50 + longest;
             assert!(
                 sent <= missing + all / 50 && sent + allowed >= missing,
@@ -167,7 +167,7 @@ fn what_is_missing_is_what_the_result_says_of_a_first_copy() {
     random_file(&scratch.path("source.bin"), 5_000_000, 1);
     let source = std::fs::read(scratch.path("source.bin")).expect("the file exists");
     assert_eq!(missing_of_file(&scratch, "local1", &source), 5_000_000);
-    let result: Value = garland(&scratch).cp(&["--json", "source.bin", "local1:/x"]).json();
-    assert_eq!(sent(&result, "local1"), 5_000_000);
+    let result: Value = garland_in(&scratch).cp(&["--json", "source.bin", "local1:/x"]).json();
+    assert_eq!(bytes_sent(&result, "local1"), 5_000_000);
     assert_eq!(missing_of_file(&scratch, "local1", &source), 0);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use garland_testkit::Scratch;
 
-use crate::again::{BLOCK, LENGTH, assert_same, at, change, garland, sent, source};
+use crate::again::{BLOCK, LENGTH, assert_same, at, bytes_sent, change, garland_in, source};
 
 const NODES: [&str; 3] = ["local1", "local2", "local3"];
 const WORDS: [&str; 3] = ["--json", "source.bin", "local[1-3]:/x"];
@@ -23,7 +23,7 @@ fn records_that_are_broken_old_or_of_other_files_cost_nothing_but_time() {
     let _ = source(&scratch, LENGTH);
     // What was changed just now could be changed once more within the same tick.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     assert_eq!(records(&scratch).len(), 4, "of the source and three copies");
     let whole = fs::read(&records(&scratch)[0]).unwrap();
@@ -35,7 +35,7 @@ fn records_that_are_broken_old_or_of_other_files_cost_nothing_but_time() {
         records(&scratch).iter().for_each(|path| fs::write(path, bytes).unwrap());
         change(&at(&scratch, "local3"), 3 * BLOCK);
         let result = garland.cp(&WORDS).with_code(0).json();
-        assert_eq!(NODES.map(|node| sent(&result, node)), [0, 0, BLOCK]);
+        assert_eq!(NODES.map(|node| bytes_sent(&result, node)), [0, 0, BLOCK]);
         assert_same(&scratch, &NODES);
     }
     scratch.assert_nothing_left();
@@ -45,7 +45,7 @@ fn records_that_are_broken_old_or_of_other_files_cost_nothing_but_time() {
 fn no_place_for_records_is_no_fault() {
     let scratch = Scratch::new("again-no-records");
     let _ = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     for path in records(&scratch) {
         fs::remove_file(&path).unwrap();
@@ -53,7 +53,7 @@ fn no_place_for_records_is_no_fault() {
     }
     for _ in 0..2 {
         let result = garland.cp(&WORDS).with_code(0).json();
-        assert_eq!(NODES.map(|node| sent(&result, node)), [0; 3]);
+        assert_eq!(NODES.map(|node| bytes_sent(&result, node)), [0; 3]);
     }
     assert_same(&scratch, &NODES);
     scratch.assert_nothing_left();

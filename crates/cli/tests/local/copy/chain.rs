@@ -8,7 +8,7 @@ use garland_sys::clock;
 use garland_testkit::{Garland, Process, Scratch, soon, until};
 use serde_json::Value;
 
-use crate::copy::{assert_copied, garland, locals, source};
+use crate::copy::{assert_copied, garland_in, locals, source};
 
 const NODES: usize = 4;
 
@@ -57,7 +57,7 @@ fn down(garland: &Garland<'_>, scratch: &Scratch) {
 #[test]
 fn copies_use_the_links_that_up_opened_and_leave_them_as_they_were() {
     let scratch = Scratch::new("chain");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let result = up(&garland, &scratch);
     let opened = result["nodes"].as_array().expect("nodes").iter();
     let opened: Vec<_> = opened.map(|node| node["links"].as_u64()).collect();
@@ -84,7 +84,7 @@ fn copies_use_the_links_that_up_opened_and_leave_them_as_they_were() {
 #[test]
 fn another_order_opens_links_of_its_own_which_stay_too() {
     let scratch = Scratch::new("chain-order");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = up(&garland, &scratch);
     copy(&garland, &scratch, "local4,local[1-3]");
     await_links(&garland, [1, 1, 1, 1]);
@@ -96,7 +96,7 @@ fn another_order_opens_links_of_its_own_which_stay_too() {
 #[test]
 fn links_end_with_either_agent_and_come_back_with_the_next_up() {
     let scratch = Scratch::new("chain-dead");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = up(&garland, &scratch);
     garland.agent("local2").kill();
     await_links(&garland, [0, 0, 1, 0]);
@@ -109,7 +109,7 @@ fn links_end_with_either_agent_and_come_back_with_the_next_up() {
 #[test]
 fn a_copy_that_was_interrupted_costs_its_links_and_nothing_more() {
     let scratch = Scratch::new("chain-interrupt");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = up(&garland, &scratch);
     for ms in [0, 20, 60, 120] {
         // Longer when a link is waited for.

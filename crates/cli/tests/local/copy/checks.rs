@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use garland_protocol::copy::{Checksum, Summing};
 use garland_testkit::{Garland, Scratch};
 
-use crate::copy::{assert_copied, garland, locals, names_in, source, verdict};
+use crate::copy::{assert_copied, garland_in, locals, names_in, source, verdict};
 
 /// 8 MB at 4 MB/s. The kernel doesn't pace a connection's first ten segments, which are of 64 KiB on
 /// loopback: that is below a tenth of it.
@@ -29,7 +29,7 @@ fn fastest(garland: &Garland<'_>, words: &[&str]) -> u64 {
 fn each_link_is_held_to_its_rate_and_a_chain_is_no_slower_for_its_length() {
     let scratch = Scratch::new("bwlimit");
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let limit = RATE + RATE / 10;
     // Whether all links carry at the same time can be spoilt by other programs, but not each time.
     let together = (0..5).any(|_| {
@@ -50,7 +50,7 @@ fn a_gathered_file_is_held_to_its_rate_by_the_node_that_gives_it() {
     fs::create_dir_all(scratch.root("local1")).expect("it can be made");
     fs::copy(&from, scratch.root("local1").join("x")).expect("it can be copied");
     let words = ["--json", "--bwlimit", "4MB/s", "local1:/x", "here"];
-    let result = garland(&scratch).cp(&words).with_code(0).json();
+    let result = garland_in(&scratch).cp(&words).with_code(0).json();
     let rate = result["nodes"][0]["rate"].as_u64().expect("it arrived");
     assert!(rate < RATE + RATE / 10, "{rate} bytes a second");
     assert!(fs::read(&from).ok() == fs::read(scratch.path("here")).ok());
@@ -61,7 +61,7 @@ fn a_gathered_file_is_held_to_its_rate_by_the_node_that_gives_it() {
 fn a_link_that_was_held_to_a_rate_is_not_the_next_copys() {
     let scratch = Scratch::new("bwlimit-parked");
     let _ = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots");
     let roots = roots.to_str().expect("a scratch folder has a plain name");
     let _ = garland.run(&["up", "--local-root", roots, "local[1-4]"]).with_code(0);
@@ -77,7 +77,7 @@ fn a_link_that_was_held_to_a_rate_is_not_the_next_copys() {
 fn what_the_medium_lost_fails_its_node_and_does_not_appear() {
     let scratch = Scratch::new("verify");
     let from = source(&scratch, 3_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for lanes in ["1", "3"] {
         let words = ["--json", "--verify", "--block-size", "1MiB", "--rails", lanes];
         let spoilt = ["--inject", "rot:local2:1500000", "source.bin", "local[1-3]:/d/x"];
@@ -103,7 +103,7 @@ fn what_the_medium_lost_fails_its_node_and_does_not_appear() {
 fn a_byte_that_changes_between_hashing_and_sealing_is_found_by_every_node() {
     let scratch = Scratch::new("flip-memory");
     let from = source(&scratch, 3_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let ways: [&[&str]; 4] = [&[], &["--no-encrypt"], &["--compress", "zstd"], &["--rails", "3"]];
     for way in ways {
         let flip = ["--json", "--whole", "--block-size", "1MiB", "--inject", "flip:1500000"];
@@ -136,7 +136,7 @@ fn a_byte_that_changes_between_hashing_and_sealing_is_found_by_every_node() {
 fn stripes_are_read_back_too_and_none_appears_without_all() {
     let scratch = Scratch::new("verify-stripes");
     let from = source(&scratch, 3_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = ["--json", "--verify", "--digest=b3", "--stripe=64KiB"];
     let out = [&words[..], &["source.bin", "local[1-3]:/x"]].concat();
     let result = garland.cp(&out).with_code(0).json();
@@ -186,7 +186,7 @@ fn digests_are_lines_that_sha256sum_takes() {
     let scratch = Scratch::new("checksum");
     let _ = source(&scratch, 2_500_001);
     fs::copy(scratch.path("source.bin"), scratch.path("odd\\name\n")).expect("it can be copied");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for name in ["source.bin", "odd\\name\n"] {
         let said = garland.cp(&["--digest", name, "local[1-3]:."]).with_code(0);
         assert_eq!(said.out.lines().count(), 1, "equal ones are one line: {}", said.out);
@@ -207,7 +207,7 @@ fn digests_are_lines_that_sha256sum_takes() {
 fn what_cannot_be_read_back_is_refused() {
     let scratch = Scratch::new("verify-refused");
     let _ = source(&scratch, 10);
-    let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
+    let refused = |words: &[&str]| garland_in(&scratch).cp(words).with_code(2).err;
     for to in ["local1:-", "local1:/dev/null"] {
         let said = refused(&["--verify", "source.bin", to]);
         let wanted = "error: data that goes to a pipe, a command or /dev/null cannot be read back";

@@ -2,7 +2,7 @@
 
 use garland_testkit::{Scratch, Wire};
 
-use crate::copy::{assert_copied, await_middle, garland, locals, source, verdict};
+use crate::copy::{assert_copied, await_middle, garland_in, locals, source, verdict};
 
 const NODES: usize = 8;
 
@@ -19,7 +19,7 @@ enum Blow {
 fn survives(name: &str, blow: Blow, victims: &[&str], more: &[&str]) {
     let scratch = Scratch::new(name);
     let from = source(&scratch, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(400));
+    let garland = garland_in(&scratch).over(Wire::slow(400));
     let arguments = [&["--json"], more, &["source.bin", "local[1-8]:/x"]].concat();
     let copy = garland.start_cp(&arguments);
     await_middle(&scratch, "local8", &from, 0);
@@ -107,7 +107,7 @@ fn enough_survivors_are_enough() {
     let scratch = Scratch::new("min-ok");
     let _ = source(&scratch, 100_000);
     std::fs::create_dir_all(scratch.root("local2").join("x/source.bin")).expect("it can be made");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let to = ["source.bin", "local[1-3]:/x"];
     let _ = garland.cp(&[&["--min-ok", "2"], &to[..]].concat()).with_code(0);
     let _ = garland.cp(&[&["--min-ok", "3"], &to[..]].concat()).with_code(1);
@@ -119,7 +119,7 @@ fn enough_survivors_are_enough() {
 fn all_nodes_killed_is_nothing_done() {
     let scratch = Scratch::new("kill-all");
     let from = source(&scratch, 40 << 20);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["--json", "source.bin", "local[1-3]:/x"]);
     await_middle(&scratch, "local3", &from, 0);
     let agents = ["local1", "local2", "local3"].map(|node| garland.agent(node));

@@ -4,7 +4,7 @@
 
 use garland_testkit::{Scratch, Wire, random_bytes};
 
-use crate::copy::{assert_copied, await_middle, garland, locals, names_in, source, verdict};
+use crate::copy::{assert_copied, await_middle, garland_in, locals, names_in, source, verdict};
 
 #[test]
 fn dolly_1_an_error_on_one_node_ends_that_node_only() {
@@ -12,7 +12,7 @@ fn dolly_1_an_error_on_one_node_ends_that_node_only() {
     let from = source(&scratch, 5_000_000);
     std::fs::create_dir_all(scratch.root("local3").join("x/source.bin")).expect("it can be made");
     let result =
-        garland(&scratch).cp(&["--json", "source.bin", "local[1-5]:/x"]).with_code(1).json();
+        garland_in(&scratch).cp(&["--json", "source.bin", "local[1-5]:/x"]).with_code(1).json();
     let others = || locals(5).filter(|node| node != "local3");
     assert_eq!(verdict(&result, "local3").0, "failed");
     assert!(others().all(|node| verdict(&result, &node).0 == "ok"), "{result}");
@@ -24,7 +24,7 @@ fn dolly_1_an_error_on_one_node_ends_that_node_only() {
 fn dolly_2_a_stall_in_mid_transfer_never_hangs() {
     let scratch = Scratch::new("dolly2");
     let from = source(&scratch, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["--json", "source.bin", "local[1-3]:/x"]);
     await_middle(&scratch, "local3", &from, 0);
     garland.agent("local2").stop();
@@ -44,7 +44,7 @@ fn dolly_3_success_is_every_node_s_word_and_not_the_last_one_s() {
     let wire =
         Wire::slow(400).and(&format!("mount -t tmpfs -o size=8m none '{0}'", root.display()));
     let fill = format!("dd if=/dev/zero of='{}/other' bs=1M count=7 2>/dev/null", root.display());
-    let garland = garland(&scratch).over(wire.and(&fill));
+    let garland = garland_in(&scratch).over(wire.and(&fill));
     let result = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1).json();
     assert_eq!(verdict(&result, "local1").0, "failed");
     assert_eq!(verdict(&result, "local2"), ("ok", ""));
@@ -61,7 +61,7 @@ fn dolly_4_a_shorter_new_file_leaves_no_tail_of_the_old_one() {
         let old = random_bytes(3_000_000, 9);
         std::fs::write(scratch.root(&node).join("x"), old).expect("it can be written");
     }
-    let _ = garland(&scratch).cp(&["source.bin", "local[1-3]:/x"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["source.bin", "local[1-3]:/x"]).with_code(0);
     assert_copied(&scratch, locals(3), "x", &from);
     scratch.assert_nothing_left();
 }
@@ -73,7 +73,7 @@ fn dolly_5_every_lane_is_told_of_its_own_end() {
         let count: u64 = blocks.parse().expect("it is a number");
         let from = source(&scratch, count * 4096);
         let arguments = ["--block-size", "4KiB", "--rails", lanes, "source.bin", "local[1-3]:/x"];
-        let _ = garland(&scratch).cp(&arguments).with_code(0);
+        let _ = garland_in(&scratch).cp(&arguments).with_code(0);
         assert_copied(&scratch, locals(3), "x", &from);
         scratch.assert_nothing_left();
     }
@@ -83,7 +83,7 @@ fn dolly_5_every_lane_is_told_of_its_own_end() {
 fn dolly_8_the_dummy_sink_that_the_help_names_is_there() {
     let scratch = Scratch::new("dolly8");
     let _ = source(&scratch, 1_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     assert!(garland.run(&["cp", "--help"]).with_code(0).out.contains("/dev/null"));
     let said = garland.cp(&["source.bin", "local[1-2]:/dev/null"]).with_code(0);
     assert!(said.out.contains("ok      local[1-2]\n"), "{}", said.out);
@@ -97,7 +97,7 @@ fn dolly_9_lanes_move_by_themselves_and_none_waits_for_the_others() {
     // receiver that dies in the middle of several lanes is spliced out of each of them.
     let scratch = Scratch::new("dolly9");
     let from = source(&scratch, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let arguments = ["--json", "--rails", "3", "source.bin", "local[1-3]:/x"];
     let copy = garland.start_cp(&arguments);
     await_middle(&scratch, "local3", &from, 0);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use garland_sys::clock;
 use garland_testkit::{Garland, Process, Running, Scratch, Wire, processes_with, soon, until};
 
-use crate::copy::{assert_copied, await_middle, garland, locals, source, verdict, visible_in};
+use crate::copy::{assert_copied, await_middle, garland_in, locals, source, verdict, visible_in};
 
 const LENGTH: u64 = 40 << 20;
 
 fn slow(scratch: &Scratch) -> Garland<'_> {
-    garland(scratch).over(Wire::slow(200))
+    garland_in(scratch).over(Wire::slow(200))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn signals_that_were_ignored_at_the_start_stay_ignored() {
     let words = ["cp", "--local-root", "roots", "--bwlimit", "8MB/s", "source.bin", "local1:/x"];
     // As nohup(1) does, and a shell for a command in the background.
     let line = "trap '' HUP INT; exec \"$0\" \"$@\"";
-    let copy = Running::start(garland(&scratch).by_shell(line, &words));
+    let copy = Running::start(garland_in(&scratch).by_shell(line, &words));
     await_middle(&scratch, "local1", &from, 0);
     for signal in ["HUP", "INT"] {
         let pid = copy.process().pid.to_string();
@@ -100,7 +100,7 @@ fn an_interrupt_does_not_wait_for_a_node_that_hangs() {
 fn an_interrupted_command_does_not_wait_for_a_node_that_hangs() {
     soon("from Ctrl-C to the end", Duration::from_secs(2), || {
         let scratch = Scratch::new("interrupt-exec");
-        let garland = garland(&scratch);
+        let garland = garland_in(&scratch);
         let roots = scratch.path("roots").to_string_lossy().into_owned();
         let words = ["exec", "--local-root", &roots, "local[1-3]", "--", "sleep", "600"];
         let exec = garland.start(&words);
@@ -143,7 +143,7 @@ fn a_head_that_is_killed_leaves_no_agent_no_file_and_a_word_in_the_logs() {
 fn a_reader_of_its_output_that_is_gone_costs_nothing() {
     let scratch = Scratch::new("no-reader");
     let from = source(&scratch, 100_000);
-    let inner = garland(&scratch).command(&["cp", "--local-root", "roots", "source.bin"]);
+    let inner = garland_in(&scratch).command(&["cp", "--local-root", "roots", "source.bin"]);
     let mut shell = Command::new("sh");
     // The pipe's reader is gone long before there is anything to read.
     let script = "{ \"$0\" \"$@\" 2> errors; echo $? > code; } | true";

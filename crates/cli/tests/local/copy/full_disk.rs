@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use garland_testkit::{Scratch, Wire, await_some, random_file};
 
-use crate::copy::{assert_copied, await_middle, garland, locals, source, verdict};
+use crate::copy::{assert_copied, await_middle, garland_in, locals, source, verdict};
 
 /// A wire behind which the folder of `local2` is a file system of its own of `mib` MiB.
 pub fn small_disk(scratch: &Scratch, wire: Wire, mib: u32) -> Wire {
@@ -19,7 +19,7 @@ pub fn small_disk(scratch: &Scratch, wire: Wire, mib: u32) -> Wire {
 fn a_disk_without_room_is_found_before_the_copy() {
     let scratch = Scratch::new("full");
     let from = source(&scratch, 3 << 20);
-    let garland = garland(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
+    let garland = garland_in(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
     let result = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1).json();
     let (said, reason) = verdict(&result, "local2");
     assert_eq!(said, "failed");
@@ -34,7 +34,7 @@ fn a_disk_that_fills_up_during_the_copy_fails_its_node_alone() {
     let scratch = Scratch::new("fills");
     let from = source(&scratch, LENGTH);
     let wire = small_disk(&scratch, Wire::slow(300), 32);
-    let garland = garland(&scratch).over(wire);
+    let garland = garland_in(&scratch).over(wire);
     let copy = garland.start_cp(&["--json", "source.bin", "local[1-3]:/x"]);
     await_middle(&scratch, "local3", &from, 0);
     // The same folder in the copy's view of the file system.

@@ -4,7 +4,7 @@ use std::fs;
 
 use garland_testkit::{Scratch, Wire, random_file, until};
 
-use crate::copy::{garland, names_in, source, verdict};
+use crate::copy::{garland_in, names_in, source, verdict};
 
 /// A file of `length` bytes under the path `log/x` of each of `nodes` nodes, each its own.
 fn logs(scratch: &Scratch, nodes: u64, length: u64) {
@@ -27,7 +27,7 @@ fn assert_gathered(scratch: &Scratch, number: u64, path: &str) {
 fn every_nodes_file_goes_to_a_folder_of_its_own() {
     let scratch = Scratch::new("gather");
     logs(&scratch, 3, 300_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let result = garland.cp(&["--json", "-p", "local[1-3]:/log/x", "all"]).with_code(0).json();
     assert_eq!(result["bytes"], 900_006);
     for number in 1..=3 {
@@ -48,7 +48,7 @@ fn every_nodes_file_goes_to_a_folder_of_its_own() {
 fn each_copy_of_a_gathering_run_can_be_explained() {
     let scratch = Scratch::new("gather-traced");
     logs(&scratch, 3, 300_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["local[1-3]:/log/x", "all"]).with_code(0);
     let last = garland.run(&["explain", "--json"]).with_code(0).json();
     let of_last = last["warnings"][0].as_str().expect("it says which copy this is").to_owned();
@@ -72,7 +72,7 @@ fn each_copy_of_a_gathering_run_can_be_explained() {
 fn one_nodes_file_goes_where_it_is_told() {
     let scratch = Scratch::new("gather-one");
     logs(&scratch, 1, 100_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["local1:/log/x", "here"]).with_code(0);
     assert_gathered(&scratch, 1, "here");
     fs::create_dir(scratch.path("folder")).expect("it can be made");
@@ -94,7 +94,7 @@ fn a_node_without_the_file_fails_alone() {
     let scratch = Scratch::new("gather-missing");
     logs(&scratch, 2, 10);
     fs::create_dir_all(scratch.root("local4").join("log/x")).expect("it can be made");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let result = garland.cp(&["--json", "local[1-4]:/log/x", "all"]).with_code(1).json();
     let none = "cannot open /log/x: no such file or directory";
     assert_eq!(verdict(&result, "local3"), ("failed", none));
@@ -111,7 +111,7 @@ fn a_node_without_the_file_fails_alone() {
 fn a_node_that_is_killed_costs_only_its_own_file() {
     let scratch = Scratch::new("gather-kill");
     logs(&scratch, 3, 8 << 20);
-    let garland = garland(&scratch).over(Wire::slow(100));
+    let garland = garland_in(&scratch).over(Wire::slow(100));
     let copy = garland.start_cp(&["--json", "local[1-3]:/log/x", "all"]);
     until("the files to come", || scratch.partial_files().len() == 3);
     garland.agent("local2").kill();
@@ -128,7 +128,7 @@ fn a_node_that_is_killed_costs_only_its_own_file() {
 fn an_interrupt_ends_all_of_them() {
     let scratch = Scratch::new("gather-interrupt");
     logs(&scratch, 3, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(100));
+    let garland = garland_in(&scratch).over(Wire::slow(100));
     let copy = garland.start_cp(&["--json", "local[1-3]:/log/x", "all"]);
     until("the files to come", || scratch.partial_files().len() == 3);
     copy.process().interrupt();
@@ -144,7 +144,7 @@ fn an_interrupt_ends_all_of_them() {
 fn what_was_interrupted_goes_on_with_the_command_that_is_told() {
     let scratch = Scratch::new("gather-goes-on");
     logs(&scratch, 1, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(40));
+    let garland = garland_in(&scratch).over(Wire::slow(40));
     let copy = garland.start_cp(&["local1:/log/x", "here"]);
     until("the file to come", || scratch.partial_files().len() == 1);
     copy.process().interrupt();
@@ -160,7 +160,7 @@ fn what_was_interrupted_goes_on_with_the_command_that_is_told() {
 fn what_changes_while_it_is_given_is_not_kept() {
     let scratch = Scratch::new("gather-changed");
     logs(&scratch, 1, 8 << 20);
-    let garland = garland(&scratch).over(Wire::slow(100));
+    let garland = garland_in(&scratch).over(Wire::slow(100));
     let copy = garland.start_cp(&["--json", "local1:/log/x", "here"]);
     let path = scratch.root("local1").join("log/x");
     let mut bytes = fs::read(&path).expect("a log");
@@ -184,7 +184,7 @@ fn a_node_s_file_goes_to_standard_output_and_the_result_doesn_t() {
     let scratch = Scratch::new("gather-output");
     logs(&scratch, 1, 9_000_000);
     let wanted = fs::read(scratch.root("local1").join("log/x")).expect("a log");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for words in [&["local1:/log/x", "-"][..], &["--rails", "3", "--json", "local1:/log/x", "-"]] {
         let said = garland.cp(words).with_code(0);
         assert!(said.bytes == wanted, "{words:?}: {} bytes differ", said.bytes.len());
@@ -200,7 +200,7 @@ fn a_node_s_file_goes_to_standard_output_and_the_result_doesn_t() {
 fn stripes_are_put_together_on_their_way_into_a_pipe() {
     let scratch = Scratch::new("gather-stripes-output");
     let wanted = fs::read(source(&scratch, 20_000_001)).expect("the file exists");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["--stripe=64KiB", "source.bin", "local[1-4]:/x"]).with_code(0);
     let said = garland.cp(&["--stripe", "local[1-4]:/x", "-"]).with_code(0);
     assert!(said.bytes == wanted, "{} bytes differ", said.bytes.len());
@@ -213,7 +213,7 @@ fn stripes_are_put_together_on_their_way_into_a_pipe() {
 fn a_command_here_gets_a_node_s_file_and_its_exit_code_is_the_verdict() {
     let scratch = Scratch::new("gather-command");
     logs(&scratch, 1, 60_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["local1:/log/x", "|cat > here"]).with_code(0);
     assert_gathered(&scratch, 1, "here");
     let late = "|cat > here; echo full >&2; exit 3";
@@ -239,7 +239,7 @@ fn ends_that_cannot_be_are_refused() {
     // An option of these tests, which the commands in hints have, too.
     let of_tests = format!(" --local-root={}", scratch.path("roots").display());
     let refused =
-        |words: &[&str]| garland(&scratch).cp(words).with_code(2).err.replace(&of_tests, "");
+        |words: &[&str]| garland_in(&scratch).cp(words).with_code(2).err.replace(&of_tests, "");
     insta::assert_snapshot!(refused(&["local1:/x", "local2:/x"]), @r"
     error: cannot copy from nodes to nodes: one end of a copy must be a path of this machine
     hint: copy to this machine first: garland cp local1:/x gathered/ && garland cp -r gathered/ local2:/x

@@ -6,7 +6,7 @@ use garland_sys::clock;
 use garland_testkit::{HangingDisk, HangsIn, Scratch, random_bytes, soon, until};
 use serde_json::Value;
 
-use crate::copy::{assert_copied, garland, locals, source, verdict};
+use crate::copy::{assert_copied, garland_in, locals, source, verdict};
 
 /// The nodes but some.
 fn without(nodes: usize, hung: &[&str]) -> impl Iterator<Item = String> {
@@ -32,7 +32,7 @@ fn a_disk_that_never_returns_is_named_and_holds_nobody_up() {
     let scratch = Scratch::new("hung-disk");
     let from = source(&scratch, 48 << 20);
     let disks = folders(&scratch, 3, &[("local2", HangsIn::Write(20 << 20))]);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let copy = garland.start_cp(&[
         "--json",
         "--whole",
@@ -69,7 +69,7 @@ fn whatever_call_hangs_its_node_alone_fails() {
         ("local5", HangsIn::Rename, "finishing"),
     ];
     let disks = folders(&scratch, 6, &hung.map(|(name, hangs, _)| (name, hangs)));
-    let said = garland(&scratch).cp(&[
+    let said = garland_in(&scratch).cp(&[
         "--json",
         "--whole",
         "--stuck-after",
@@ -97,7 +97,7 @@ fn a_tree_does_not_wait_for_a_disk_that_never_returns() {
     std::fs::create_dir(scratch.path("tree")).expect("it can be made");
     std::fs::copy(&from, scratch.path("tree/one")).expect("it can be copied");
     let disks = folders(&scratch, 3, &[("local1", HangsIn::Write(1 << 20))]);
-    let said = garland(&scratch).cp(&[
+    let said = garland_in(&scratch).cp(&[
         "--json",
         "-r",
         "--whole",
@@ -121,7 +121,7 @@ fn a_source_that_never_answers_ends_the_copy() {
     here_disk.put("f", random_bytes(40 << 20, 1));
     let there_disk = HangingDisk::mount(&scratch.root("local1").join("d"), HangsIn::Read(8 << 20));
     there_disk.put("f", random_bytes(40 << 20, 2));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let stuck = |from, to| garland.start_cp(&["--json", "--stuck-after", "5s", from, to]);
     let copies = [stuck("server/f", "local[2-3]:/x"), stuck("local1:/d/f", "back")];
     // What hangs in the kernel can't end before its disk answers; but it has said all by then.
@@ -143,7 +143,7 @@ fn an_interrupt_does_not_wait_for_a_disk_that_never_returns() {
         let scratch = Scratch::new("hung-interrupt");
         let from = source(&scratch, 48 << 20);
         let disks = folders(&scratch, 3, &[("local2", HangsIn::Write(4 << 20))]);
-        let garland = garland(&scratch);
+        let garland = garland_in(&scratch);
         let copy = garland.start_cp(&["--json", "--whole", "source.bin", "local[1-3]:/d/y"]);
         until("a call that hangs", || disks.iter().all(|disk| disk.hanging() > 0));
         let others = || without(3, &["local2"]);
@@ -167,7 +167,7 @@ fn a_scan_whose_disk_never_answers_is_named_and_holds_nobody_up() {
     let scratch = Scratch::new("hung-scan");
     let disks = folders(&scratch, 2, &[("local2", HangsIn::List)]);
     std::fs::write(scratch.root("local1").join("d/f"), "content").expect("it can be written");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let copy = garland.start_cp(&["--json", "-r", "local[1-2]:/d", "back"]);
     let whole = |said: &str| serde_json::from_str::<Value>(said).is_ok();
     let said = copy.await_out("its result", whole);

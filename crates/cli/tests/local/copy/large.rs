@@ -8,7 +8,7 @@ use garland_sys::cache;
 use garland_sys::cgroup::Group;
 use garland_testkit::{Garland, RunOutput, Running, Scratch, Wire, source, until};
 
-use crate::copy::garland;
+use crate::copy::garland_in;
 
 /// The memory that the programs of a test may use together, in bytes.
 const MEMORY: u64 = 512 << 20;
@@ -89,8 +89,8 @@ fn remove_orphans() {
         let number = name.and_then(|name| name.split('-').next());
         number.is_none_or(|number| Path::new("/proc").join(number).exists())
     };
-    let groups = groups().0.below(START).into_iter().flatten();
-    groups.filter(|group| !lives(group.path())).for_each(|group| drop(group.remove()));
+    let own = groups().0.below(START).into_iter().flatten();
+    own.filter(|group| !lives(group.path())).for_each(|group| drop(group.remove()));
     let folders = std::fs::read_dir(DISK).into_iter().flatten().flatten();
     let folders = folders.map(|folder| folder.path()).filter(|path| !lives(path));
     folders.for_each(|folder| drop(std::fs::remove_dir_all(folder)));
@@ -112,7 +112,7 @@ fn a_large_file_is_whole_and_hardly_any_of_it_is_left_in_the_page_cache() {
     // Zeros are not sent, and so are written in another way.
     let file = File::options().write(true).open(&from).expect("the source is there");
     file.write_all_at(&vec![0; 5 << 20], 30 * MIB + 1000).expect("there is room");
-    assert_eq!(sent(place.cp(&garland(&scratch)).end()), LENGTH);
+    assert_eq!(sent(place.cp(&garland_in(&scratch)).end()), LENGTH);
     for node in ["local1", "local2"] {
         let copy = File::open(place.copy(node)).expect("it was copied");
         let there = cache::residency(&copy, LENGTH).expect("the kernel tells");
@@ -126,7 +126,7 @@ fn a_large_file_is_gone_on_with_after_its_agent_was_killed() {
     let scratch = Scratch::new("large-killed");
     let place = Place::new("killed");
     let from = source(&scratch, LENGTH);
-    let slow = garland(&scratch).over(Wire::slow(600));
+    let slow = garland_in(&scratch).over(Wire::slow(600));
     let copy = place.cp(&slow);
     let root = place.folder.join("local2");
     let agent = || scratch.processes().into_iter().find(|process| process.is_agent(Some(&root)));
@@ -140,7 +140,7 @@ fn a_large_file_is_gone_on_with_after_its_agent_was_killed() {
     until("half of the file at local2", written);
     agent().expect("it writes the file").kill();
     let _ = copy.end().with_code(1);
-    let again = sent(place.cp(&garland(&scratch)).end());
+    let again = sent(place.cp(&garland_in(&scratch)).end());
     assert!(again < 80 * MIB, "{again} bytes");
     place.assert_copied(&from);
     scratch.assert_nothing_left();

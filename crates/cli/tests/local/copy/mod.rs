@@ -30,7 +30,7 @@ use std::path::Path;
 
 use garland_testkit::{Scratch, assert_copied, locals, source, until, verdict};
 
-use crate::garland;
+use crate::garland_in;
 
 /// The names in a folder of the node `node`, sorted.
 fn names_in(scratch: &Scratch, node: &str, folder: &str) -> Vec<String> {

@@ -2,14 +2,14 @@
 
 use garland_testkit::Scratch;
 
-use crate::copy::{garland, names_in, source};
+use crate::copy::{garland_in, names_in, source};
 
 #[test]
 fn options_stand_anywhere_among_the_paths() {
     let scratch = Scratch::new("options-anywhere");
     let _ = source(&scratch, 1000);
     std::fs::write(scratch.path("other"), b"other").expect("it can be written");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for (words, name) in [
         (&["source.bin", "--no-fsync", "local1:/between"][..], "between"),
         (&["source.bin", "local1:/behind", "--rails", "2", "--no-fsync"], "behind"),
@@ -30,7 +30,7 @@ fn an_option_that_does_nothing_is_refused() {
     let _ = source(&scratch, 1000);
     std::fs::create_dir_all(scratch.root("local1").join("d")).expect("it can be made");
     std::fs::write(scratch.root("local1").join("x"), b"x").expect("it can be written");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let slow = ["--on-slow=wait", "--slow-below=30%", "--shape=tree", "--shared"];
     let joining = ["--verify", "--bwlimit=1MB/s", "--dry-run", "--min-ok=1", "--from=lab:n2"];
     let cases: [(&[&str], &[&str]); 5] = [
@@ -57,7 +57,7 @@ fn an_option_that_does_nothing_is_refused() {
 #[test]
 fn an_empty_source_is_refused() {
     let scratch = Scratch::new("options-empty");
-    let said = garland(&scratch).cp(&["", "local1:/x"]).with_code(2);
+    let said = garland_in(&scratch).cp(&["", "local1:/x"]).with_code(2);
     assert!(said.err.contains("the path of a SOURCE is empty"), "{}", said.err);
 }
 
@@ -65,7 +65,7 @@ fn an_empty_source_is_refused() {
 fn more_nodes_than_there_are_cannot_be_wanted() {
     let scratch = Scratch::new("options-min-ok");
     let _ = source(&scratch, 1000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for words in [["source.bin", "local[1-3]:/x"], ["local[1-3]:/x", "here"]] {
         let said = garland.cp(&[&["--min-ok", "9"], &words[..]].concat()).with_code(2);
         let line = "error: --min-ok 9 cannot be reached: there are 3 nodes\n";

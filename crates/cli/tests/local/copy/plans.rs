@@ -3,13 +3,13 @@
 use garland_testkit::Scratch;
 use serde_json::Value;
 
-use crate::copy::{assert_copied, garland, locals, source};
+use crate::copy::{assert_copied, garland_in, locals, source};
 
 #[test]
 fn a_dry_run_prints_the_plan_and_starts_nothing() {
     let scratch = Scratch::new("dry");
     let _ = source(&scratch, 1_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.cp(&["--dry-run", "source.bin", "local[1-3]:/x"]).with_code(0);
     insta::assert_snapshot!(said.out, @r"
     1000000 bytes in 16 blocks of 65536 bytes
@@ -32,7 +32,7 @@ fn a_dry_run_prints_the_plan_and_starts_nothing() {
 fn a_plan_is_saved_as_the_json_that_a_dry_run_prints() {
     let scratch = Scratch::new("save");
     let from = source(&scratch, 1_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let dry = ["--dry-run", "--json", "source.bin", "local[1-3]:/x"];
     let mut printed = garland.cp(&dry).with_code(0).json();
     let schema = printed.as_object_mut().and_then(|plan| plan.remove("schema"));
@@ -56,7 +56,7 @@ fn ten_thousand_nodes_are_planned_in_a_moment() {
     let _ = source(&scratch, 10);
     let names: Vec<String> = (0..10_000).map(|number| format!("node-{number}-x")).collect();
     std::fs::write(scratch.path("nodes"), names.join("\n")).expect("it can be written");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for list in ["n[00001-10000]:/x", "^nodes:/x"] {
         let chain = ["--dry-run", "--shape", "chain", "source.bin", list];
         let said = garland.cp(&chain).with_code(0);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use garland_testkit::{Scratch, Wire, assert_copied, locals, random_file, source, verdict};
 use serde_json::Value;
 
-use crate::copy::{await_middle, garland};
+use crate::copy::{await_middle, garland_in};
 
 /// Where the local node sees the path of this machine.
 fn seen_by(scratch: &Scratch, node: &str, path: &Path) -> PathBuf {
@@ -32,7 +32,7 @@ fn each_node_reads_its_part_and_nothing_is_sent_from_here() {
     let scratch = Scratch::new("shared");
     let from = source(&scratch, 20_000_003);
     share(&scratch, locals(4), &from);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = ["--json", "--shared", "source.bin", "local[1-4]:/x"];
     let result = garland.cp(&words).with_code(0).json();
     assert_copied(&scratch, locals(4), "x", &from);
@@ -72,7 +72,7 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
     other("local3", 11_999_999);
     fs::remove_file(seen_by(&scratch, "local4", &from)).expect("the file exists");
     let words = ["--json", "--shared", "source.bin", "local[1-4]:/x"];
-    let result = garland(&scratch).cp(&words).with_code(0).json();
+    let result = garland_in(&scratch).cp(&words).with_code(0).json();
     assert_copied(&scratch, locals(4), "x", &from);
     let unread = result["unread"].as_array().expect("a list").iter();
     let unread: Vec<(&str, &str)> = unread
@@ -94,7 +94,8 @@ fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
 fn where_nobody_sees_the_source_that_is_told_too() {
     let scratch = Scratch::new("shared-nobody");
     let from = source(&scratch, 3_000_000);
-    let said = garland(&scratch).cp(&["--shared", "source.bin", "local[1-2]:/x"]).with_code(0).out;
+    let said =
+        garland_in(&scratch).cp(&["--shared", "source.bin", "local[1-2]:/x"]).with_code(0).out;
     assert_copied(&scratch, locals(2), "x", &from);
     assert_eq!(said.matches("; this machine read its part\n").count(), 2, "{said}");
     scratch.assert_nothing_left();
@@ -105,7 +106,7 @@ fn a_reader_that_dies_is_replaced_by_this_machine() {
     let scratch = Scratch::new("shared-dies");
     let from = source(&scratch, 32_000_000);
     share(&scratch, locals(4), &from);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let words = ["--json", "--shared", "--block-size", "256KiB", "source.bin", "local[1-4]:/x"];
     let copy = garland.start_cp(&words);
     // The second node's part begins there.
@@ -125,7 +126,7 @@ fn a_reader_that_dies_is_replaced_by_this_machine() {
 fn what_cannot_be_shared_is_refused() {
     let scratch = Scratch::new("shared-refused");
     let _ = source(&scratch, 10);
-    let refused = |words: &[&str]| garland(&scratch).cp(words).with_code(2).err;
+    let refused = |words: &[&str]| garland_in(&scratch).cp(words).with_code(2).err;
     insta::assert_snapshot!(refused(&["--shared", "-", "local1:/x"]), @r"
     error: --shared applies only to one regular file, which nodes see at the same path
     hint: omit --shared

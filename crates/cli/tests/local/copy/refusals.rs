@@ -3,7 +3,7 @@
 
 use garland_testkit::{RunOutput, Scratch, Wire};
 
-use crate::copy::{garland, names_in, source, verdict};
+use crate::copy::{garland_in, names_in, source, verdict};
 
 #[track_caller]
 fn refused(name: &str, code: i32, arguments: &[&str]) -> RunOutput {
@@ -12,7 +12,7 @@ fn refused(name: &str, code: i32, arguments: &[&str]) -> RunOutput {
     std::fs::create_dir(scratch.path("folder")).expect("it can be made");
     let cluster = "version = 1\nnodes = \"n[1-3]\"\n";
     std::fs::write(scratch.path("c.toml"), cluster).expect("it can be written");
-    let mut said = garland(&scratch).cp(arguments).with_code(code);
+    let mut said = garland_in(&scratch).cp(arguments).with_code(code);
     // An option of these tests, which the commands in hints have, too.
     let of_tests = format!(" --local-root={}", scratch.path("roots").display());
     said.err = said.err.replace(&of_tests, "");
@@ -59,7 +59,7 @@ fn a_name_that_is_too_long_is_found_before_the_copy() {
     let _ = source(&scratch, 100_000);
     let path = format!("/{}", "n".repeat(256));
     let arguments = ["--json", "source.bin", &format!("local[1-2]:{path}")];
-    let result = garland(&scratch).cp(&arguments).with_code(3).json();
+    let result = garland_in(&scratch).cp(&arguments).with_code(3).json();
     let reason = format!("cannot create {path}: file name too long");
     assert_eq!(verdict(&result, "local1"), ("failed", reason.as_str()));
     scratch.assert_nothing_left();
@@ -112,7 +112,7 @@ fn a_cluster_file_that_is_wrong_says_where() {
     let text = "version = 1\n\n[[nodes]]\nnames = \"n[1-3]\"\nrakc = \"r1\"\n";
     std::fs::write(scratch.path("c.toml"), text).expect("it can be written");
     let arguments = ["--cluster", "c.toml", "source.bin", "n1:/x"];
-    let said = garland(&scratch).cp(&arguments).with_code(2);
+    let said = garland_in(&scratch).cp(&arguments).with_code(2);
     insta::assert_snapshot!(said.err, @"error: c.toml:5:1: unknown key `rakc` in [[nodes]] (did you mean rack?); allowed: names, address, rails, rack, listen, port");
 }
 
@@ -203,7 +203,7 @@ fn a_folder_where_the_file_should_be_fails_that_node_alone() {
         std::fs::create_dir_all(scratch.root(node).join("d")).expect("it can be made");
     }
     std::fs::create_dir_all(scratch.root("local2").join("d/source.bin")).expect("it can be made");
-    let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-3]:/d"]).with_code(1);
+    let said = garland_in(&scratch).cp(&["--json", "source.bin", "local[1-3]:/d"]).with_code(1);
     let result = said.json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     assert_eq!(verdict(&result, "local3"), ("ok", ""));
@@ -217,7 +217,7 @@ fn a_missing_folder_fails_that_node_alone() {
     let scratch = Scratch::new("no-folder");
     let _ = source(&scratch, 10);
     std::fs::create_dir_all(scratch.root("local1").join("d")).expect("it can be made");
-    let said = garland(&scratch).cp(&["--json", "source.bin", "local[1-2]:/d/x"]).with_code(1);
+    let said = garland_in(&scratch).cp(&["--json", "source.bin", "local[1-2]:/d/x"]).with_code(1);
     let result = said.json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     let reason = "cannot open the directory /d: no such file or directory; a copy to /d/ makes it";
@@ -233,7 +233,7 @@ fn a_read_only_destination_fails_that_node_alone() {
     let root = scratch.root("local2");
     std::fs::create_dir_all(&root).expect("it can be made");
     let wire = Wire::quick().and(&format!("mount -t tmpfs -o ro none '{}'", root.display()));
-    let garland = garland(&scratch).over(wire);
+    let garland = garland_in(&scratch).over(wire);
     let result = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(1).json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     let reason = "cannot create /x: read-only file system";
@@ -246,7 +246,7 @@ fn a_read_only_destination_fails_that_node_alone() {
 fn with_no_node_left_nothing_is_done() {
     let scratch = Scratch::new("nobody");
     let _ = source(&scratch, 10);
-    let said = garland(&scratch).cp(&["source.bin", "local[1-3]:/nosuch/x"]).with_code(3);
+    let said = garland_in(&scratch).cp(&["source.bin", "local[1-3]:/nosuch/x"]).with_code(3);
     let failed = "failed  local[1-3]: cannot open the directory /nosuch: no such file or directory; \
         a copy to /nosuch/ makes it\n";
     assert!(said.out.contains(failed), "{}", said.out);

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use garland_testkit::Scratch;
 
-use crate::copy::{assert_copied, garland, locals, source};
+use crate::copy::{assert_copied, garland_in, locals, source};
 
 #[test]
 fn a_small_file_to_many_nodes_goes_by_a_tree_and_the_plan_says_why() {
     let scratch = Scratch::new("tree");
     let from = source(&scratch, 10_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let dry = ["--dry-run", "source.bin", "local[1-20]:/x"];
     let said = garland.cp(&dry).with_code(0).out;
     assert!(said.contains("a chain would take 20 hops of"), "{said}");
@@ -34,7 +34,7 @@ fn a_small_file_to_many_nodes_goes_by_a_tree_and_the_plan_says_why() {
 fn a_tree_carries_several_lanes_and_a_stream_and_is_explained() {
     let scratch = Scratch::new("tree-lanes");
     let from = source(&scratch, 5 << 20);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let forms = [&["--shape", "tree", "--rails", "2"][..], &["--shape", "tree", "--no-encrypt"]];
     for form in forms.into_iter().chain([&["--shape", "twins", "--rails", "2"][..]]) {
         let words = [form, &["source.bin", "local[1-6]:/x"]].concat();
@@ -53,7 +53,7 @@ fn shares_that_are_none_are_refused() {
     let scratch = Scratch::new("share");
     let _ = source(&scratch, 10);
     assert!(Path::new(&scratch.path("source.bin")).exists());
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for share in ["0", "95%", "half"] {
         let _ = garland.cp(&["--slow-below", share, "source.bin", "local1:/x"]).with_code(2);
     }

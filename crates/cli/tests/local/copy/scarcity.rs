@@ -6,7 +6,7 @@ use std::process::Command;
 
 use garland_testkit::{RunOutput, Running, Scratch};
 
-use crate::copy::{assert_copied, garland, locals, source};
+use crate::copy::{assert_copied, garland_in, locals, source};
 
 /// Runs a program under a filter of the kernel by which `flock` fails with an error number, as on a
 /// file system without locks.
@@ -28,7 +28,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 /// Runs `garland ARGUMENTS` behind other words, in its own environment.
 fn behind(scratch: &Scratch, words: &[&str], program: &Path, arguments: &[&str]) -> RunOutput {
-    let inner = garland(scratch).command(arguments);
+    let inner = garland_in(scratch).command(arguments);
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).arg(program).args(arguments).env_clear();
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -2,7 +2,7 @@
 
 use garland_testkit::{Running, Scratch, Wire, random_file, source, until};
 
-use crate::copy::{assert_copied, garland, locals};
+use crate::copy::{assert_copied, garland_in, locals};
 
 const BLOCK: u64 = 64 << 10;
 
@@ -12,7 +12,7 @@ fn copies(name: &str, length: u64, more: &[&str]) {
     let from = scratch.path("s");
     random_file(&from, length, 3);
     let arguments = [&["--block-size", "64KiB"], more, &["s", "local[1-3]:/x"]].concat();
-    let said = garland(&scratch).cp(&arguments).with_code(0);
+    let said = garland_in(&scratch).cp(&arguments).with_code(0);
     assert!(said.out.contains("ok      local[1-3]\n"), "{}", said.out);
     assert_copied(&scratch, locals(3), "x", &from);
     scratch.assert_nothing_left();
@@ -75,7 +75,7 @@ fn a_long_file_has_several_writers_where_there_are_processors_for_them() {
     let from = source(&scratch, LENGTH);
     let ways: [&[&str]; 3] = [&[], &["--no-encrypt", "--rails", "2"], &["--compress", "zstd"]];
     for more in ways {
-        let garland = garland(&scratch).over(Wire::slow(800));
+        let garland = garland_in(&scratch).over(Wire::slow(800));
         let roots = scratch.path("roots");
         let roots = roots.to_str().expect("a path in UTF-8");
         let words = ["cp", "--whole", "--local-root", roots, "source.bin", "local[1-2]:/x"];

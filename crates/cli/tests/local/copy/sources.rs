@@ -8,7 +8,7 @@ use std::process::Command;
 
 use garland_testkit::{Running, Scratch, Wire, random_bytes};
 
-use crate::copy::{await_middle, garland, locals, source, verdict, visible_in};
+use crate::copy::{await_middle, garland_in, locals, source, verdict, visible_in};
 
 const LENGTH: u64 = 40 << 20;
 
@@ -17,7 +17,7 @@ const LENGTH: u64 = 40 << 20;
 fn fails_when_changed(name: &str, change: impl FnOnce(&Path)) {
     let scratch = Scratch::new(name);
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["--json", "source.bin", "local[1-2]:/x"]);
     await_middle(&scratch, "local2", &from, 0);
     change(&from);
@@ -37,8 +37,9 @@ fn a_closed_standard_input_is_no_empty_one() {
     let root = scratch.root("local1");
     std::fs::create_dir_all(&root).expect("it can be made");
     std::fs::write(root.join("keep"), "old").expect("it can be written");
-    let run =
-        |line: &str, words: &[&str]| Running::start(garland(&scratch).by_shell(line, words)).end();
+    let run = |line: &str, words: &[&str]| {
+        Running::start(garland_in(&scratch).by_shell(line, words)).end()
+    };
     let closed = "exec \"$0\" \"$@\" <&-";
     let copy = |more: &[&'static str]| [&["cp", "--local-root", "roots"], more].concat();
     let said = run(closed, &copy(&["-", "local1:/keep"])).with_code(3);
@@ -98,11 +99,11 @@ fn one_that_changes_and_hides_it_by_its_old_time() {
 fn one_that_changes_where_nodes_have_it_already() {
     let scratch = Scratch::new("compared");
     let from = source(&scratch, LENGTH);
-    let _ = garland(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
     let old = std::fs::read(&from).expect("the file exists");
     let file = OpenOptions::new().write(true).open(&from).expect("the file exists");
     file.write_all_at(&random_bytes(30 << 20, 5), 0).expect("it can change");
-    let slow = garland(&scratch).over(Wire::slow(60));
+    let slow = garland_in(&scratch).over(Wire::slow(60));
     let copy = slow.start_cp(&["--json", "source.bin", "local[1-2]:/x"]);
     await_middle(&scratch, "local2", &from, 0);
     file.write_all_at(b"other bytes", LENGTH - 11).expect("it can change");
@@ -114,7 +115,7 @@ fn one_that_changes_where_nodes_have_it_already() {
         let left = std::fs::read(scratch.root(&node).join("x")).expect("the file exists");
         assert!(left == old, "{node} has something else");
     }
-    let _ = garland(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
     crate::copy::assert_copied(&scratch, locals(2), "x", &from);
     scratch.assert_nobody_left();
 }
@@ -123,7 +124,7 @@ fn one_that_changes_where_nodes_have_it_already() {
 fn one_whose_mode_time_and_links_change_is_copied() {
     let scratch = Scratch::new("touched");
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["source.bin", "local[1-2]:/x"]);
     await_middle(&scratch, "local2", &from, 0);
     std::fs::set_permissions(&from, PermissionsExt::from_mode(0o600)).expect("it is ours");
@@ -141,7 +142,7 @@ fn one_that_is_replaced_by_another_file_is_copied_as_it_was() {
     let from = source(&scratch, LENGTH);
     let kept = scratch.path("kept");
     std::fs::copy(&from, &kept).expect("there is room");
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["source.bin", "local[1-2]:/x"]);
     await_middle(&scratch, "local2", &from, 0);
     std::fs::write(scratch.path("new"), b"new").expect("there is room");

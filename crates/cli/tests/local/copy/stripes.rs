@@ -9,7 +9,7 @@ use garland_testkit::{Garland, RunOutput, Scratch, Wire, random_file, until};
 use serde_json::Value;
 
 use crate::copy::full_disk::small_disk;
-use crate::copy::{garland, locals, names_in, source, verdict};
+use crate::copy::{garland_in, locals, names_in, source, verdict};
 
 /// The rule that puts stripes together, as it is documented.
 const RULE: &str = include_str!("../../../../../docs/stripes.md");
@@ -44,7 +44,7 @@ fn assert_same(one: &Path, other: &Path) {
 fn there_and_back(name: &str, size: u64, nodes: usize, unit: u64, more: &[&str]) -> [Value; 2] {
     let scratch = Scratch::new(name);
     let from = source(&scratch, size);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let stripe = format!("--stripe={unit}");
     let to = format!("local[1-{nodes}]:/d/");
     let there = [&["--json", &stripe, "source.bin", &to], more].concat();
@@ -115,7 +115,7 @@ fn buffers_and_operations_change_the_depth_and_not_the_bytes() {
 fn the_plan_is_a_lane_a_server() {
     let scratch = Scratch::new("stripe-plan");
     let _ = source(&scratch, 10 << 20);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.cp(&["--stripe", "--dry-run", "source.bin", "local[1-2]:/d/"]).with_code(0);
     insta::assert_snapshot!(said.out, @r"
     10485760 bytes in 80 blocks of 131072 bytes
@@ -136,7 +136,7 @@ fn the_plan_is_a_lane_a_server() {
 fn a_server_that_is_killed_ends_the_copy_and_is_named() {
     let scratch = Scratch::new("stripe-kill");
     let _ = source(&scratch, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(100));
+    let garland = garland_in(&scratch).over(Wire::slow(100));
     let old = |node: &str| scratch.root(node).join("x.stripe-1of3");
     fs::create_dir_all(scratch.root("local1")).expect("it can be made");
     fs::write(old("local1"), b"old").expect("it can be written");
@@ -163,8 +163,8 @@ fn a_server_that_is_killed_ends_the_copy_and_is_named() {
 fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
     let scratch = Scratch::new("stripe-kill-back");
     let _ = source(&scratch, 16 << 20);
-    let _ = garland(&scratch).cp(&["--stripe", "source.bin", "local[1-3]:/x"]).with_code(0);
-    let garland = garland(&scratch).over(Wire::slow(100));
+    let _ = garland_in(&scratch).cp(&["--stripe", "source.bin", "local[1-3]:/x"]).with_code(0);
+    let garland = garland_in(&scratch).over(Wire::slow(100));
     let copy = garland.start_cp(&["--json", "--stripe", "local[1-3]:/x", "back"]);
     until("the file to come", || !scratch.partial_files().is_empty());
     garland.agent("local2").kill();
@@ -187,7 +187,7 @@ fn killed_while_replacing(
     let old = scratch.path("old");
     random_file(&old, 200_000, 7);
     let _ = source(scratch, 300_000);
-    let garland = garland(scratch);
+    let garland = garland_in(scratch);
     let _ = garland.cp(&["--stripe=4KiB", "old", "local[1-3]:/x"]).with_code(0);
     let copy = ["--json", "--stripe=4KiB", "--inject", fault, "source.bin", "local[1-3]:/x"];
     let copy = garland.start_cp(&copy);
@@ -244,7 +244,7 @@ fn a_server_that_is_killed_when_it_has_committed_leaves_the_older_set() {
     );
     assert_eq!(["local1", "local2", "local3"].map(old), [0, 2, 0]);
     // The next copy is whole, and leaves nothing of the older ones.
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["--stripe=4KiB", "source.bin", "local[1-3]:/x"]).with_code(0);
     assert_eq!(["local1", "local2", "local3"].map(old), [0; 3]);
     let said = garland.cp(&["--stripe", "local[1-3]:/x", "new"]).with_code(0);
@@ -256,13 +256,13 @@ fn a_server_that_is_killed_when_it_has_committed_leaves_the_older_set() {
 fn a_server_without_room_for_its_manifest_ends_the_copy_before_any_commits() {
     let scratch = Scratch::new("stripe-manifest-room");
     let _ = source(&scratch, 3 << 20);
-    let plain = garland(&scratch);
+    let plain = garland_in(&scratch);
     let _ = plain.cp(&["--stripe", "source.bin", "local[1-3]:/x"]).with_code(0);
     let manifest =
         || fs::read(scratch.root("local1").join("x.stripe-1of3.toml")).expect("the file exists");
     let before = manifest();
     // The stripe fills the disk of local2 to its last byte.
-    let garland = garland(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
+    let garland = garland_in(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
     let copy = ["--json", "--stripe", "source.bin", "local[1-3]:/x"];
     let result = garland.cp(&copy).with_code(3).json();
     let (said, reason) = verdict(&result, "local2");
@@ -277,7 +277,7 @@ fn a_server_without_room_for_its_manifest_ends_the_copy_before_any_commits() {
 fn a_full_server_ends_the_copy_before_it_begins() {
     let scratch = Scratch::new("stripe-full");
     let _ = source(&scratch, 6 << 20);
-    let garland = garland(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
+    let garland = garland_in(&scratch).over(small_disk(&scratch, Wire::quick(), 1));
     let copy = ["--json", "--stripe", "source.bin", "local[1-3]:/x"];
     let result = garland.cp(&copy).with_code(3).json();
     let full = "no space left on /: 2097152 bytes needed, 1048576 free";
@@ -294,7 +294,7 @@ fn a_full_server_ends_the_copy_before_it_begins() {
 fn spoilt(name: &str, spoil: impl FnOnce(&dyn Fn(u8, &str) -> PathBuf)) -> RunOutput {
     let scratch = Scratch::new(name);
     let _ = source(&scratch, 20 * 4096 - 5);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["--stripe=4KiB", "source.bin", "local[1-3]:/x"]).with_code(0);
     spoil(&|number, end| {
         scratch.root(&format!("local{number}")).join(format!("x.stripe-{number}of3{end}"))
@@ -362,7 +362,7 @@ fn what_cannot_be_striped_is_refused() {
     let scratch = Scratch::new("stripe-refused");
     let _ = source(&scratch, 10);
     let refused = |more: &[&str]| {
-        let said = garland(&scratch).cp(&[more, &["source.bin", "local[1-2]:/x"]].concat());
+        let said = garland_in(&scratch).cp(&[more, &["source.bin", "local[1-2]:/x"]].concat());
         said.with_code(2).err
     };
     insta::assert_snapshot!(refused(&["--stripe=5000"]), @"error: the stripe unit is 5000 bytes: use a multiple of 4 KiB up to 4 GiB");
@@ -371,7 +371,7 @@ fn what_cannot_be_striped_is_refused() {
     assert!(refused(&["--op-size", "1MiB"]).contains("--stripe"));
     assert!(refused(&["--stripe", "--min-ok", "1"]).contains("--min-ok"));
     assert!(refused(&["--stripe", "--buffers", "0"]).contains("--buffers"));
-    let many = garland(&scratch).cp(&["--stripe", "source.bin", "local[1-65]:/x"]).with_code(2);
+    let many = garland_in(&scratch).cp(&["--stripe", "source.bin", "local[1-65]:/x"]).with_code(2);
     insta::assert_snapshot!(many.err, @"error: the file cannot be striped over 65 servers: use 1 to 64");
     scratch.assert_nothing_left();
 }

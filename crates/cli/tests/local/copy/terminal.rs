@@ -5,7 +5,7 @@ use std::process::Command;
 
 use garland_testkit::{Garland, RunOutput, Running, Scratch, Wire};
 
-use crate::copy::{assert_copied, garland, locals, source};
+use crate::copy::{assert_copied, garland_in, locals, source};
 
 /// Goes to the place of the first line and erases all from there on.
 const ERASE: &str = "\x1b[J";
@@ -41,7 +41,7 @@ fn without_moves(line: &str) -> &str {
 
 /// Over a second long, whatever the machine.
 fn slow(scratch: &Scratch) -> Garland<'_> {
-    garland(scratch).over(Wire::slow(100))
+    garland_in(scratch).over(Wire::slow(100))
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_small_terminal_has_short_lines_and_few() {
 fn a_copy_on_a_terminal_ends_when_it_is_over() {
     let scratch = Scratch::new("teardown-terminal");
     std::fs::write(scratch.path("three"), "abc").expect("room for three bytes");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for _ in 0..12 {
         let said = on_terminal(&garland, 80, 24, &["--no-fsync", "three", "local1:/three"]);
         assert!(said.out.contains("3 B to 1 of 1 nodes in "), "{:?}", said.out);
@@ -105,7 +105,7 @@ fn quiet_shows_nothing() {
     let _ = source(&scratch, 20 << 20);
     let said = on_terminal(&slow(&scratch), 80, 24, &["-q", "source.bin", "local1:/x"]);
     assert_eq!((&*said.out, said.code), ("", 0));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     // What was asked for, and what failed, is told all the same.
     let words = ["-q", "--digest=b3", "--whole", "source.bin", "local1:/x"];
     let said = garland.cp(&words).with_code(0);
@@ -125,7 +125,7 @@ fn quiet_shows_nothing() {
 fn what_a_terminal_would_obey_is_shown_and_json_has_it_exactly() {
     let scratch = Scratch::new("obeyed");
     let _ = source(&scratch, 10);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     // A folder that isn't there: the node's reason has its name.
     let name = "no\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}1m\u{202e}ne";
     let to = format!("local1:/{name}/x");

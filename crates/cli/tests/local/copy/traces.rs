@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use garland_core::trace::{Exchange, Probe, Record, Role, Span, Stage, Trace};
 use garland_testkit::{Garland, Scratch, Wire};
 
-use crate::copy::{assert_copied, await_middle, garland, locals, source};
+use crate::copy::{assert_copied, await_middle, garland_in, locals, source};
 
 /// The only run's folder.
 #[track_caller]
@@ -78,7 +78,7 @@ fn every_nodes_sums_are_the_copys() {
     const LENGTH: u64 = 20_000_003;
     let scratch = Scratch::new("trace");
     let from = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.cp(&["--json", "source.bin", "local[1-3]:/x"]).with_code(0);
     assert_copied(&scratch, locals(3), "x", &from);
     let folder = run(&garland);
@@ -121,7 +121,7 @@ fn a_trace_of_many_blocks_stays_small_and_its_sums_right() {
     const LENGTH: u64 = 32 << 20;
     let scratch = Scratch::new("trace-bound");
     let _ = source(&scratch, LENGTH);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     // A busy machine may look as a slow node, which gets blocks that are sealed for it alone.
     let words = ["--block-size", "4KiB", "--on-slow", "wait", "source.bin", "local[1-2]:/x"];
     let _ = garland.cp(&words).with_code(0);
@@ -140,7 +140,7 @@ fn a_trace_of_many_blocks_stays_small_and_its_sums_right() {
 fn without_a_trace_a_copy_is_the_same() {
     let scratch = Scratch::new("trace-off");
     let from = source(&scratch, 1_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["--no-trace", "source.bin", "local[1-2]:/x"]).with_code(0);
     assert_copied(&scratch, locals(2), "x", &from);
     assert!(!run(&garland).join("trace").exists());
@@ -151,7 +151,7 @@ fn without_a_trace_a_copy_is_the_same() {
 fn a_dead_node_has_no_trace_and_the_others_have() {
     let scratch = Scratch::new("trace-dead");
     let from = source(&scratch, 16 << 20);
-    let garland = garland(&scratch).over(Wire::slow(400));
+    let garland = garland_in(&scratch).over(Wire::slow(400));
     let copy = garland.start_cp(&["source.bin", "local[1-3]:/x"]);
     await_middle(&scratch, "local3", &from, 0);
     garland.agent("local2").kill();
@@ -169,7 +169,7 @@ fn a_dead_node_has_no_trace_and_the_others_have() {
 fn a_wrong_clock_shows_in_the_probes_and_nowhere_else() {
     let scratch = Scratch::new("trace-clock");
     let from = source(&scratch, 1_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let wrong = ["--inject", "clock:local2:49s,100ppm"];
     let _ = garland.cp(&[&wrong[..], &["source.bin", "local[1-2]:/x"]].concat()).with_code(0);
     assert_copied(&scratch, locals(2), "x", &from);
@@ -196,7 +196,7 @@ fn a_wrong_clock_shows_in_the_probes_and_nowhere_else() {
 fn stalls_are_noted_where_they_were_put() {
     let scratch = Scratch::new("trace-stalls");
     let _ = source(&scratch, 16 << 20);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let faults = [
         "source-disk:20ms/1MiB@0",
         "sink-disk:local2:20ms/1MiB@0",
@@ -221,7 +221,7 @@ fn stalls_are_noted_where_they_were_put() {
 fn a_pause_of_the_sender_is_a_gap_among_its_spans() {
     let scratch = Scratch::new("trace-pause");
     let _ = source(&scratch, 16 << 20);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["--inject", "pause:30ms/1MiB", "source.bin", "local1:/x"]).with_code(0);
     let head = trace(&run(&garland), "head");
     let sender = spans(&head, Stage::Send).next().expect("it has sent").thread;
@@ -235,7 +235,7 @@ fn a_pause_of_the_sender_is_a_gap_among_its_spans() {
 fn what_cannot_be_injected_is_refused() {
     let scratch = Scratch::new("trace-refused");
     let _ = source(&scratch, 1000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for (fault, why) in [
         ("slow", "sink-disk:NODE:TIME/SIZE[@FIRST]"),
         ("sink-disk:local9:1ms/1MiB", "local9 is not a destination of this copy"),

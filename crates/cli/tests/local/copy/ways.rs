@@ -5,14 +5,14 @@ use std::process::Command;
 
 use garland_testkit::{Running, Scratch};
 
-use crate::copy::{assert_copied, garland, locals, names_in, source, verdict};
+use crate::copy::{assert_copied, garland_in, locals, names_in, source, verdict};
 
 #[track_caller]
 fn copies_by(name: &str, more: &[&str]) {
     let scratch = Scratch::new(name);
     let from = source(&scratch, 9_000_001);
     let arguments = [more, &["source.bin", "local[1-4]:/x"]].concat();
-    let said = garland(&scratch).cp(&arguments).with_code(0);
+    let said = garland_in(&scratch).cp(&arguments).with_code(0);
     assert!(said.out.contains("ok      local[1-4]\n"), "{}", said.out);
     assert_copied(&scratch, locals(4), "x", &from);
     scratch.assert_nothing_left();
@@ -66,7 +66,7 @@ fn preserve_keeps_mode_and_time_without_set_id_bits() {
     let time = "2005-02-03T04:05:06.789012345";
     let touched = Command::new("touch").args(["-d", time]).arg(&from).status();
     assert!(touched.expect("touch is there").success());
-    let _ = garland(&scratch).cp(&["-p", "source.bin", "local[1-2]:/x"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["-p", "source.bin", "local[1-2]:/x"]).with_code(0);
     let wanted = from.metadata().expect("the file exists");
     for node in locals(2) {
         let got = scratch.root(&node).join("x").metadata().expect("it was copied");
@@ -82,7 +82,7 @@ fn without_preserve_the_umask_counts_and_the_file_is_new() {
     std::fs::set_permissions(&from, PermissionsExt::from_mode(0o6777)).expect("it is ours");
     let touched = Command::new("touch").args(["-d", "2005-02-03"]).arg(&from).status();
     assert!(touched.expect("touch is there").success());
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let inner = garland.command(&["cp", "--local-root", "roots", "source.bin", "local1:/x"]);
     let mut command = Command::new("sh");
     command.args(["-c", "umask 027 && exec \"$0\" \"$@\""]).arg(inner.get_program());
@@ -102,7 +102,7 @@ fn a_null_sink_checks_and_drops() {
     let scratch = Scratch::new("null");
     let _ = source(&scratch, 3_000_000);
     let arguments = ["--json", "source.bin", "local[1-3]:/dev/null"];
-    let result = garland(&scratch).cp(&arguments).with_code(0).json();
+    let result = garland_in(&scratch).cp(&arguments).with_code(0).json();
     for node in locals(3) {
         assert_eq!(verdict(&result, &node), ("ok", ""));
         assert_eq!(names_in(&scratch, &node, ""), Vec::<String>::new());
@@ -117,7 +117,7 @@ fn standard_output_of_one_node_gives_the_bytes() {
     let wanted = std::fs::read(from).expect("the file exists");
     for rails in ["1", "2", "3"] {
         let arguments = ["-q", "--rails", rails, "source.bin", "local1:-"];
-        let said = garland(&scratch).cp(&arguments).with_code(0);
+        let said = garland_in(&scratch).cp(&arguments).with_code(0);
         let length = said.bytes.len();
         assert!(said.bytes.starts_with(&wanted), "{length} bytes over {rails} rails differ");
     }

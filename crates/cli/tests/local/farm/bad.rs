@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::Scratch;
 use serde_json::json;
 
-use super::{garland, list, only_run, outcomes, output, records};
+use super::{garland_in, list, only_run, outcomes, output, records_in};
 
 #[test]
 fn jobs_that_fail_hang_or_are_killed_are_named() {
@@ -15,7 +15,7 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
         "jobs",
         "true\nexit 3\nsleep 1000 & sleep 1000\nkill -9 $$\nno-such-program x\n",
     );
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words =
         ["farm", "run", "jobs", "local[1-2]", "--timeout", "300ms", "--retries", "1", "--json"];
     let said = garland.run(&words).with_code(1);
@@ -26,7 +26,7 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
         json!({ "signal": 9 }),
         json!({ "failed": "cannot start its command: no such file or directory" }),
     ];
-    let records = records(&said);
+    let records = records_in(&said);
     for (record, wanted) in records.iter().zip(&wanted) {
         assert_eq!(record["outcome"], *wanted);
         assert_eq!(record["tries"], if record["job"] == 1 { 1 } else { 2 }, "{record}");
@@ -43,7 +43,7 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
 fn people_are_told_which_jobs_failed_and_why() {
     let scratch = Scratch::new("farm-named");
     list(&scratch, "jobs", "true\nexit 3\n");
-    let said = garland(&scratch).run(&["farm", "run", "jobs"]).with_code(1);
+    let said = garland_in(&scratch).run(&["farm", "run", "jobs"]).with_code(1);
     assert!(said.out.contains("failed  job 2 (exit 3) on "), "{}", said.out);
     assert!(said.out.contains(": exit code 3 (1 try)\n"), "{}", said.out);
     assert!(said.out.contains("1 of 2 jobs done"), "{}", said.out);
@@ -60,13 +60,14 @@ fn what_a_job_that_failed_said_last_is_told() {
     );
     let words = ["farm", "run", "jobs", "--timeout", "1500ms"];
     for nodes in [&[][..], &["local[1-2]"]] {
-        let said = garland(&scratch).run(&[&words[..], nodes, &["--json"]].concat()).with_code(1);
-        let records = records(&said);
+        let said =
+            garland_in(&scratch).run(&[&words[..], nodes, &["--json"]].concat()).with_code(1);
+        let records = records_in(&said);
         let last: Vec<_> = records.iter().map(|record| record["last_words"].clone()).collect();
         assert_eq!(last, [json!(["one", "no \\xff room"]), json!([]), json!(["stuck"])]);
         assert_eq!(said.json()["failures"][0]["last_words"], last[0]);
     }
-    let said = garland(&scratch).run(&words).with_code(1);
+    let said = garland_in(&scratch).run(&words).with_code(1);
     assert!(said.out.contains("exit code 3: one\n"), "in the table: {}", said.out);
     assert!(said.out.contains("(1 try)\n          one\n          no \\xff room\n"), "{}", said.out);
 }
@@ -89,8 +90,8 @@ fn jobs_that_have_not_the_memory_together_run_one_after_another() {
     for more in [&[][..], &["--all-at-once"], &["--placement", "turns"], &["--placement", "mosix"]]
     {
         let words = ["farm", "run", "jobs.toml", "--slots", "4", "--json"];
-        let said = garland(&scratch).run(&[&words[..], more].concat()).with_code(0);
-        let mut times: Vec<(f64, f64)> = records(&said)
+        let said = garland_in(&scratch).run(&[&words[..], more].concat()).with_code(0);
+        let mut times: Vec<(f64, f64)> = records_in(&said)
             .iter()
             .map(|record| (record["started"].as_f64().unwrap(), record["ended"].as_f64().unwrap()))
             .collect();
@@ -103,7 +104,7 @@ fn jobs_that_have_not_the_memory_together_run_one_after_another() {
 fn a_job_may_say_as_much_as_it_likes() {
     let scratch = Scratch::new("farm-loud");
     list(&scratch, "jobs", "echo first; head -c 300000000 /dev/zero; echo last\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["farm", "run", "jobs"]).with_code(0);
     let said = output(&only_run(&garland), 1);
     assert!(said.len() < 20_000, "{} bytes are kept", said.len());
@@ -120,12 +121,13 @@ fn what_no_node_has_is_not_waited_for() {
         "[[job]]\ncommand = 'true'\nmemory = '1PB'\n[[job]]\ncommand = 'true'\ncores = 5000\n\
          [[job]]\ncommand = 'true'\n",
     );
-    let said =
-        garland(&scratch).run(&["farm", "run", "jobs.toml", "local[1-2]", "--json"]).with_code(1);
-    let outcomes = outcomes(&said);
-    assert!(outcomes[0].contains("no node is large enough"), "{outcomes:?}");
-    assert!(outcomes[1].contains("needs 5000 cores"), "{outcomes:?}");
-    assert_eq!(outcomes[2], r#"{"exit":0}"#);
+    let said = garland_in(&scratch)
+        .run(&["farm", "run", "jobs.toml", "local[1-2]", "--json"])
+        .with_code(1);
+    let ends = outcomes(&said);
+    assert!(ends[0].contains("no node is large enough"), "{ends:?}");
+    assert!(ends[1].contains("needs 5000 cores"), "{ends:?}");
+    assert_eq!(ends[2], r#"{"exit":0}"#);
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn what_is_no_list_is_refused_before_anything_runs() {
         (&["--data", "stage", "--", "true"], "supports only `--data there`"),
     ];
     for (words, why) in refused {
-        let said = garland(&scratch).run(&[&["farm", "run"], words].concat()).with_code(2);
+        let said = garland_in(&scratch).run(&[&["farm", "run"], words].concat()).with_code(2);
         assert!(said.err.contains(why), "{words:?}: {}", said.err);
     }
 }
@@ -152,15 +154,16 @@ fn what_is_no_list_is_refused_before_anything_runs() {
 #[test]
 fn words_after_the_separator_are_files_only_where_they_are_called_inputs() {
     let scratch = Scratch::new("farm-words");
-    let said = garland(&scratch).run(&["farm", "run", "local1", "--", "echo", "{}"]).with_code(0);
+    let said =
+        garland_in(&scratch).run(&["farm", "run", "local1", "--", "echo", "{}"]).with_code(0);
     assert_eq!(said.err, "note    {} stays as it is: inputs come after ::: behind the command\n");
     for command in [&["echo", "{}"][..], &["echo"]] {
         let words = [&["farm", "run", "-k", "--"], command, &[":::", "3", "1", "2"]].concat();
-        let said = garland(&scratch).run(&words).with_code(0);
+        let said = garland_in(&scratch).run(&words).with_code(0);
         assert!(said.out.starts_with("3\n1\n2\n"), "{}", said.out);
     }
     let words = ["farm", "run", "--data", "mount", "local1", "--", "echo", ":::", "3"];
-    let said = garland(&scratch).run(&words).with_code(2);
+    let said = garland_in(&scratch).run(&words).with_code(2);
     assert!(said.err.contains("missing input: 3"), "{}", said.err);
 }
 
@@ -168,7 +171,7 @@ fn words_after_the_separator_are_files_only_where_they_are_called_inputs() {
 fn an_engine_that_is_not_installed_is_named() {
     let scratch = Scratch::new("farm-no-engine");
     list(&scratch, "jobs", "true\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let mut command = garland.command(&["farm", "run", "jobs", "n1", "--engine", "slurm"]);
     let output = command.env("PATH", scratch.folder()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

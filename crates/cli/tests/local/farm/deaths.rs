@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use garland_testkit::{Garland, Scratch, until};
 
-use super::{garland, list, only_run, outcomes, records};
+use super::{garland_in, list, only_run, outcomes, records_in};
 
 /// Jobs that note each time that they end, and take so many seconds.
 fn noted(scratch: &Scratch, count: u32, seconds: &str) {
@@ -32,7 +32,7 @@ fn journaled(garland: &Garland<'_>) -> usize {
 fn a_dead_nodes_jobs_are_done_by_the_others() {
     let scratch = Scratch::new("farm-dead");
     noted(&scratch, 12, "0.3");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let root = scratch.path("roots");
     let words = ["farm", "run", "jobs", "local[1-3]", "--slots", "1", "--json", "--local-root"];
     let words: Vec<&str> = words.iter().copied().chain([root.to_str().unwrap()]).collect();
@@ -40,7 +40,7 @@ fn a_dead_nodes_jobs_are_done_by_the_others() {
     until("the first jobs are done", || journaled(&garland) >= 2);
     garland.agent("local2").kill();
     let said = running.end().with_code(0);
-    let records = records(&said);
+    let records = records_in(&said);
     assert_eq!(records.len(), 12);
     assert!(records.iter().any(|record| record["tries"] == 2), "{records:?}");
     let nodes = &said.json()["nodes"];
@@ -62,7 +62,7 @@ fn results_of_a_node_that_dies_while_they_are_copied_are_whole() {
     // The run lasts until the death is noticed.
     let last = "[[job]]\ncommand = 'sleep 2'\n".to_owned();
     list(&scratch, "jobs.toml", &(1..=2).map(job).chain([last]).collect::<String>());
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let root = scratch.path("roots");
     let words = ["farm", "run", "jobs.toml", "local[1-2]", "--slots", "1", "--data", "stage"];
     let more = ["--json", "--local-root", root.to_str().unwrap()];
@@ -85,7 +85,7 @@ fn results_of_a_node_that_dies_while_they_are_copied_are_whole() {
 fn a_run_goes_on_after_its_controllers_death() {
     let scratch = Scratch::new("farm-resume");
     noted(&scratch, 16, "0.25");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let running = garland.start(&["farm", "run", "jobs", "local[1-2]", "--slots", "2"]);
     until("some jobs are done", || journaled(&garland) >= 4);
     running.process().kill();
@@ -102,7 +102,7 @@ fn a_run_goes_on_after_its_controllers_death() {
         .collect();
     assert!(done.len() >= 4 && done.len() < 16, "{done:?}");
     let said = garland.run(&["farm", "run", "--resume", "last", "--json"]).with_code(0);
-    let after = records(&said);
+    let after = records_in(&said);
     let jobs: Vec<u64> = after.iter().filter_map(|record| record["job"].as_u64()).collect();
     assert_eq!(jobs, (1..=16).collect::<Vec<_>>());
     let last = notes(&scratch, 16);
@@ -126,7 +126,7 @@ fn a_run_goes_on_after_its_controllers_death() {
 fn the_user_may_give_up_and_go_on() {
     let scratch = Scratch::new("farm-interrupt");
     noted(&scratch, 8, "0.4");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let running = garland.start(&["farm", "run", "jobs", "--slots", "2"]);
     until("a job is done", || journaled(&garland) >= 1);
     running.process().interrupt();
@@ -142,7 +142,7 @@ fn the_user_may_give_up_and_go_on() {
 fn what_another_user_may_have_written_in_a_run_is_not_resumed() {
     let scratch = Scratch::new("farm-foreign");
     list(&scratch, "jobs", "echo out; touch ran; exit 1\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["farm", "run", "jobs"]).with_code(3);
     let forget = || fs::remove_file(scratch.path("ran"));
     forget().expect("the job ran");
@@ -189,7 +189,7 @@ fn a_killed_agents_jobs_are_killed_too() {
     // The second try finds the note of the first.
     let line = format!("[ -e '{0}' ] && exit 0; echo $$ >'{0}'; exec sleep 1000\n", note.display());
     list(&scratch, "jobs", &line);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let root = scratch.path("roots");
     let words = ["farm", "run", "jobs", "local[1-2]", "--local-root", root.to_str().unwrap()];
     let running = garland.start(&words);
@@ -221,7 +221,7 @@ fn await_note(scratch: &Scratch, name: &str) {
 #[test]
 fn processes_of_jobs_in_other_sessions_end_with_the_run() {
     let scratch = Scratch::new("farm-sessions");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let left = |name: &str| in_another_session(&scratch, name, "sleep 1000");
     // One job ends before its process does, one does not.
     let until_noted = format!("until [ -s {} ]; do sleep 0.1; done", scratch.path("two").display());
@@ -254,7 +254,7 @@ fn processes_of_jobs_in_other_sessions_end_with_the_run() {
 #[test]
 fn processes_of_a_job_in_other_sessions_end_when_its_time_is_over() {
     let scratch = Scratch::new("farm-late");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let left = in_another_session(&scratch, "late", "sleep 1000");
     let note = scratch.path("late");
     // The other job ends when the process of the first one is gone, or waits for its parent.

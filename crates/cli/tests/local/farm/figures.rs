@@ -3,7 +3,7 @@
 use garland_testkit::{Garland, Scratch};
 use serde_json::Value;
 
-use super::{garland, list};
+use super::{garland_in, list};
 
 /// A job that keeps a processor busy for a while.
 const WORK: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done\n";
@@ -25,7 +25,7 @@ fn name(result: &Value) -> String {
 fn a_run_says_where_its_time_went_and_what_it_is_worth() {
     let scratch = Scratch::new("farm-figures");
     list(&scratch, "jobs", &WORK.repeat(5));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let one = run(&garland, &["local1", "--slots", "1", "--unit", "300MHz"]);
     let base = name(&one);
     let more = ["local[1-2]", "--slots", "1", "--unit", "300MHz", "--base", &base];
@@ -72,7 +72,7 @@ fn a_run_says_where_its_time_went_and_what_it_is_worth() {
 fn runs_are_rebased_and_ranked_by_time_and_price() {
     let scratch = Scratch::new("farm-compare");
     list(&scratch, "jobs", &"sleep 0.1\n".repeat(4));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let [slow, fast] = ["1", "4"].map(|slots| {
         name(&run(&garland, &["local1", "--slots", slots, "--unit", "cores", "--price", "100"]))
     });
@@ -93,7 +93,7 @@ fn runs_are_rebased_and_ranked_by_time_and_price() {
 fn what_can_not_be_compared_is_refused() {
     let scratch = Scratch::new("farm-unlike");
     list(&scratch, "jobs", "true\ntrue\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let two = name(&run(&garland, &[]));
     list(&scratch, "jobs", "true\n");
     let one = name(&run(&garland, &[]));

@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use garland_testkit::{Scratch, random_file};
 
-use super::{assert_sound, garland, list, records};
+use super::{assert_sound, garland_in, list, records_in};
 
 /// Copies the input to the output, and leaves something beside it.
 const COPY: &str = "cat \"$1\" >\"$2\" && echo >beside";
 
-fn inputs(scratch: &Scratch) -> Vec<OsString> {
+fn write_inputs(scratch: &Scratch) -> Vec<OsString> {
     fs::create_dir(scratch.path("in")).unwrap();
     let names: [&[u8]; 4] = [b"in/a.wav", b"in/b c.wav", b"in/-d\n'\xff\\.wav", b"in/e.wav"];
     for (name, length) in names.iter().zip([3_000_000, 0, 70_000, 1]) {
@@ -43,10 +43,10 @@ fn words(first: &[&str], inputs: &[OsString]) -> Vec<OsString> {
 #[test]
 fn files_are_brought_and_results_taken_back() {
     let scratch = Scratch::new("farm-stage");
-    let inputs = inputs(&scratch);
+    let inputs = write_inputs(&scratch);
     let first = ["farm", "run", "local[1-2]", "--data", "stage", "--out", "{.}.two", "--json"];
-    let said = garland(&scratch).run(&words(&first, &inputs)).with_code(0);
-    for record in records(&said) {
+    let said = garland_in(&scratch).run(&words(&first, &inputs)).with_code(0);
+    for record in records_in(&said) {
         assert_sound(&record, "agents");
         assert!(record["staging"].is_f64() && record["staged_in"].is_f64(), "{record}");
         assert!(record["staged_out"].is_f64(), "{record}");
@@ -63,12 +63,12 @@ fn files_are_brought_and_results_taken_back() {
 #[test]
 fn an_output_that_the_command_writes_by_itself_is_brought_back_or_missed() {
     let scratch = Scratch::new("farm-own-output");
-    let inputs = inputs(&scratch);
+    let inputs = write_inputs(&scratch);
     let run = |options: &[&str], script: &str| {
         let first = ["farm", "run", "local[1-2]", "--data", "stage", "--out", "{.}.two"];
         let command = ["--", "sh", "-c", script, "x", "{in}", ":::"];
         let words = first.iter().chain(options).chain(&command).map(OsString::from);
-        garland(&scratch).run(&words.chain(inputs.iter().cloned()).collect::<Vec<_>>())
+        garland_in(&scratch).run(&words.chain(inputs.iter().cloned()).collect::<Vec<_>>())
     };
     let missed = run(&[], "true").with_code(3);
     assert!(missed.out.contains("cannot find its output"), "{}", missed.out);
@@ -82,7 +82,7 @@ fn an_output_may_replace_the_input_that_it_is_made_from() {
     let scratch = Scratch::new("farm-in-place");
     fs::write(scratch.path("s"), "c\nb\na\n").unwrap();
     let files = ["--out", "{}", "--overwrite", "--", "sh", "-c", "sort {in} > {out}", ":::", "s"];
-    let said = garland(&scratch)
+    let said = garland_in(&scratch)
         .run(&[&["farm", "run", "local1", "--data", "stage"][..], &files].concat());
     let _ = said.with_code(0);
     assert_eq!(fs::read_to_string(scratch.path("s")).unwrap(), "a\nb\nc\n");
@@ -94,7 +94,7 @@ fn a_job_that_fails_removes_no_file_that_its_command_names_itself() {
     let scratch = Scratch::new("farm-kept");
     fs::write(scratch.path("s"), "mine").unwrap();
     let words = ["farm", "run", "--overwrite", "--out", "{}", "--", "sh", "-c", "exit 7", "x"];
-    let said = garland(&scratch).run(&[&words[..], &[":::", "s"]].concat()).with_code(3);
+    let said = garland_in(&scratch).run(&[&words[..], &[":::", "s"]].concat()).with_code(3);
     assert!(said.out.contains("exit"), "{}", said.out);
     assert_eq!(fs::read_to_string(scratch.path("s")).unwrap(), "mine");
     scratch.assert_nothing_left();
@@ -103,10 +103,10 @@ fn a_job_that_fails_removes_no_file_that_its_command_names_itself() {
 #[test]
 fn jobs_see_files_under_a_mount() {
     let scratch = Scratch::new("farm-mount");
-    let inputs = inputs(&scratch);
+    let inputs = write_inputs(&scratch);
     let first = ["farm", "run", "local[1-2]", "--data", "mount", "--out", "{.}.two", "--json"];
-    let said = garland(&scratch).run(&words(&first, &inputs)).with_code(0);
-    for record in records(&said) {
+    let said = garland_in(&scratch).run(&words(&first, &inputs)).with_code(0);
+    for record in records_in(&said) {
         assert_sound(&record, "agents");
         assert_eq!(record["bytes_in"], record["bytes_out"], "{record}");
     }
@@ -119,10 +119,10 @@ fn jobs_see_files_under_a_mount() {
 #[test]
 fn what_is_there_is_not_replaced_unasked() {
     let scratch = Scratch::new("farm-exists");
-    let inputs = inputs(&scratch);
+    let inputs = write_inputs(&scratch);
     fs::write(scratch.path("in/a.two"), "mine").unwrap();
     let first = ["farm", "run", "--out", "{.}.two"];
-    let said = garland(&scratch).run(&words(&first, &inputs)).with_code(2);
+    let said = garland_in(&scratch).run(&words(&first, &inputs)).with_code(2);
     assert!(
         said.err.contains("output exists: in/a.two") && said.err.contains("--overwrite"),
         "{}",
@@ -131,7 +131,7 @@ fn what_is_there_is_not_replaced_unasked() {
     assert_eq!(fs::read_to_string(scratch.path("in/a.two")).unwrap(), "mine");
     assert!(!scratch.path("in/e.two").exists(), "no job may have run");
     let first = ["farm", "run", "--overwrite", "--out", "{.}.two"];
-    let said = garland(&scratch).run(&words(&first, &inputs));
+    let said = garland_in(&scratch).run(&words(&first, &inputs));
     assert!(said.with_code(0).out.contains("4 of 4 jobs"));
     assert_copied(&scratch, &inputs, ".two");
 }
@@ -139,14 +139,14 @@ fn what_is_there_is_not_replaced_unasked() {
 #[test]
 fn a_job_that_fails_leaves_no_half_result() {
     let scratch = Scratch::new("farm-half");
-    let inputs = inputs(&scratch);
+    let inputs = write_inputs(&scratch);
     for data in [&["local1", "--data", "stage"][..], &["local1", "--data", "mount"], &[]] {
         let command = ["--retries", "1", "--json", "--", "sh", "-c", "echo half >\"$0\"; exit 7"];
         let words = ["farm", "run"].iter().chain(data).chain(&command).chain(&["{out}", ":::"]);
         let words: Vec<OsString> =
             words.map(OsString::from).chain(inputs.iter().cloned()).collect();
-        let said = garland(&scratch).run(&words).with_code(3);
-        for record in records(&said) {
+        let said = garland_in(&scratch).run(&words).with_code(3);
+        for record in records_in(&said) {
             assert_eq!(record["outcome"], serde_json::json!({ "exit": 7 }), "{record}");
             assert_eq!(record["tries"], 2, "{record}");
         }
@@ -157,7 +157,7 @@ fn a_job_that_fails_leaves_no_half_result() {
 #[test]
 fn a_result_that_finds_no_room_is_told_and_not_there() {
     let scratch = Scratch::new("farm-full");
-    let inputs = inputs(&scratch);
+    let inputs = write_inputs(&scratch);
     // A file where the result's folder should be: nothing can be written there.
     fs::write(scratch.path("full"), "").unwrap();
     let first = [
@@ -172,8 +172,8 @@ fn a_result_that_finds_no_room_is_told_and_not_there() {
         "2",
         "--json",
     ];
-    let said = garland(&scratch).run(&words(&first, &inputs[..1])).with_code(3);
-    let outcome = records(&said)[0]["outcome"].to_string();
+    let said = garland_in(&scratch).run(&words(&first, &inputs[..1])).with_code(3);
+    let outcome = records_in(&said)[0]["outcome"].to_string();
     assert!(outcome.contains("cannot copy output full/a back"), "{outcome}");
     scratch.assert_nothing_left();
 }
@@ -204,7 +204,7 @@ fn many_files_need_few_connections() {
         all("out").join(", ")
     );
     list(&scratch, "jobs.toml", &job);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "1"]).with_code(0);
     let test = || {
         let accepted = || {
@@ -234,7 +234,7 @@ fn what_a_job_reads_under_a_mount_crosses_the_wire_once() {
     let scratch = Scratch::new("farm-once");
     fs::create_dir(scratch.path("in")).unwrap();
     random_file(&scratch.path("in/long"), 4_000_000, 1);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "1", "--rate", "30mbit"]).with_code(0);
     let test = || {
         let first = ["farm", "run", "lab:n1", "--data", "mount", "--json"];
@@ -262,7 +262,7 @@ fn the_home_directory_is_not_given_to_nodes() {
     }
     let first = ["farm", "run", "local1", "--data", "mount"];
     let job = ["--", "sh", "-c", "cat \"$0\" >\"$1\"", "{in}", "{out}", ":::"];
-    let refused = garland(&scratch).run(&[&first[..], &job, &["in/word", "word"]].concat());
+    let refused = garland_in(&scratch).run(&[&first[..], &job, &["in/word", "word"]].concat());
     let why = "--data mount would give the nodes all of ";
     assert!(refused.err.contains(why) && refused.err.contains("--data stage"), "{}", refused.err);
     assert_eq!(refused.code, 2);
@@ -270,7 +270,7 @@ fn the_home_directory_is_not_given_to_nodes() {
     fs::write(scratch.path("secret"), "a secret").unwrap();
     let other = "cat \"${0%/in/word}/secret\" >\"$1\"";
     let job = ["--tries", "1", "--", "sh", "-c", other, "{in}", "{out}", ":::", "in/word"];
-    let failed = garland(&scratch).run(&[&first[..], &job].concat()).with_code(3);
+    let failed = garland_in(&scratch).run(&[&first[..], &job].concat()).with_code(3);
     assert!(!scratch.path("in/word.out").exists(), "{}", failed.out);
     scratch.assert_nothing_left();
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use garland_testkit::{Garland, RunOutput, Scratch};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 
 const GARLAND: &str = env!("CARGO_BIN_EXE_garland");
 
@@ -27,13 +27,13 @@ fn list(scratch: &Scratch, name: &str, text: &str) {
 }
 
 /// The records of a run, in the list's order.
-fn records(said: &RunOutput) -> Vec<Value> {
+fn records_in(said: &RunOutput) -> Vec<Value> {
     said.json()["records"].as_array().expect("a list of records").clone()
 }
 
 /// What became of each job, with its node if that is asked for.
 fn outcomes(said: &RunOutput) -> Vec<String> {
-    records(said).iter().map(|record| record["outcome"].to_string()).collect()
+    records_in(said).iter().map(|record| record["outcome"].to_string()).collect()
 }
 
 /// The folder of the only run that there is.

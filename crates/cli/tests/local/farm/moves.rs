@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::{Scratch, TestLab};
 use serde_json::Value;
 
-use super::{assert_sound, garland, list, only_run, output, records};
+use super::{assert_sound, garland_in, list, only_run, output, records_in};
 
 /// The first node has a twentieth of a processor.
 const LAB: &str = "version = 1
@@ -79,15 +79,15 @@ fn john_goes_on_where_another_node_has_stopped_it() {
         )
     };
     list(&scratch, "jobs.toml", &["one", "two"].map(job).concat());
-    let lab = TestLab::with_topology(garland(&scratch), &scratch, LAB);
+    let lab = TestLab::with_topology(garland_in(&scratch), &scratch, LAB);
     let said = lab.garland.run(&[&RUN[..], &["lab:n[1-2]", "--data", "stage"]].concat());
-    let record = moved(&records(&said.with_code(0)), "lab:n1", "lab:n2", "migrated");
+    let record = moved(&records_in(&said.with_code(0)), "lab:n1", "lab:n2", "migrated");
     let log = |name: &str| fs::read_to_string(scratch.path(format!("{name}.log"))).unwrap();
     for name in ["one", "two"] {
-        let log = log(name);
-        let goes_on = log.contains("Continuing an interrupted session");
-        assert_eq!(goes_on, record["name"] == name, "{log}");
-        assert!(log.contains("Session completed"), "{log}");
+        let text = log(name);
+        let goes_on = text.contains("Continuing an interrupted session");
+        assert_eq!(goes_on, record["name"] == name, "{text}");
+        assert!(text.contains("Session completed"), "{text}");
     }
     let states = only_run(&lab.garland).join("states");
     assert!(!states.exists(), "the state is removed with the end of the run");
@@ -103,9 +103,9 @@ fn a_job_without_a_checkpoint_restarts() {
     let again = format!("[ -e {0} ] || {{ echo >{0}; exec sleep 1000; }}", note.display());
     let job = |line: &str| format!("[[job]]\ncommand = 'echo begun; {line}; echo done'\n");
     list(&scratch, "jobs.toml", &[job(&again), job(WORK)].concat());
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.run(&[&RUN[..], &["local[1-2]"]].concat()).with_code(0);
-    let record = moved(&records(&said), "local1", "local2", "restart");
+    let record = moved(&records_in(&said), "local1", "local2", "restart");
     assert_eq!(record["job"], 1);
     assert_eq!(output(&only_run(&garland), 1), "begun\ndone\n", "of its last start");
     // The table of the same run.
@@ -128,8 +128,8 @@ fn a_checkpoint_that_fails_leaves_the_job_where_it_is() {
         pipe.display()
     );
     list(&scratch, "jobs.toml", &jobs);
-    let said = garland(&scratch).run(&[&RUN[..], &["local[1-2]"]].concat()).with_code(0);
-    for record in records(&said) {
+    let said = garland_in(&scratch).run(&[&RUN[..], &["local[1-2]"]].concat()).with_code(0);
+    for record in records_in(&said) {
         assert_sound(&record, "agents");
         assert_eq!(record["moves"], serde_json::json!([]), "{record}");
     }
@@ -142,7 +142,7 @@ fn a_checkpoint_that_fails_leaves_the_job_where_it_is() {
 fn what_has_no_effect_is_refused() {
     let scratch = Scratch::new("farm-move-options");
     list(&scratch, "jobs", "true\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said =
         |more: &[&str]| garland.run(&[&["farm", "run", "jobs"], more].concat()).with_code(2).err;
     for engine in ["slurm", "local"] {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use garland_testkit::{Scratch, until};
 
-use super::{garland, list, only_run, output};
+use super::{garland_in, list, only_run, output};
 
 /// A job that waits until the file `name` is in the directory in which the run was started.
 fn wait_for(scratch: &Scratch, name: &str) -> String {
@@ -19,7 +19,7 @@ fn lines_of_jobs_come_while_they_run() {
     list(&scratch, "jobs", &format!("echo a1; {go}; echo a2\necho b1; {go}; echo b2 >&2\n"));
     for nodes in [&[][..], &["local[1-2]"]] {
         let words = [&["farm", "run", "--line-buffer", "--slots", "2", "jobs"], nodes].concat();
-        let farm = garland(&scratch).start(&words);
+        let farm = garland_in(&scratch).start(&words);
         farm.await_out("a line of each", |out| out.lines().count() == 2);
         File::create(scratch.path("go")).expect("room for a file");
         let said = farm.end().with_code(0);
@@ -39,7 +39,7 @@ fn the_whole_output_of_a_job_is_printed_when_it_ends() {
     let done = scratch.path("done").display().to_string();
     let long = "seq 30000; echo to err >&2";
     list(&scratch, "jobs", &format!("echo a1; touch {done}; {go}; echo a2\n{long}\nprintf end\n"));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let farm = garland.start(&["farm", "run", "--group", "--slots", "1", "jobs", "local[1-2]"]);
     let numbers: String = (1..=30_000).map(|number| format!("{number}\n")).collect();
     let wanted = format!("{numbers}end");
@@ -66,7 +66,7 @@ fn outputs_are_in_the_order_of_the_list_and_tagged_if_the_user_says_so() {
     let go2 = wait_for(&scratch, "go2");
     let b = format!("echo b; touch {}", scratch.path("b").display());
     list(&scratch, "jobs", &format!("echo a1; {go}; echo a2\n{b}\n{go2}; echo c; exit 1\n"));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = ["farm", "run", "--keep-order", "--slots", "3", "jobs", "local1"];
     let farm = garland.start(&words);
     farm.await_out("the first job's line", |out| out == "a1\n");
@@ -91,10 +91,10 @@ fn only_the_last_try_of_a_job_is_printed_together() {
         format!("test -e {once} && echo second || {{ echo first; touch {once}; exit 1; }}\n");
     list(&scratch, "jobs", &first);
     let words = ["farm", "run", "--retries", "1", "jobs", "local1"];
-    let said = garland(&scratch).run(&[&words[..], &["--group"]].concat()).with_code(0);
+    let said = garland_in(&scratch).run(&[&words[..], &["--group"]].concat()).with_code(0);
     assert_eq!(said.out, "second\n");
     fs::remove_file(&once).expect("the file exists");
-    let said = garland(&scratch).run(&[&words[..], &["--line-buffer"]].concat()).with_code(0);
+    let said = garland_in(&scratch).run(&[&words[..], &["--line-buffer"]].concat()).with_code(0);
     assert_eq!(said.out, "first\nsecond\n");
     scratch.assert_nothing_left();
 }
@@ -103,7 +103,7 @@ fn only_the_last_try_of_a_job_is_printed_together() {
 fn without_either_option_output_is_kept_and_its_directory_named() {
     let scratch = Scratch::new("farm-kept");
     list(&scratch, "jobs", "echo hello\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.run(&["farm", "run", "jobs"]).with_code(0);
     let run = only_run(&garland);
     assert!(said.out.ends_with(&format!("output  {}/output\n", run.display())), "{}", said.out);
@@ -126,7 +126,7 @@ fn without_either_option_output_is_kept_and_its_directory_named() {
 fn output_that_cannot_be_written_is_told_and_the_jobs_are_done() {
     let scratch = Scratch::new("farm-full");
     list(&scratch, "jobs", "seq 200000\necho b\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for mode in ["--group", "--line-buffer", "-k"] {
         let mut command = garland.command(&["farm", "run", mode, "--slots", "1", "jobs"]);
         let full = File::options().write(true).open("/dev/full").expect("the device exists");

@@ -3,7 +3,7 @@
 use garland_testkit::Scratch;
 use serde_json::Value;
 
-use super::{garland, list};
+use super::{garland_in, list};
 
 /// Speeds as 1 : 2 : 4, of which the quickest has two fifths of a processor.
 const LAB: &str = "version = 1
@@ -35,7 +35,7 @@ fn done(result: &Value) -> Vec<u64> {
 fn quick_nodes_get_more_unless_jobs_are_dealt_out_in_turn() {
     let scratch = Scratch::new("farm-placements");
     list(&scratch, "jobs", &"i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n".repeat(28));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     list(&scratch, "lab.toml", LAB);
     let _ = garland.run(&["lab", "up", "lab.toml"]).with_code(0);
     let test = || {

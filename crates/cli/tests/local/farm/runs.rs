@@ -4,7 +4,7 @@ use std::fs;
 
 use garland_testkit::Scratch;
 
-use super::{assert_sound, garland, list, only_run, output, records};
+use super::{assert_sound, garland_in, list, only_run, output, records_in};
 
 #[test]
 fn a_list_runs_on_this_machine() {
@@ -14,9 +14,9 @@ fn a_list_runs_on_this_machine() {
         "jobs",
         "# two of a kind\necho hello\n\necho $((6*7)) >answer; echo to err >&2\n",
     );
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.run(&["farm", "run", "jobs", "--json"]).with_code(0);
-    let records = records(&said);
+    let records = records_in(&said);
     assert_eq!(records.len(), 2);
     records.iter().for_each(|record| assert_sound(record, "local"));
     assert_eq!(fs::read_to_string(scratch.path("answer")).unwrap(), "42\n");
@@ -36,8 +36,8 @@ fn many_short_jobs_each_run_once_on_all_nodes() {
     list(&scratch, "jobs", &(1..=400).map(line).collect::<String>());
     for placement in ["pull", "turns"] {
         let words = ["farm", "run", "jobs", "local[1-3]", "--slots", "1", "--json", "--placement"];
-        let said = garland(&scratch).run(&[&words[..], &[placement]].concat()).with_code(0);
-        let records = records(&said);
+        let said = garland_in(&scratch).run(&[&words[..], &[placement]].concat()).with_code(0);
+        let records = records_in(&said);
         assert_eq!(records.len(), 400);
         for node in ["local1", "local2", "local3"] {
             let count = records.iter().filter(|record| record["node"] == node).count();
@@ -57,8 +57,8 @@ fn all_at_once_is_all_at_once() {
     let meet = "echo >in-$GARLAND_JOB; until [ $(ls in-* | wc -l) = 12 ]; do sleep 0.02; done\n";
     list(&scratch, "jobs", &meet.repeat(12));
     let words = ["farm", "run", "jobs", "--all-at-once", "--timeout", "60s", "--json"];
-    let said = garland(&scratch).run(&words).with_code(0);
-    assert_eq!(records(&said).len(), 12);
+    let said = garland_in(&scratch).run(&words).with_code(0);
+    assert_eq!(records_in(&said).len(), 12);
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn a_list_in_toml_says_what_jobs_need() {
         "[[job]]\ncommand = 'tr a-z A-Z <{in} >{out}'\ninputs = ['a']\noutputs = ['b']\nmemory = '1MB'\n\
          [[job]]\ncommand = ['sleep', '0']\nname = 'nap'\ncores = 1\n",
     );
-    let said = garland(&scratch).run(&["farm", "run", "jobs.toml", "--json"]).with_code(0);
-    let records = records(&said);
+    let said = garland_in(&scratch).run(&["farm", "run", "jobs.toml", "--json"]).with_code(0);
+    let records = records_in(&said);
     assert_eq!((&records[0]["name"], &records[1]["name"]), (&"a".into(), &"nap".into()));
     assert_eq!((&records[0]["bytes_in"], &records[0]["bytes_out"]), (&4.into(), &4.into()));
     assert_eq!(fs::read_to_string(scratch.path("b")).unwrap(), "TEXT");

@@ -203,10 +203,10 @@ fn no_wrong_byte_is_read_though_agents_are_killed() {
             stage.up();
             deaths += 1;
         }
-        let act = act(&mut chance);
-        let outcome = step(&mut file, &path, &mut model, &act);
-        let is_sync = matches!(act, Act::Sync);
-        history.since.push(act);
+        let next = act(&mut chance);
+        let outcome = step(&mut file, &path, &mut model, &next);
+        let is_sync = matches!(next, Act::Sync);
+        history.since.push(next);
         match outcome {
             Ok(()) if is_sync => {
                 history = History { certain: model.clone(), since: Vec::new() };

@@ -8,13 +8,13 @@ use garland_lab::{Lab, StateDir};
 use garland_sys::clock;
 use garland_testkit::{Scratch, random_file, soon, until};
 
-use crate::garland;
+use crate::garland_in;
 use crate::mount::stage::shell;
 
 #[test]
 fn a_labs_nodes_are_reached_over_its_wires_and_missed_when_they_are_cut() {
     let scratch = Scratch::new("mount-lab");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "2", "--rate", "200mbit"]).with_code(0);
     let state = scratch.state().join(garland_sys::process::host_name()).join("lab");
     let lab = Lab::open(&StateDir(state), "lab").expect("it has just been started");

@@ -169,8 +169,8 @@ fn what_changes_at_the_node_is_seen_by_whoever_opens_next() {
         // The same length each time, so that only times tell.
         let bytes = random_bytes(100_000, round);
         std::fs::write(stage.at_node("local1/x"), &bytes).expect("it can be written");
-        let read = std::fs::read(stage.path("local1/x")).expect("it can be read");
-        assert!(read == bytes, "round {round} read old bytes");
+        let content = std::fs::read(stage.path("local1/x")).expect("it can be read");
+        assert!(content == bytes, "round {round} read old bytes");
     }
     stage.end();
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use garland_testkit::{Scratch, random_file, until};
 
-use crate::garland;
+use crate::garland_in;
 use crate::mount::stage::{Stage, shell};
 
 #[test]
@@ -125,7 +125,7 @@ fn a_file_that_is_cut_under_its_reader_ends_there() {
 #[test]
 fn what_cannot_be_mounted_is_said_with_what_to_do() {
     let scratch = Scratch::new("mount-usage");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.run(&["mount", "nowhere", "local1"]).with_code(3);
     assert!(said.err.contains("nowhere: no such file or directory"), "{}", said.err);
     fs::write(scratch.path("file"), "").unwrap();

@@ -8,7 +8,7 @@ use std::process::Command;
 use garland_sys::process::end_with_parent;
 use garland_testkit::{Garland, Process, Running, Scratch, until};
 
-use crate::garland;
+use crate::garland_in;
 
 /// A mount of local nodes.
 pub struct Stage<'a> {
@@ -24,7 +24,7 @@ impl<'a> Stage<'a> {
     /// Starts so many agents and mounts them on `m`.
     #[track_caller]
     pub fn new(scratch: &'a Scratch, nodes: u32) -> Self {
-        let garland = garland(scratch);
+        let garland = garland_in(scratch);
         let nodes = format!("local[1-{nodes}]");
         let mut stage = Self { scratch, garland, served: None, nodes };
         stage.up();

@@ -10,7 +10,7 @@ use garland_sys::closing;
 use garland_testkit::{Scratch, random_file, until};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 use crate::mount::stage::{Stage, shell};
 
 /// A mount's run, newest last.
@@ -59,12 +59,12 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
     );
     close_while_the_agent_stands_still(&stage);
     let status = stage.garland.run(&["mount", "--status", "--json"]).with_code(0).json();
-    let run = run(&stage);
-    let name = run.file_name().expect("it has a name").to_string_lossy().into_owned();
+    let folder = run(&stage);
+    let name = folder.file_name().expect("it has a name").to_string_lossy().into_owned();
     assert_eq!(status["mounts"][0]["run"], name.as_str(), "{status}");
     stage.end();
 
-    let bytes = fs::read(run.join("trace/head.trace")).expect("the mount has left a trace");
+    let bytes = fs::read(folder.join("trace/head.trace")).expect("the mount has left a trace");
     let (trace, cut) = Trace::decode(&bytes).expect("it is one");
     assert_eq!(cut, None);
     let mut sums: BTreeMap<(u16, &str), (u64, u64, u64)> = BTreeMap::new();
@@ -86,7 +86,7 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
     assert!(waited > STILL / 2, "and for what was written: {sums:?}");
 
     // The same by what others read.
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let out = scratch.path("mount.csv").display().to_string();
     let words = ["trace", "export", &name, "--format", "csv", "-o", &out, "--json"];
     let export = garland.run(&words).with_code(0).json();
@@ -103,7 +103,7 @@ fn what_was_asked_is_in_the_trace_with_its_bytes_and_waits() {
     let said = garland.run(&["explain", "last"]).with_code(2);
     assert!(said.err.contains("no run has a trace of a copy"), "{}", said.err);
     let result: Value =
-        serde_json::from_slice(&fs::read(run.join("result.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(folder.join("result.json")).unwrap()).unwrap();
     assert_eq!(
         (&result["schema"], &result["ended"]),
         (&"garland.mount/2".into(), &"unmounted".into())

@@ -89,7 +89,7 @@ fn assert_printed(example: &Example, output: &str) {
     }
 }
 
-fn page(path: &str) -> String {
+fn read_page(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
 }
 
@@ -138,8 +138,8 @@ fn follow(scratch: &Scratch, examples: &[Example], install: &str) {
 
 #[test]
 fn the_commands_of_the_readme_do_what_it_says() {
-    let examples = examples(&here(&page("README.md")));
-    assert!(examples.len() > 12, "the page has examples");
+    let commands = examples(&here(&read_page("README.md")));
+    assert!(commands.len() > 12, "the page has examples");
     let scratch = Scratch::new("readme");
     let work = scratch.path("work");
     fs::create_dir_all(work.join("data")).unwrap();
@@ -158,13 +158,14 @@ fn the_commands_of_the_readme_do_what_it_says() {
          dpkg --root=\"$root\" --log=/dev/null --install {} > /dev/null",
         package.display()
     );
-    follow(&scratch, &examples, &install);
+    follow(&scratch, &commands, &install);
 }
 
 /// The tutorial has its commands one a line, indented. A smaller file is enough.
 #[test]
 fn the_tutorial_can_be_followed() {
-    let page = page("docs/tutorial.md").replace("256M", "48M").replace("100000000", "20000000");
+    let page =
+        read_page("docs/tutorial.md").replace("256M", "48M").replace("100000000", "20000000");
     let commands = page.lines().filter_map(|line| line.strip_prefix("    "));
     let example = |command: &str| Example { command: command.to_owned(), printed: Vec::new() };
     let examples: Vec<Example> = commands.map(example).collect();
@@ -176,9 +177,9 @@ fn the_tutorial_can_be_followed() {
 
 #[test]
 fn what_make_is_told_to_do_exists() {
-    let makefile = page("Makefile");
+    let makefile = read_page("Makefile");
     for name in ["README.md", "docs/tutorial.md", "docs/deploy.md", "docs/scripts.md"] {
-        let page = page(name);
+        let page = read_page(name);
         for line in page.lines().filter_map(|line| line.strip_prefix("    make ")) {
             let target = line.split_whitespace().next().unwrap();
             assert!(makefile.contains(&format!("\n{target}:\n")), "{name}: make {target}");

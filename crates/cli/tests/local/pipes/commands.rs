@@ -2,19 +2,19 @@
 
 use garland_testkit::{Garland, Scratch, Wire, verdict};
 
-use crate::pipes::{assert_copied, await_bytes, garland, locals, source};
+use crate::pipes::{assert_copied, await_bytes, garland_in, locals, source};
 
 const LENGTH: u64 = 40 << 20;
 
 fn slow(scratch: &Scratch) -> Garland<'_> {
-    garland(scratch).over(Wire::slow(200))
+    garland_in(scratch).over(Wire::slow(200))
 }
 
 #[test]
 fn every_command_gets_all_bytes_in_the_folder_of_its_node() {
     let scratch = Scratch::new("command");
     let from = source(&scratch, 5_000_001);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["source.bin", "local[1-3]:|cat > 'a \"b\" $x'"]).with_code(0);
     assert_copied(&scratch, locals(3), "a \"b\" $x", &from);
     let lanes = ["--rails", "2", "--no-encrypt", "source.bin", "local[1-3]:| cat >y"];
@@ -48,7 +48,7 @@ fn one_that_fails_early_fails_its_node_alone_and_at_once() {
 fn the_exit_code_counts_when_all_was_read() {
     let scratch = Scratch::new("command-late");
     let from = source(&scratch, 3_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let to = "local[1-2]:|cat > x; echo full >&2; exit 3";
     let said = garland.cp(&["source.bin", to]).with_code(3);
     let failed = "failed  local[1-2]: `cat > x; echo full >&2; exit 3` ended with code 3: full\n";
@@ -65,7 +65,7 @@ fn the_exit_code_counts_when_all_was_read() {
 fn one_that_does_not_read_to_the_end_is_right_if_it_says_so() {
     let scratch = Scratch::new("command-head");
     let from = std::fs::read(source(&scratch, 9_000_000)).expect("the file exists");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for line in ["head -c 1000 > x", "head -c 1000 > x; exec <&-; sleep 0.3; echo > y", "true"] {
         let to = format!("local[1-2]:|{line}");
         let _ = garland.cp(&["source.bin", &to]).with_code(0);
@@ -124,7 +124,7 @@ fn what_can_not_be_is_refused() {
     let scratch = Scratch::new("command-refused");
     let _ = source(&scratch, 10);
     std::fs::create_dir(scratch.path("folder")).expect("it can be made");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for (arguments, says) in [
         (&["source.bin", "local1:| "][..], "no command after `|`"),
         (&["--stripe", "source.bin", "local[1-2]:|cat"], "a striped copy cannot go to commands"),

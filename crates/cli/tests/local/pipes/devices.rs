@@ -9,7 +9,7 @@ use std::process::Command;
 
 use garland_testkit::{Scratch, random_bytes, random_file, until, verdict};
 
-use crate::pipes::{assert_copied, garland, locals, source};
+use crate::pipes::{assert_copied, garland_in, locals, source};
 
 const MIB: u64 = 1 << 20;
 
@@ -28,8 +28,8 @@ impl Loop {
     /// Makes a node of the device in the directory of a node.
     fn in_root(&self, scratch: &Scratch, node: &str, name: &str) {
         let number = self.0.metadata().expect("the device exists").rdev();
-        let major = rustix::fs::major(number);
-        let minor = rustix::fs::minor(number);
+        let major_number = rustix::fs::major(number);
+        let minor_number = rustix::fs::minor(number);
         let root = scratch.root(node);
         std::fs::create_dir_all(&root).expect("it can be made");
         run(
@@ -37,8 +37,8 @@ impl Loop {
             &[
                 root.join(name).as_os_str(),
                 "b".as_ref(),
-                major.to_string().as_ref(),
-                minor.to_string().as_ref(),
+                major_number.to_string().as_ref(),
+                minor_number.to_string().as_ref(),
             ],
         );
     }
@@ -59,7 +59,7 @@ fn run(program: &str, arguments: &[&std::ffi::OsStr]) {
 }
 
 /// A disk of `mib` MiB for each of two nodes, `/disk` there.
-fn disks(scratch: &Scratch, mib: u64) -> Vec<Loop> {
+fn attach_disks(scratch: &Scratch, mib: u64) -> Vec<Loop> {
     let disk = |node: String| {
         let image = scratch.path(format!("{node}.img"));
         random_file(&image, mib * MIB, 77);
@@ -81,8 +81,8 @@ fn head_of(path: &Path, length: u64) -> Vec<u8> {
 fn a_device_gets_the_bytes_where_it_is_and_gives_them() {
     let scratch = Scratch::new("device");
     let from = source(&scratch, 5 * MIB + 512);
-    let disks = disks(&scratch, 8);
-    let garland = garland(&scratch);
+    let disks = attach_disks(&scratch, 8);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["source.bin", "local[1-2]:/disk"]).with_code(0);
     let wanted = std::fs::read(&from).expect("the file exists");
     for disk in &disks {
@@ -100,10 +100,10 @@ fn a_device_gets_the_bytes_where_it_is_and_gives_them() {
 #[test]
 fn zeros_and_streams_reach_every_byte_of_a_device() {
     let scratch = Scratch::new("device-zeros");
-    let disks = disks(&scratch, 4);
+    let disks = attach_disks(&scratch, 4);
     let sparse = File::create(scratch.path("sparse")).expect("it can be made");
     sparse.set_len(4 * MIB).expect("it can be long");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["sparse", "local[1-2]:/disk"]).with_code(0);
     for disk in &disks {
         assert!(head_of(&disk.0, 4 * MIB).iter().all(|byte| *byte == 0), "what was there is gone");
@@ -126,13 +126,13 @@ fn zeros_and_streams_reach_every_byte_of_a_device() {
 fn one_that_is_in_use_or_too_small_is_refused() {
     let scratch = Scratch::new("device-used");
     let from = source(&scratch, 5 * MIB);
-    let disks = disks(&scratch, 6);
+    let disks = attach_disks(&scratch, 6);
     let small = Loop::attach(&{
         random_file(&scratch.path("small.img"), 4 * MIB, 3);
         scratch.path("small.img")
     });
     small.in_root(&scratch, "local1", "small");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let result = garland.cp(&["--json", "source.bin", "local1:/small"]).with_code(3).json();
     let reason = "cannot write to /small: it has 4194304 bytes, but 5242880 are needed";
     assert_eq!(verdict(&result, "local1"), ("failed", reason));
@@ -164,7 +164,7 @@ fn a_named_pipe_gets_the_bytes_of_its_reader_who_may_come_late() {
     let root = scratch.root("local1");
     std::fs::create_dir_all(&root).expect("it can be made");
     run("mkfifo", &[root.join("fifo").as_os_str()]);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let copy = garland.start_cp(&["source.bin", "local1:/fifo"]);
     std::thread::sleep(std::time::Duration::from_millis(300));
     let got = std::fs::read(root.join("fifo")).expect("it can be read");
@@ -189,7 +189,7 @@ fn a_named_pipe_gets_the_bytes_of_its_reader_who_may_come_late() {
 fn memory_and_dev_null_will_do_and_other_devices_will_not() {
     let scratch = Scratch::new("device-odd");
     let from = source(&scratch, 2 * MIB);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["source.bin", "local1:/dev/null"]).with_code(0);
     let root = scratch.root("local1");
     run("mknod", &[root.join("tty").as_os_str(), "c".as_ref(), "5".as_ref(), "0".as_ref()]);

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use garland_testkit::{Scratch, random_bytes};
 
-use crate::pipes::{assert_copied, garland, locals, stand_still};
+use crate::pipes::{assert_copied, garland_in, locals, stand_still};
 
 const MIB: u64 = 1 << 20;
 
@@ -19,7 +19,7 @@ fn holes_stay_holes_and_cost_nothing() {
     file.write_all_at(&random_bytes(1_500_000, 3), 50 * MIB + 7).expect("there is room");
     file.write_all_at(&random_bytes(4096, 4), 120 * MIB).expect("there is room");
     let taken = file.metadata().expect("the file exists").blocks() * 512;
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for more in [&[][..], &["--no-encrypt"], &["--rails", "2"], &["--compress", "zstd"]] {
         let arguments = [more, &["--json", "--whole", "sparse", "local[1-3]:/x"]].concat();
         let result = garland.cp(&arguments).with_code(0).json();
@@ -48,7 +48,7 @@ fn holes_stay_holes_on_a_node_that_is_fed_on_the_side() {
         file.write_all_at(&random_bytes(5 << 20, place), place).expect("there is room");
     }
     let taken = file.metadata().expect("the file exists").blocks() * 512;
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = ["--json", "--bwlimit", "16mbit", "--dead-after", "30s", "sparse", "local[1-3]:/x"];
     let copy = garland.start_cp(&words);
     stand_still(&garland, &scratch);
@@ -69,7 +69,7 @@ fn zeros_that_were_written_are_written_there_but_not_sent() {
     let mut bytes = vec![0; 20 << 20];
     bytes[9 << 20] = 1;
     std::fs::write(&path, &bytes).expect("there is room");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let result = garland.cp(&["--json", "zeros", "local[1-2]:/x"]).with_code(0).json();
     let sent = result["sent_bytes"].as_u64().expect("it is a number");
     assert!(sent < 2 * MIB, "{sent}");
@@ -94,7 +94,7 @@ fn a_sparse_file_fits_where_it_would_not_if_it_were_full() {
     let root = scratch.root("local1");
     std::fs::create_dir_all(&root).expect("it can be made");
     let wire = wire.and(&format!("mount -t tmpfs -o size=64m none '{}'", root.display()));
-    let garland = garland(&scratch).over(wire);
+    let garland = garland_in(&scratch).over(wire);
     let result = garland.cp(&["--json", "sparse", "local1:/x"]).with_code(0).json();
     assert_eq!(result["bytes"], 1_u64 << 31);
     scratch.assert_nothing_left();

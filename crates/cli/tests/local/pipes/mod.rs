@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use garland_testkit::{Garland, Scratch, assert_copied, locals, source, until};
 
-use crate::garland;
+use crate::garland_in;
 
 /// Waits until a node's file has some bytes.
 #[track_caller]

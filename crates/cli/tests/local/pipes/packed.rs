@@ -3,7 +3,7 @@
 use garland_testkit::{Scratch, Wire, random_bytes, verdict};
 use serde_json::Value;
 
-use crate::pipes::{assert_copied, await_bytes, garland, locals, source};
+use crate::pipes::{assert_copied, await_bytes, garland_in, locals, source};
 
 /// A text of about `length` bytes that says much again, and never quite the same.
 fn text(length: usize) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn text_gets_smaller_by_either_way_and_comes_out_the_same() {
     let scratch = Scratch::new("packed");
     let path = scratch.path("text");
     std::fs::write(&path, text(12_345_678)).expect("there is room");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for (how, more) in [
         ("lz4", &[][..]),
         ("zstd", &[]),
@@ -60,7 +60,7 @@ fn a_large_tree_gets_smaller_too_and_comes_out_the_same() {
     let long = text(17 << 20);
     std::fs::write(folder.join("long"), &long).expect("there is room");
     std::fs::write(folder.join("noise"), random_bytes(3 << 20, 4)).expect("there is room");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for how in ["lz4", "zstd"] {
         let arguments = ["--json", "--whole", "--compress", how, "-r", "tree", "local[1-2]:/"];
         let result = garland.cp(&arguments).with_code(0).json();
@@ -80,7 +80,7 @@ fn a_large_tree_gets_smaller_too_and_comes_out_the_same() {
 fn noise_is_sent_as_it_is() {
     let scratch = Scratch::new("packed-noise");
     let from = source(&scratch, 9_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for how in ["lz4", "zstd", "auto", "none"] {
         let arguments = ["--json", "--whole", "--compress", how, "source.bin", "local[1-2]:/x"];
         let result = garland.cp(&arguments).with_code(0).json();
@@ -95,7 +95,7 @@ fn auto_packs_where_the_wire_is_slow() {
     let scratch = Scratch::new("packed-auto");
     let path = scratch.path("text");
     std::fs::write(&path, text(30 << 20)).expect("there is room");
-    let garland = garland(&scratch).over(Wire::slow(50));
+    let garland = garland_in(&scratch).over(Wire::slow(50));
     // To one node: on a busy machine the head may feed a second one, too, and send twice as much.
     let sent_by = |how| {
         let arguments = ["--json", "--whole", "--compress", how, "text", "local1:/x"];
@@ -115,7 +115,7 @@ fn a_node_that_dies_costs_the_others_no_byte() {
     let scratch = Scratch::new("packed-death");
     let path = scratch.path("text");
     std::fs::write(&path, text(60 << 20)).expect("there is room");
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let arguments = ["--json", "--compress", "zstd", "text", "local[1-4]:|cat > x"];
     let copy = garland.start_cp(&arguments);
     await_bytes(&scratch, "local4", "x");

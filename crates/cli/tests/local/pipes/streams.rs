@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use garland_testkit::{Garland, Scratch, Wire, random_bytes, until, verdict};
 
-use crate::pipes::{assert_copied, await_bytes, garland, locals, source, stand_still};
+use crate::pipes::{assert_copied, await_bytes, garland_in, locals, source, stand_still};
 
 /// A standard input, and what it comes from.
 fn pipe() -> (Stdio, PipeWriter) {
@@ -32,13 +32,13 @@ fn pour(from: &Path, mut into: PipeWriter) -> std::thread::JoinHandle<()> {
 }
 
 fn slow(scratch: &Scratch) -> Garland<'_> {
-    garland(scratch).over(Wire::slow(200))
+    garland_in(scratch).over(Wire::slow(200))
 }
 
 #[test]
 fn standard_input_of_any_length_reaches_every_node() {
     let scratch = Scratch::new("stream");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for (length, more) in [
         (0, &[][..]),
         (1, &[]),
@@ -65,7 +65,7 @@ fn standard_input_of_any_length_reaches_every_node() {
 fn a_node_that_stood_still_gets_the_rest_of_a_stream_and_its_end() {
     let scratch = Scratch::new("stream-still");
     let from = source(&scratch, 40 << 20);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let input = File::open(&from).expect("the file exists");
     let words = ["--json", "--bwlimit", "80mbit", "--dead-after", "30s", "-", "local[1-3]:/x"];
     let copy = garland.start_cp_reading(&words, input);
@@ -80,7 +80,7 @@ fn a_node_that_stood_still_gets_the_rest_of_a_stream_and_its_end() {
 fn a_pipe_goes_to_commands_and_stays_whole_when_nodes_die() {
     let scratch = Scratch::new("stream-deaths");
     let from = source(&scratch, 60 << 20);
-    let garland = garland(&scratch).over(Wire::slow(400));
+    let garland = garland_in(&scratch).over(Wire::slow(400));
     let (input, writer) = pipe();
     let to = "local[1-6]:|cat > x; echo > ended";
     let copy = garland.start_cp_reading(&["--json", "-", to], input);
@@ -107,7 +107,7 @@ fn a_stream_may_pause_and_a_node_may_die_meanwhile() {
     let scratch = Scratch::new("stream-pause");
     let bytes = random_bytes(5_000_000, 8);
     std::fs::write(scratch.path("source.bin"), &bytes).expect("there is room");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let (input, mut writer) = pipe();
     let copy = garland.start_cp_reading(&["--json", "-", "local[1-3]:|cat > x"], input);
     writer.write_all(&bytes[..2_500_000]).expect("it is read");
@@ -134,7 +134,7 @@ fn a_stream_may_pause_and_a_node_may_die_meanwhile() {
 fn an_interrupted_stream_leaves_nothing_though_it_hangs() {
     let scratch = Scratch::new("stream-interrupt");
     let (input, mut writer) = pipe();
-    let copy = garland(&scratch).start_cp_reading(&["--json", "-", "local[1-2]:/x"], input);
+    let copy = garland_in(&scratch).start_cp_reading(&["--json", "-", "local[1-2]:/x"], input);
     writer.write_all(&random_bytes(3_000_000, 1)).expect("it is read");
     until("a partial file", || !scratch.partial_files().is_empty());
     copy.process().interrupt();
@@ -148,7 +148,7 @@ fn an_interrupted_stream_leaves_nothing_though_it_hangs() {
 fn a_command_s_output_is_copied_if_it_ends_well() {
     let scratch = Scratch::new("stream-command");
     let from = source(&scratch, 7_000_000);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&["|cat 'source.bin'", "local[1-2]:/x"]).with_code(0);
     assert_copied(&scratch, locals(2), "x", &from);
     let said = garland.cp(&["|cat source.bin; echo why >&2; exit 5", "local[1-2]:/x"]).with_code(3);
@@ -185,7 +185,7 @@ fn a_named_pipe_is_a_source_that_waits_for_its_writer() {
     let made = Command::new("mkfifo").arg(scratch.path("fifo")).status();
     assert!(made.expect("mkfifo is there").success());
     std::fs::create_dir_all(scratch.root("local1").join("d")).expect("it can be made");
-    let copy = garland(&scratch).start_cp(&["fifo", "local1:/d/"]);
+    let copy = garland_in(&scratch).start_cp(&["fifo", "local1:/d/"]);
     let mut fifo = File::options().write(true).open(scratch.path("fifo")).expect("it is read");
     fifo.write_all(&std::fs::read(&from).expect("the file exists")).expect("it is read");
     drop(fifo);
@@ -197,7 +197,7 @@ fn a_named_pipe_is_a_source_that_waits_for_its_writer() {
 #[test]
 fn what_has_no_name_needs_one() {
     let scratch = Scratch::new("stream-name");
-    let said = garland(&scratch).cp(&["|echo x", "local1:/d/"]).with_code(3);
+    let said = garland_in(&scratch).cp(&["|echo x", "local1:/d/"]).with_code(3);
     assert!(said.out.contains("it is a directory, and the source has no name"), "{}", said.out);
     scratch.assert_nothing_left();
 }

@@ -90,7 +90,7 @@ fn what_can_not_be_is_refused_before_anything_is_done() {
         (&["--order", "wires", "Cargo.toml", "local1:/x"], "no measurement of the wires"),
     ] {
         std::fs::write(scratch.path("Cargo.toml"), "x").expect("there is room");
-        let said = crate::remote::garland(&scratch).cp(words).with_code(2);
+        let said = crate::remote::garland_in(&scratch).cp(words).with_code(2);
         assert!(said.err.contains(why), "{words:?}: {}", said.err);
     }
     scratch.assert_nothing_left();

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use garland_testkit::{RunOutput, Running, Scratch, random_file};
 
-use crate::garland;
+use crate::garland_in;
 
 /// Random bytes, as a file `name` below the scratch folder.
 fn file(scratch: &Scratch, name: &str, length: u64) -> PathBuf {
@@ -32,7 +32,7 @@ fn start(
 ) -> Running {
     let roots = scratch.path("roots").display().to_string();
     let words = [&["cp", "--local-root", &roots, source, destination], more].concat();
-    let mut command = garland(scratch).command(&words);
+    let mut command = garland_in(scratch).command(&words);
     // The servers are on loopback, where no proxy leads.
     command.env("NO_PROXY", "*").envs(variables.iter().copied());
     Running::start(command)

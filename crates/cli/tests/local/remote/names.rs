@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::{RunOutput, Scratch};
 
 use crate::remote::server::Server;
-use crate::remote::{file, garland};
+use crate::remote::{file, garland_in};
 
 const LENGTH: u64 = (9 << 20) + 1;
 
@@ -16,7 +16,7 @@ fn an_origin_is_read_for_all_and_only_if_nobody_else_has_it() {
     let content = fs::read(&path).expect("the file exists");
     let server = Server::http(&scratch, &scratch.path("site"));
     let url = format!("{}/model", server.url);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").display().to_string();
     let run = |words: &[&str]| -> RunOutput {
         let mut command = garland.command(words);
@@ -70,7 +70,7 @@ fn a_prefix_is_one_name() {
         })
         .collect();
     let server = Server::s3(&scratch, &scratch.path("store"), &[]);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").display().to_string();
     let run = |words: &[&str]| -> RunOutput {
         let mut command = garland.command(words);

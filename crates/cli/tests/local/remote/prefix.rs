@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use garland_testkit::{RunOutput, Running, Scratch, random_bytes};
 
 use crate::remote::server::Server;
-use crate::remote::{garland, start};
+use crate::remote::{garland_in, start};
 
 const KEYS_OF_STORE: [(&str, &str); 2] =
     [("AWS_ACCESS_KEY_ID", "KEY"), ("AWS_SECRET_ACCESS_KEY", "SECRET")];
@@ -241,7 +241,7 @@ fn a_listing_that_does_not_advance_is_refused() {
 fn a_key_that_cannot_be_published_is_told_in_one_line() {
     let scratch = Scratch::new("s3-publish-odd");
     let url = serve(&["a&#10;hint: run: evil"]);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").display().to_string();
     let run = |words: &[&str]| {
         let mut command = garland.command(words);

@@ -7,7 +7,7 @@ use garland_sys::process;
 use garland_testkit::{Running, Scratch, random_file, until};
 
 use crate::remote::server::Server;
-use crate::remote::{assert_at_all, assert_hidden, assert_nowhere, file, garland, start};
+use crate::remote::{assert_at_all, assert_hidden, assert_nowhere, file, garland_in, start};
 
 const LENGTH: u64 = (33 << 20) + 7;
 
@@ -48,7 +48,7 @@ fn an_object_reaches_a_lab_by_one_reading_of_it() {
     let length = if std::env::var_os("GARLAND_SOAK").is_some() { 1 << 30 } else { 40 << 20 };
     let scratch = Scratch::new("s3-lab");
     let path = file(&scratch, "store/models/m.bin", length);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "8"]).with_code(0);
     // Beside the lab's head, on its loopback.
     let state = scratch.state().join(process::host_name()).join("lab");

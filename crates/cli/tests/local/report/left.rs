@@ -7,12 +7,12 @@ use std::path::Path;
 use garland_testkit::Scratch;
 use serde_json::json;
 
-use crate::report::{copied, embedded, garland, reported};
+use crate::report::{copied, embedded, garland_in, reported};
 
 #[test]
 fn several_runs_stand_side_by_side_with_a_forecast_or_why_there_is_none() {
     let scratch = Scratch::new("report-several");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let runs: Vec<_> = [1, 2, 3].map(|nodes| copied(&scratch, &garland, nodes)).to_vec();
     let names: Vec<&str> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
     let file = reported(&scratch, &garland, &names);
@@ -33,7 +33,7 @@ fn several_runs_stand_side_by_side_with_a_forecast_or_why_there_is_none() {
 #[test]
 fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
     let scratch = Scratch::new("report-left");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let whole = copied(&scratch, &garland, 2);
     let run = garland.runs().pop().unwrap();
     let name = whole["run"].as_str().unwrap();
@@ -64,7 +64,7 @@ fn what_a_crash_leaves_is_told_and_no_reason_for_no_report() {
 #[test]
 fn a_report_is_opened_in_the_browser_that_there_is_or_it_says_where_it_is() {
     let scratch = Scratch::new("report-browser");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = copied(&scratch, &garland, 1);
     let shell = scratch.path("browser");
     fs::write(&shell, "#!/bin/sh\ncp \"$1\" shown.html\necho \"$1\" > shown\n").unwrap();

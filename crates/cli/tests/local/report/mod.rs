@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use garland_testkit::{Garland, Scratch, random_file};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 
 /// A copy to this many local nodes; its result.
 fn copied(scratch: &Scratch, garland: &Garland<'_>, nodes: usize) -> Value {

@@ -6,7 +6,7 @@ use std::fs;
 use garland_testkit::{Browser, Position, Scratch};
 use serde_json::Value;
 
-use crate::report::{copied, garland, reported};
+use crate::report::{copied, garland_in, reported};
 
 /// Where the timeline stands: left, top, width, height.
 const PLACE: &str = "(() => { const box = document.querySelector('.timeline'); \
@@ -19,7 +19,7 @@ const UNFOLD: &str = "document.querySelectorAll('details').forEach((one) => { on
 #[test]
 fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     let scratch = Scratch::new("report-open");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let result = copied(&scratch, &garland, 3);
     let file = reported(&scratch, &garland, &["last"]);
     let mut browser = Browser::start(&scratch, 1200, 900);
@@ -199,7 +199,7 @@ fn switches_a_series(browser: &mut Browser) {
 #[test]
 fn critical_paths_of_several_runs_have_one_scale_and_what_is_folded_is_drawn_when_it_is_opened() {
     let scratch = Scratch::new("report-paths");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let runs = [1, 2].map(|nodes| copied(&scratch, &garland, nodes));
     let names: Vec<&str> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
     let file = reported(&scratch, &garland, &names);
@@ -231,7 +231,7 @@ fn critical_paths_of_several_runs_have_one_scale_and_what_is_folded_is_drawn_whe
 #[test]
 fn what_contradicts_itself_is_drawn_as_far_as_it_goes() {
     let scratch = Scratch::new("report-strange");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let mut runs = Vec::new();
     for (at, text) in STRANGE.iter().enumerate() {
         let folder = scratch.path(format!("strange{at}"));
@@ -276,7 +276,7 @@ const STRANGE: [&str; 6] = [
 #[test]
 fn all_kinds_of_results_are_drawn_on_a_telephone_in_the_dark() {
     let scratch = Scratch::new("report-kinds");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let mut runs = Vec::new();
     for (name, text) in KINDS {
         let folder = scratch.path(name);

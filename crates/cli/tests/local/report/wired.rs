@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::{Browser, Scratch, random_file};
 use serde_json::Value;
 
-use crate::report::{embedded, garland, reported};
+use crate::report::{embedded, garland_in, reported};
 
 const TOPOLOGY: &str = "version = 1\nname = \"two-rails\"\n[topology]\nshape = \"rail\"\nnodes = 3\nrails = 2\n\
      rate = \"1gbit\"\n";
@@ -13,7 +13,7 @@ const TOPOLOGY: &str = "version = 1\nname = \"two-rails\"\n[topology]\nshape = \
 #[test]
 fn a_lab_is_drawn_and_each_nic_has_its_lane() {
     let scratch = Scratch::new("report-wired");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     fs::write(scratch.path("rails.toml"), TOPOLOGY).unwrap();
     random_file(&scratch.path("file"), 32 << 20, 5);
     let _ = garland.run(&["lab", "up", "rails.toml"]).with_code(0);

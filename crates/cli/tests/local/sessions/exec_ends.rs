@@ -3,7 +3,7 @@
 
 use garland_testkit::{Garland, Running, Scratch, until};
 
-use super::garland;
+use super::garland_in;
 
 /// A line for the shell that starts processes in sessions of their own, one of them with a parent
 /// that has ended, and waits. Each of the two makes a file in the scratch directory.
@@ -30,7 +30,7 @@ fn await_files(scratch: &Scratch, names: &[&str]) {
 #[test]
 fn an_interrupted_command_ends_with_what_it_started_in_other_sessions() {
     let scratch = Scratch::new("exec-interrupted");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let exec = start(&garland, &scratch, &line(&scratch));
     await_files(&scratch, &["one", "two"]);
     exec.process().interrupt();
@@ -42,7 +42,7 @@ fn an_interrupted_command_ends_with_what_it_started_in_other_sessions() {
 #[test]
 fn a_command_whose_agent_is_killed_ends_with_what_it_started_in_other_sessions() {
     let scratch = Scratch::new("exec-orphans");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let exec = start(&garland, &scratch, &line(&scratch));
     await_files(&scratch, &["one", "two"]);
     garland.agent("local1").kill();
@@ -54,7 +54,7 @@ fn a_command_whose_agent_is_killed_ends_with_what_it_started_in_other_sessions()
 #[test]
 fn what_a_command_leaves_running_goes_on_when_it_has_ended() {
     let scratch = Scratch::new("exec-daemon");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let one = scratch.path("one");
     let line = format!(
         "setsid sh -c 'echo >{0}; exec sleep 1000' >/dev/null 2>&1 & \
@@ -76,7 +76,7 @@ fn what_a_command_leaves_running_goes_on_when_it_has_ended() {
 #[test]
 fn the_mark_of_a_command_is_on_no_command_line() {
     let scratch = Scratch::new("exec-mark");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let mark = scratch.path("mark");
     let line = format!(
         "printf %s \"$GARLAND_MARK\" >{0}.part; mv {0}.part {0}; exec sleep 1000",

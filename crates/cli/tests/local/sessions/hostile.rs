@@ -18,8 +18,8 @@ use garland_testkit::{
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use self::opened::{Opened, OpenedPaths};
-use super::garland;
-use super::roles::{Field, farm_agent, orders, ready, root_of_content};
+use super::garland_in;
+use super::roles::{Field, draw_orders, farm_agent, ready, root_of_content};
 
 /// The peers of each role.
 const PEERS: u64 = 4;
@@ -67,7 +67,7 @@ fn seed() -> u64 {
 #[test]
 fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     let scratch = Scratch::new("hostile");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local[1-2]");
     let (farm, farm_keys) = farm_agent(&garland, &scratch);
     let private = [scratch.root("local1").join("private"), scratch.path("root/private")];
@@ -77,7 +77,7 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     }
     let opened = Opened::watch(&private);
     let root = root_of_content(&mut field.member("local1", "local2"));
-    let entries = entries(&field, &ready(&farm), farm_keys);
+    let published = entries(&field, &ready(&farm), farm_keys);
     let source = scratch.path("source");
     random_file(&source, file_length(), 3);
     let copy = |number: usize| copied(&garland, &source, number);
@@ -88,7 +88,7 @@ fn hostile_peers_of_all_roles_open_nothing_exhaust_nothing_and_stop_no_copy() {
     let said = AtomicU64::new(0);
     let mut copies = Vec::new();
     std::thread::scope(|scope| {
-        for (number, entry) in (0..).zip(&entries) {
+        for (number, entry) in (0..).zip(&published) {
             for peer in 0..PEERS {
                 let chance = Chance::new(seed(), number * PEERS + peer);
                 let over = &over;
@@ -205,7 +205,7 @@ fn be_hostile(
     over: &AtomicBool,
     said: &AtomicU64,
 ) {
-    let orders = orders("local1");
+    let orders = draw_orders("local1");
     // All on one processor: the other one is left to those who mean well.
     let mut processor = CpuSet::new();
     processor.set(0);

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use garland_testkit::{Peer, Process, RunOutput, Running, Scratch, random_file, until};
 
-use crate::garland;
+use crate::garland_in;
 
 /// What was said, with its code, and with figures that differ from run to run replaced.
 fn shown(said: &RunOutput) -> String {
@@ -67,7 +67,7 @@ fn without_figures(line: &str) -> String {
 #[test]
 fn help() {
     let scratch = Scratch::new("help");
-    insta::assert_snapshot!(shown(&garland(&scratch).run(&["--help"])), @r"
+    insta::assert_snapshot!(shown(&garland_in(&scratch).run(&["--help"])), @r"
     Moves files through a cluster at the speed of its slowest wire, and accounts for
     the time that it could not save
 
@@ -115,14 +115,14 @@ fn help() {
 #[test]
 fn help_of_cp() {
     let scratch = Scratch::new("help-cp");
-    insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "-h"])));
+    insta::assert_snapshot!(shown(&garland_in(&scratch).run(&["cp", "-h"])));
 }
 
 #[test]
 fn the_help_of_the_program_and_the_short_one_of_cp_fit_on_a_terminal() {
     let scratch = Scratch::new("help-fits");
     for words in [&["--help"][..], &["-h"], &["cp", "-h"]] {
-        let mut command = garland(&scratch).command(words);
+        let mut command = garland_in(&scratch).command(words);
         let output = command.env("COLUMNS", "80").output().expect("it runs");
         let help = String::from_utf8(output.stdout).expect("a text");
         let widest = help.lines().map(|line| line.chars().count()).max();
@@ -136,7 +136,7 @@ fn a_command_for_nodes_needs_no_dashes_before_it() {
     for words in
         [&["exec", "local1", "echo", "-n", "a"][..], &["exec", "local1", "--", "echo", "-n", "a"]]
     {
-        let said = garland(&scratch).run(words).with_code(0).out;
+        let said = garland_in(&scratch).run(words).with_code(0).out;
         assert_eq!(said.trim_end(), "local1: a");
     }
 }
@@ -144,7 +144,7 @@ fn a_command_for_nodes_needs_no_dashes_before_it() {
 #[test]
 fn a_line_for_the_shell_of_each_node_is_run_by_it() {
     let scratch = Scratch::new("exec-line");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for words in [
         &["exec", "-s", "local1", "echo a; echo b | tr b c"][..],
         &["exec", "-s", "local1", "echo", "a;", "echo", "c"],
@@ -159,7 +159,7 @@ fn a_line_for_the_shell_of_each_node_is_run_by_it() {
 #[test]
 fn a_standing_agent_with_another_root_is_not_taken_for_the_one_that_was_asked_for() {
     let scratch = Scratch::new("other-root");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     std::fs::create_dir(scratch.path("tree")).expect("it can be made");
     std::fs::write(scratch.path("tree/a"), "a").expect("there is room");
     let _ = garland.run(&["up", "--local-root", "roots", "local1"]).with_code(0);
@@ -186,7 +186,7 @@ fn a_standing_agent_with_another_root_is_not_taken_for_the_one_that_was_asked_fo
 #[test]
 fn agents_show_in_ps_as_what_they_are() {
     let scratch = Scratch::new("ps");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["up", "local1"]).with_code(0);
     // The agent is the parent of what it runs.
     let shown = garland.run(&[
@@ -206,7 +206,7 @@ fn agents_show_in_ps_as_what_they_are() {
 #[test]
 fn runs_are_listed_shown_and_removed() {
     let scratch = Scratch::new("runs");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     assert!(garland.run(&["runs"]).with_code(0).out.starts_with("no runs yet"));
     std::fs::write(scratch.path("file"), "x").expect("it can be written");
     assert_eq!(garland.run(&["cp", "file", "local[1-2]:/file"]).code, 0);
@@ -223,8 +223,8 @@ fn runs_are_listed_shown_and_removed() {
 #[test]
 fn nothing_to_do_is_wrong_usage() {
     let scratch = Scratch::new("nothing");
-    assert_eq!(garland(&scratch).run::<&str>(&[]).code, 2);
-    insta::assert_snapshot!(shown(&garland(&scratch).run(&["copy"])), @r"
+    assert_eq!(garland_in(&scratch).run::<&str>(&[]).code, 2);
+    insta::assert_snapshot!(shown(&garland_in(&scratch).run(&["copy"])), @r"
     error: unrecognized subcommand 'copy'
 
       tip: some similar subcommands exist: 'top', 'cp'
@@ -235,9 +235,10 @@ fn nothing_to_do_is_wrong_usage() {
     [exit 2]
     ");
     // A tip names an option, and not its hidden alias --slow.
-    let mistyped = garland(&scratch).run(&["cp", "--slo", "fail", "x", "n1:/x"]).with_code(2).err;
+    let mistyped =
+        garland_in(&scratch).run(&["cp", "--slo", "fail", "x", "n1:/x"]).with_code(2).err;
     assert!(mistyped.contains("similar argument exists: '--on-slow'"), "{mistyped}");
-    insta::assert_snapshot!(shown(&garland(&scratch).run(&["cp", "x"])), @r"
+    insta::assert_snapshot!(shown(&garland_in(&scratch).run(&["cp", "x"])), @r"
     error: a copy needs a SOURCE and a DESTINATION, and only x was given
     hint: such as garland cp FILE 'n[01-20]:/path'
     [exit 2]
@@ -248,7 +249,7 @@ fn nothing_to_do_is_wrong_usage() {
 fn a_copy() {
     let scratch = Scratch::new("copy");
     random_file(&scratch.path("f"), 2_000_000, 1);
-    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/data/"])), @r"
+    insta::assert_snapshot!(shown(&garland_in(&scratch).cp(&["f", "local[1-3]:/data/"])), @r"
     1.91 MiB to 3 of 3 nodes in TIME
     rate    RATE (RATE) whole command, RATE (RATE) stream
     time    PHASES
@@ -265,7 +266,7 @@ fn a_copy_that_some_nodes_could_not_take() {
     for node in ["local2", "local3", "local5"] {
         std::fs::create_dir_all(scratch.root(node).join("x/f")).expect("it can be made");
     }
-    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-5]:/x"])), @r"
+    insta::assert_snapshot!(shown(&garland_in(&scratch).cp(&["f", "local[1-5]:/x"])), @r"
     97.66 KiB to 2 of 5 nodes in TIME
     time    PHASES
     ok      local[1,4]
@@ -279,7 +280,7 @@ fn a_copy_that_some_nodes_could_not_take() {
 fn a_copy_that_no_node_could_take() {
     let scratch = Scratch::new("none");
     random_file(&scratch.path("f"), 100_000, 1);
-    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local[1-3]:/no/such"])), @r"
+    insta::assert_snapshot!(shown(&garland_in(&scratch).cp(&["f", "local[1-3]:/no/such"])), @r"
     97.66 KiB to 0 of 3 nodes in TIME
     time    PHASES
     failed  local[1-3]: cannot open the directory /no: no such file or directory; a copy to /no/ makes it
@@ -292,7 +293,7 @@ fn a_copy_that_no_node_could_take() {
 fn a_copy_of_nothing() {
     let scratch = Scratch::new("empty");
     random_file(&scratch.path("f"), 0, 1);
-    insta::assert_snapshot!(shown(&garland(&scratch).cp(&["f", "local1:/x"])), @r"
+    insta::assert_snapshot!(shown(&garland_in(&scratch).cp(&["f", "local1:/x"])), @r"
     0 B to 1 of 1 nodes in TIME
     time    PHASES
     ok      local1
@@ -306,7 +307,8 @@ fn a_locale_without_utf8_gets_signs_of_ascii() {
     let scratch = Scratch::new("ascii");
     random_file(&scratch.path("f"), 10, 1);
     let roots = scratch.path("roots").display().to_string();
-    let mut command = garland(&scratch).command(&["cp", "--local-root", &roots, "f", "local1:/x"]);
+    let mut command =
+        garland_in(&scratch).command(&["cp", "--local-root", &roots, "f", "local1:/x"]);
     command.env("LC_ALL", "C");
     let said = Running::start_reading(command, Stdio::null()).end().with_code(0);
     assert!(said.out.is_ascii() && said.out.contains(" - "), "{}", said.out);
@@ -317,11 +319,11 @@ fn a_state_folder_that_cannot_be() {
     let scratch = Scratch::new("state");
     std::fs::write(scratch.state(), b"a file").expect("it can be written");
     random_file(&scratch.path("f"), 10, 1);
-    let said = garland(&scratch).cp(&["f", "local1:/x"]).with_code(3);
+    let said = garland_in(&scratch).cp(&["f", "local1:/x"]).with_code(3);
     let folder = scratch.folder().display().to_string();
     let user = format!("garland-{}", rustix::process::getuid().as_raw());
-    let shown = shown(&said).replace(&folder, "SCRATCH").replace(&user, "garland-USER");
-    insta::assert_snapshot!(shown, @r"
+    let text = shown(&said).replace(&folder, "SCRATCH").replace(&user, "garland-USER");
+    insta::assert_snapshot!(text, @r"
     error: cannot create the state directory SCRATCH/state: file exists
     hint: have the state elsewhere: export GARLAND_STATE=/var/tmp/garland-USER
     [exit 3]
@@ -331,7 +333,7 @@ fn a_state_folder_that_cannot_be() {
 #[test]
 fn the_manual_names_every_command() {
     let scratch = Scratch::new("manual");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let manual = garland.run(&["man"]).with_code(0).out;
     for command in ["cp", "exec", "up", "down", "status", "lab", "scenario", "demo"] {
         assert!(manual.contains(&format!("garland\\-{command}(1)")), "{command} in the manual");
@@ -352,7 +354,7 @@ fn the_manual_names_every_command() {
 #[test]
 fn shells_offer_commands_runs_nodes_and_topologies() {
     let scratch = Scratch::new("completion");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     std::fs::write(
         scratch.path("cluster.toml"),
         "version = 1\n[[nodes]]\nnames = \"n[01-02]\"\n[groups]\ngpu = \"n01\"\n",
@@ -404,7 +406,7 @@ fn shells_offer_commands_runs_nodes_and_topologies() {
 #[test]
 fn former_names_of_options_are_accepted_and_not_listed() {
     let scratch = Scratch::new("former-names");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for (command, now, former) in [
         (&["farm", "run"][..], "--slurm-dir", "--shared"),
         (&["ping"], "--per-second", "--rate"),
@@ -433,7 +435,7 @@ fn former_names_of_options_are_accepted_and_not_listed() {
 #[test]
 fn a_lab_is_named_by_an_option_or_the_environment_and_a_run_knows_its_own() {
     let scratch = Scratch::new("lab-name");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     std::fs::write(scratch.path("jobs"), "true\n").expect("room for a list");
     let not_there = |said: &RunOutput, name: &str| {
         let hint = format!(
@@ -466,7 +468,7 @@ fn a_lab_is_named_by_an_option_or_the_environment_and_a_run_knows_its_own() {
 #[test]
 fn agents_that_stay() {
     let scratch = Scratch::new("stay");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let say = |arguments: &[&str]| {
         let folder = scratch.folder().display().to_string();
         let text = shown(&garland.run(arguments)).replace(&folder, "SCRATCH");
@@ -515,7 +517,7 @@ fn agents_that_stay() {
 #[test]
 fn an_agent_that_stays_and_is_killed() {
     let scratch = Scratch::new("stay-killed");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
     let killed = scratch.processes().into_iter().find(|process| process.command.contains("local2"));
     killed.expect("its agent runs").kill();
@@ -560,7 +562,7 @@ fn crowd(port: u16, over: &Arc<AtomicBool>) -> JoinHandle<()> {
 #[test]
 fn an_agent_that_stays_is_remembered_until_it_is_proved_gone() {
     let scratch = Scratch::new("stay-stopped");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["up", "local1"]).with_code(0);
     let agents = || -> Vec<Process> {
         scratch.processes().into_iter().filter(|process| process.is_agent(None)).collect()
@@ -606,7 +608,7 @@ fn an_agent_that_stays_is_remembered_until_it_is_proved_gone() {
 #[test]
 fn a_record_whose_agent_cannot_be_reached_is_removed_if_the_user_says_so() {
     let scratch = Scratch::new("stay-forget");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["up", "local1"]).with_code(0);
     let agent = scratch.processes().into_iter().find(|process| process.is_agent(None));
     let agent = agent.expect("one stays");
@@ -621,7 +623,7 @@ fn a_record_whose_agent_cannot_be_reached_is_removed_if_the_user_says_so() {
 #[test]
 fn a_key_that_cannot_be_read_is_named_and_kept_by_all_commands() {
     let scratch = Scratch::new("key-unreadable");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["up", "local1"]).with_code(0);
     let state =
         record_file(&scratch, "local1").parent().and_then(|path| path.parent().map(PathBuf::from));
@@ -654,7 +656,7 @@ fn a_key_that_cannot_be_read_is_named_and_kept_by_all_commands() {
 #[test]
 fn an_agent_whose_record_cannot_be_read_is_not_taken_for_none() {
     let scratch = Scratch::new("record-unreadable");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
     let path = record_file(&scratch, "local1");
     let whole = std::fs::read(&path).expect("it is kept");
@@ -685,7 +687,7 @@ fn a_key_of_the_cluster_that_cannot_be_read_is_an_error() {
     let scratch = Scratch::new("cluster-key");
     let key = scratch.path("cluster.key");
     let names = || {
-        let mut command = garland(&scratch).command(&["names"]);
+        let mut command = garland_in(&scratch).command(&["names"]);
         command.env("GARLAND_CLUSTER_KEY", &key);
         Running::start(command).end()
     };
@@ -699,13 +701,13 @@ fn a_key_of_the_cluster_that_cannot_be_read_is_an_error() {
     let said = names().with_code(3);
     assert!(said.err.contains("it has mode 0644"), "{}", said.err);
     // That of this machine, too: it is a member that cannot read its key, and not a controller.
-    let _ = garland(&scratch).run(&["status"]);
+    let _ = garland_in(&scratch).run(&["status"]);
     let own =
         record_file(&scratch, "local1").parent().and_then(|path| path.parent().map(PathBuf::from));
     let own = own.expect("the state of a host").join("cluster.key");
     std::fs::write(&own, "").expect("it is this user's");
     set_mode(&own, 0o600);
-    let said = garland(&scratch).run(&["names"]).with_code(2);
+    let said = garland_in(&scratch).run(&["names"]).with_code(2);
     assert!(said.err.contains("it is no key of a cluster"), "{}", said.err);
     scratch.assert_nothing_left();
 }
@@ -718,7 +720,7 @@ fn set_mode(path: &std::path::Path, mode: u32) {
 #[test]
 fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
     let scratch = Scratch::new("here");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let file = scratch.path("cluster.toml");
     let write = |options: &str| {
         let text = format!("version = 1\nnodes = \"n1\"\n[ssh]\noptions = {options}\n");
@@ -760,7 +762,7 @@ fn the_cluster_file_of_the_working_directory_runs_nothing_here() {
 #[test]
 fn a_command_without_a_result_object() {
     let scratch = Scratch::new("no-object");
-    insta::assert_snapshot!(shown(&garland(&scratch).run(&["demo", "--json"])), @r"
+    insta::assert_snapshot!(shown(&garland_in(&scratch).run(&["demo", "--json"])), @r"
     error: cannot use --json: this command has no result object
     hint: omit --json; docs/results.md lists the commands with result objects
     [exit 2]
@@ -770,7 +772,7 @@ fn a_command_without_a_result_object() {
 #[test]
 fn the_book_has_the_help_of_all_commands() {
     let scratch = Scratch::new("reference");
-    let said = garland(&scratch).run(&["man", "--markdown"]).with_code(0);
+    let said = garland_in(&scratch).run(&["man", "--markdown"]).with_code(0);
     let written = include_str!("../../../../../docs/reference.md");
     let first = said.out.lines().zip(written.lines()).find(|(says, written)| says != written);
     assert!(said.out == written, "docs/reference.md is old, `make reference`: {first:?}");

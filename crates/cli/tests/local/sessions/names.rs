@@ -13,7 +13,7 @@ use garland_testkit::{
 };
 use serde_json::Value;
 
-use super::garland;
+use super::garland_in;
 
 /// Local nodes with standing agents.
 struct Nodes<'a> {
@@ -59,8 +59,8 @@ impl<'a> Nodes<'a> {
 
     fn assert_has(&self, nodes: &[&str], path: &str, content: &[u8]) {
         for node in nodes {
-            let read = fs::read(self.path(node, path)).expect("the file exists");
-            assert!(read == content, "{path} on {node}");
+            let bytes = fs::read(self.path(node, path)).expect("the file exists");
+            assert!(bytes == content, "{path} on {node}");
         }
     }
 
@@ -129,7 +129,7 @@ fn share<'a>(result: &'a Value, node: &str) -> (u64, Option<&'a str>) {
 #[test]
 fn nodes_get_a_name_from_two_holders_and_one_that_differs_is_named() {
     let scratch = Scratch::new("names");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-5]");
     let content = random_bytes(30_000_000, 1);
     nodes.write(&["local1", "local2"], "data/model", &content);
@@ -173,7 +173,7 @@ fn nodes_get_a_name_from_two_holders_and_one_that_differs_is_named() {
 #[test]
 fn a_holder_that_is_killed_meanwhile_leaves_the_rest_to_others() {
     let scratch = Scratch::in_memory("names-killed");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-6]");
     let content = random_bytes(150_000_000, 2);
     nodes.write(&["local5", "local6"], "model", &content);
@@ -198,7 +198,7 @@ fn a_holder_that_is_killed_meanwhile_leaves_the_rest_to_others() {
 #[test]
 fn names_survive_their_keepers_and_end_for_those_that_were_away() {
     let scratch = Scratch::new("names-keepers");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-4]");
     nodes.write(&["local4"], "one", b"first");
     nodes.write(&["local4"], "two", b"second");
@@ -227,7 +227,7 @@ fn names_survive_their_keepers_and_end_for_those_that_were_away() {
 #[test]
 fn names_are_handed_over_before_their_keepers_end_and_nobody_keeps_old_ones() {
     let scratch = Scratch::new("names-handed-over");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-5]");
     nodes.write(&["local4"], "old", b"old");
     nodes.write(&["local4", "local5"], "new", b"newer");
@@ -255,7 +255,7 @@ fn names_are_handed_over_before_their_keepers_end_and_nobody_keeps_old_ones() {
 #[test]
 fn a_stranger_and_a_keeper_that_lies_give_nothing() {
     let scratch = Scratch::new("names-stranger");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     nodes.write(&["local1"], "secret", b"content");
     let _ = nodes.run(&["publish", "local1:/secret", "--as", "s"]).with_code(0);
@@ -309,7 +309,7 @@ fn copy_private(from: &Path, to: &Path) {
 #[test]
 fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
     let scratch = Scratch::new("names-tree");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     let shards: Vec<Vec<u8>> = (0..6).map(|shard| random_bytes(700_000, shard)).collect();
     for (number, shard) in shards.iter().enumerate() {
@@ -367,7 +367,7 @@ fn a_directory_is_one_name_and_what_cannot_be_one_is_refused() {
 #[test]
 fn an_interrupted_get_is_resumed_as_a_copy_is() {
     let scratch = Scratch::in_memory("names-resumed");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
     let content = random_bytes(40_000_000, 3);
     nodes.write(&["local1"], "model", &content);
@@ -421,7 +421,7 @@ fn fill(nodes: &Nodes<'_>, count: u64) {
 #[test]
 fn ten_thousand_names_cost_their_keepers_no_memory() {
     let scratch = Scratch::in_memory("names-many");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     nodes.write(&["local1"], "model", b"content");
     let _ = nodes.run(&["publish", "local1:/model", "--as", "m"]).with_code(0);
@@ -444,7 +444,7 @@ fn ten_thousand_names_cost_their_keepers_no_memory() {
 #[test]
 fn a_name_that_ended_by_a_later_clock_is_published_above_that() {
     let scratch = Scratch::new("names-later");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     nodes.write(&["local1"], "model", b"content");
     let publish = || nodes.run(&["publish", "local1:/model", "--as", "m"]);
@@ -470,7 +470,7 @@ fn a_name_that_ended_by_a_later_clock_is_published_above_that() {
 #[test]
 fn a_damaged_manifest_is_named_and_the_other_names_work() {
     let scratch = Scratch::new("names-damaged");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     nodes.write(&["local1"], "model", b"content");
     let publish = |name: &str| nodes.run(&["publish", "local1:/model", "--as", name]);
@@ -507,7 +507,7 @@ fn a_damaged_manifest_is_named_and_the_other_names_work() {
 #[test]
 fn a_name_has_no_set_user_id_programs_and_the_base_that_the_user_wrote() {
     let scratch = Scratch::new("names-modes");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
     nodes.write(&["local1"], "v3", b"content");
     let mode = fs::Permissions::from_mode(0o6755);
@@ -525,7 +525,7 @@ fn a_name_has_no_set_user_id_programs_and_the_base_that_the_user_wrote() {
 #[test]
 fn a_get_copies_and_says_all_whatever_its_holders_on_this_machine_are() {
     let scratch = Scratch::new("names-pipe");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let mut getting = Vec::new();
     let nodes = Nodes::up(&garland, &scratch, "local[1-2]");
     let content = random_bytes(300_000, 4);
@@ -575,7 +575,7 @@ fn a_get_copies_and_says_all_whatever_its_holders_on_this_machine_are() {
 #[test]
 fn a_keeper_chooses_no_address_and_no_path_that_the_head_reads() {
     let scratch = Scratch::new("names-sources");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     let content = random_bytes(300_000, 5);
     nodes.write(&["local1"], "model", &content);
@@ -610,7 +610,7 @@ const ONCE_NS: u64 = 60_000_000_000;
 #[test]
 fn a_keeper_that_does_not_answer_is_waited_for_once_and_named_once() {
     let scratch = Scratch::new("names-silent");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     nodes.write(&["local1"], "model", b"content");
     let names = ["a", "b", "c", "d"];
@@ -646,7 +646,7 @@ fn a_keeper_that_does_not_answer_is_waited_for_once_and_named_once() {
 #[test]
 fn what_fewer_than_two_of_three_agents_keep_is_no_success() {
     let scratch = Scratch::new("names-majority");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
     nodes.write(&["local1"], "model", b"content");
     let publish = |name: &str| nodes.run(&["publish", "local1:/model", "--as", name]);

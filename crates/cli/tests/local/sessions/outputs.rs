@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use garland_testkit::{Process, Scratch, until};
 
-use super::garland;
+use super::garland_in;
 
 /// The most resident memory of a head that keeps 100 MiB of output, in bytes. Most is that of the program
 /// of a debug build.
@@ -28,7 +28,7 @@ fn lines_come_before_the_command_ends() {
     for option in [&[][..], &["--line-buffer"]] {
         let line = format!("echo first; {}; printf last; echo bad >&2", wait_for(&scratch, "go"));
         let exec =
-            garland(&scratch).start(&[&["exec"], option, &["-s", "local[1-2]", &line]].concat());
+            garland_in(&scratch).start(&[&["exec"], option, &["-s", "local[1-2]", &line]].concat());
         exec.await_out("a line of each", |out| out.lines().count() == 2);
         File::create(scratch.path("go")).expect("room for a file");
         let said = exec.end().with_code(0);
@@ -54,7 +54,7 @@ fn groups_are_in_the_order_of_nodes_and_the_first_one_needs_not_wait() {
         &format!("seq 200000; seq 3 >&2; touch {done}"),
         "echo three; exit 3",
     );
-    let exec = garland(&scratch).start(&["exec", "--group", "-s", "local[1-3]", &line]);
+    let exec = garland_in(&scratch).start(&["exec", "--group", "-s", "local[1-3]", &line]);
     let first = exec.await_out("the first line", |out| !out.is_empty());
     assert_eq!(first, "local1: one\n");
     until("the end of local2", || scratch.path("done").exists());
@@ -78,7 +78,7 @@ fn output_that_waits_needs_no_memory() {
         &format!("{}; echo three", wait_for(&scratch, "go")),
     );
     let path = scratch.path("out");
-    let mut command = garland(&scratch).command(&["exec", "--group", "-s", "local[1-3]", &line]);
+    let mut command = garland_in(&scratch).command(&["exec", "--group", "-s", "local[1-3]", &line]);
     command.stdout(File::create(&path).expect("room for a file"));
     let mut head = command.spawn().expect("it is a program");
     // All of it was kept until local1 had ended, and is printed while the command on local3 runs.
@@ -101,7 +101,7 @@ fn output_that_waits_needs_no_memory() {
 fn commands_end_when_nobody_reads_their_output() {
     let scratch = Scratch::new("exec-unread");
     for option in ["--line-buffer", "--group"] {
-        let mut command = garland(&scratch).command(&["exec", option, "local[1-2]", "yes"]);
+        let mut command = garland_in(&scratch).command(&["exec", option, "local[1-2]", "yes"]);
         let mut head = command.stdout(Stdio::piped()).spawn().expect("it is a program");
         let mut line = String::new();
         let mut out = BufReader::new(head.stdout.take().expect("it is a pipe"));
@@ -118,10 +118,12 @@ fn equal_output_is_folded_if_the_user_says_so() {
     let scratch = Scratch::new("exec-fold");
     let line =
         on_each("echo one; echo all >&2", "echo two; echo all >&2", "echo one; echo all >&2");
-    let said = garland(&scratch).run(&["exec", "--fold", "-s", "local[1-3]", &line]).with_code(0);
+    let said =
+        garland_in(&scratch).run(&["exec", "--fold", "-s", "local[1-3]", &line]).with_code(0);
     assert_eq!(said.out, "local[1,3]: one\nlocal2: two\n");
     assert_eq!(said.err, "local[1-3]: all\n");
-    let said = garland(&scratch).run(&["exec", "--fold", "--json", "local1", "true"]).with_code(2);
+    let said =
+        garland_in(&scratch).run(&["exec", "--fold", "--json", "local1", "true"]).with_code(2);
     assert!(said.err.contains("with --json"), "{}", said.err);
     scratch.assert_nothing_left();
 }
@@ -129,7 +131,7 @@ fn equal_output_is_folded_if_the_user_says_so() {
 #[test]
 fn output_that_cannot_be_written_is_told_and_ends_the_commands() {
     let scratch = Scratch::new("exec-full");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let long = ["local1", "--", "sh", "-c", "seq 200000; exec sleep 600"];
     let short = ["local[1-2]", "--", "seq", "3"];
     let modes: [(&[&str], &[&str]); 5] = [
@@ -156,7 +158,7 @@ fn output_that_cannot_be_written_is_told_and_ends_the_commands() {
 #[test]
 fn work_whose_result_cannot_be_written_is_not_told_as_nothing_done() {
     let scratch = Scratch::new("work-full");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     fs::write(scratch.path("f"), "content").expect("it can be written");
     let all = "local[1-2]";
     for (words, code) in [

@@ -8,7 +8,7 @@ use garland_testkit::{
     Garland, Process, Scratch, assert_copied, await_some, locals, random_file, until,
 };
 
-use super::{garland, record_file, recorded_port};
+use super::{garland_in, record_file, recorded_port};
 
 /// The protocol versions of an older release and of a newer one.
 const OLDER: u16 = PROTOCOL - 1;
@@ -19,7 +19,7 @@ const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 /// Returns the program as one of the release with the protocol version `protocol`.
 fn of_release(scratch: &Scratch, protocol: u16) -> Garland<'_> {
-    garland(scratch).of_protocol(protocol)
+    garland_in(scratch).of_protocol(protocol)
 }
 
 fn agents(scratch: &Scratch) -> Vec<Process> {
@@ -64,7 +64,7 @@ fn retired(nodes: &str) -> String {
 #[test]
 fn a_copy_replaces_standing_agents_of_an_older_release_and_says_so() {
     let scratch = Scratch::new("older-copy");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").display().to_string();
     let up = ["up", "--idle", "1800", "--local-root", &roots, "local[1-2]"];
     let _ = of_release(&scratch, OLDER).run(&up).with_code(0);
@@ -92,7 +92,7 @@ fn a_copy_replaces_standing_agents_of_an_older_release_and_says_so() {
 #[test]
 fn up_replaces_a_standing_agent_of_an_older_release_which_status_shows() {
     let scratch = Scratch::new("older-up");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = of_release(&scratch, OLDER).run(&["up", "local1"]).with_code(0);
     let before = agents(&scratch);
     let _ = garland.run(&["up", "local2"]).with_code(0);
@@ -115,7 +115,7 @@ fn up_replaces_a_standing_agent_of_an_older_release_which_status_shows() {
 #[test]
 fn a_standing_agent_of_a_newer_release_is_kept_and_the_user_told() {
     let scratch = Scratch::new("newer");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let newer = of_release(&scratch, NEWER);
     let _ = newer.run(&["up", "local1"]).with_code(0);
     let before = agents(&scratch);
@@ -140,7 +140,7 @@ fn a_standing_agent_of_a_newer_release_is_kept_and_the_user_told() {
 #[test]
 fn down_ends_standing_agents_of_an_older_release() {
     let scratch = Scratch::new("older-down");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = of_release(&scratch, OLDER).run(&["up", "local[1-2]"]).with_code(0);
     let _ = garland.run(&["up", "local3"]).with_code(0);
     assert_eq!(garland.run(&["down"]).with_code(0).out, "down    local[1-3]\n");
@@ -152,7 +152,7 @@ fn down_ends_standing_agents_of_an_older_release() {
 #[test]
 fn a_standing_agent_is_not_replaced_while_a_copy_of_its_release_uses_it() {
     let scratch = Scratch::new("older-busy");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let older = of_release(&scratch, OLDER);
     let roots = scratch.path("roots").display().to_string();
     let up = ["up", "--local-root", &roots, "local1"];
@@ -212,7 +212,7 @@ fn make_older(mut near: TcpStream, port: u16) {
 #[test]
 fn an_attacker_who_changes_the_version_of_an_agent_does_not_have_it_retired() {
     let scratch = Scratch::new("seems-older");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["up", "local1"]).with_code(0);
     let before = agents(&scratch);
     let port = recorded_port(&scratch, "local1").expect("it is recorded");

@@ -26,7 +26,7 @@ use garland_testkit::{
 };
 use serde_json::Value;
 
-use super::{garland, record_file, recorded_port};
+use super::{garland_in, record_file, recorded_port};
 
 /// `EACCES`: the role of the peer does not admit the request.
 const REFUSED: u16 = 13;
@@ -134,7 +134,7 @@ fn holder(node: &str, kind: HolderKind, path: &str) -> NameHolder {
 
 /// Returns an order of each kind. None does anything by itself at an agent that obeys it, except
 /// those that end the agent or the session.
-pub(super) fn orders(node: &str) -> Vec<ToAgent> {
+pub(super) fn draw_orders(node: &str) -> Vec<ToAgent> {
     let id = CopyId([7; 16]);
     let names = [
         NamesOrder::Find(None),
@@ -185,7 +185,7 @@ const TRIED_ELSEWHERE: [OrderKind; 3] =
 #[test]
 fn each_role_gives_the_orders_of_its_row_and_no_other_one() {
     let scratch = Scratch::new("roles-all");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local1");
     let (agent, farm_keys) = farm_agent(&garland, &scratch);
     let farm_port = ready(&agent).port;
@@ -196,7 +196,7 @@ fn each_role_gives_the_orders_of_its_row_and_no_other_one() {
         Role::Member => (field.port("local1"), field.agent_key("local1"), &member),
         Role::FarmNode => (farm_port, ready(&agent).key, &farm_keys),
     };
-    let orders = orders("local1");
+    let orders = draw_orders("local1");
     for kind in OrderKind::ALL.iter().filter(|kind| !TRIED_ELSEWHERE.contains(kind)) {
         assert!(orders.iter().any(|order| order.kind() == *kind), "no order of the kind {kind:?}");
     }
@@ -221,7 +221,7 @@ fn each_role_gives_the_orders_of_its_row_and_no_other_one() {
 #[test]
 fn bytes_that_are_no_order_end_the_session_of_any_role() {
     let scratch = Scratch::new("roles-bytes");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local1");
     let port = field.port("local1");
     let theirs = field.agent_key("local1");
@@ -239,7 +239,7 @@ fn bytes_that_are_no_order_end_the_session_of_any_role() {
 #[test]
 fn a_member_reads_blocks_of_registered_contents_and_no_path() {
     let scratch = Scratch::new("roles-paths");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local[1-2]");
     let secret = scratch.root("local1").join("secret");
     fs::write(&secret, "the key of the controller").expect("it is written");
@@ -272,7 +272,7 @@ fn a_member_reads_blocks_of_registered_contents_and_no_path() {
 #[test]
 fn a_content_is_served_no_more_when_its_last_name_has_ended() {
     let scratch = Scratch::new("roles-ended");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     // The last node keeps no names.
     let field = Field::up(&garland, &scratch, "local[1-4]");
     for (file, names) in [("one", &["x", "y"][..]), ("two", &["z"])] {
@@ -300,7 +300,7 @@ fn a_content_is_served_no_more_when_its_last_name_has_ended() {
 #[test]
 fn blocks_that_are_longer_than_a_message_are_read_from_nodes() {
     let scratch = Scratch::new("roles-long");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local[1-2]");
     let content = random_bytes((9 << 20) + 5, 6);
     fs::write(scratch.root("local1").join("long"), &content).expect("it is written");
@@ -335,7 +335,7 @@ fn blocks_that_are_longer_than_a_message_are_read_from_nodes() {
 #[test]
 fn a_member_speaks_of_its_own_node_and_has_no_other_agent_serve_files() {
     let scratch = Scratch::new("roles-holders");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local[1-2]");
     let root = root_of_content(&mut field.member("local1", "local2"));
     let hold = |holder| ToAgent::Names(NamesOrder::Hold("m".to_owned(), root, holder));
@@ -362,7 +362,7 @@ fn a_member_speaks_of_its_own_node_and_has_no_other_agent_serve_files() {
 #[test]
 fn members_that_acknowledge_nothing_or_open_too_much_cost_little() {
     let scratch = Scratch::new("roles-budgets");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local1");
     let agent: Process = garland.agent("local1");
     let before = agent.memory();
@@ -408,7 +408,7 @@ fn members_that_acknowledge_nothing_or_open_too_much_cost_little() {
 #[test]
 fn nothing_is_kept_for_a_member_that_leaves_before_it_is_answered() {
     let scratch = Scratch::new("roles-left");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local1");
     // The digests of a file of a TiB are 8 MiB.
     let blocks = 1 << 18;
@@ -454,7 +454,7 @@ fn threads(process: &Process) -> usize {
 #[test]
 fn other_keys_end_the_sessions_and_connections_of_the_old_ones() {
     let scratch = Scratch::new("roles-revoked");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local[1-2]");
     let old = field.cluster_key("local2");
     let mut member = field.member("local1", "local2");
@@ -480,7 +480,7 @@ fn other_keys_end_the_sessions_and_connections_of_the_old_ones() {
 #[test]
 fn agents_know_no_members_before_the_first_name() {
     let scratch = Scratch::new("roles-first");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").to_str().expect("a path of text").to_owned();
     let _ = garland.run(&["up", "--local-root", &roots, "local1"]).with_code(0);
     let keys = || {
@@ -504,7 +504,7 @@ fn a_member_that_greets_without_end_is_held_back_and_no_controller_waits() {
     const SESSIONS: u32 = 40;
     const WAIT_MAX: Duration = Duration::from_secs(5);
     let scratch = Scratch::new("roles-greetings");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local1");
     let port = field.port("local1");
     let theirs = field.agent_key("local1");
@@ -561,7 +561,7 @@ fn a_member_that_greets_without_end_is_held_back_and_no_controller_waits() {
 fn a_member_that_greets_without_end_for_its_mount_is_held_back() {
     const GREETINGS: u64 = 600;
     let scratch = Scratch::new("roles-mount-greetings");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let field = Field::up(&garland, &scratch, "local1");
     let theirs = field.agent_key("local1");
     let member = field.cluster_key("local1").keys();
@@ -583,7 +583,7 @@ fn a_member_that_greets_without_end_for_its_mount_is_held_back() {
 #[test]
 fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
     let scratch = Scratch::new("roles-farm");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let (agent, keys) = farm_agent(&garland, &scratch);
     let line = ready(&agent);
     let mut node = HostileNode::open(line.port, &keys, &line.key).expect("the key is known");

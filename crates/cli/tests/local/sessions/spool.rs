@@ -11,7 +11,7 @@ use std::process::Command;
 use garland_testkit::{Garland, Running, Scratch, random_bytes, until};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 
-use super::garland;
+use super::garland_in;
 
 /// A spool, and the process that serves it.
 struct Served {
@@ -69,7 +69,7 @@ impl Served {
 #[test]
 fn nodes_that_are_killed_meanwhile_get_everything() {
     let scratch = Scratch::new("spool");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-4]", &[]);
     let contents: Vec<Vec<u8>> = (0..100).map(|number| random_bytes(40_000, number)).collect();
     let host =
@@ -113,7 +113,7 @@ fn nodes_that_are_killed_meanwhile_get_everything() {
 #[test]
 fn options_hold_for_all_entries_of_a_spool_and_others_are_refused() {
     let scratch = Scratch::new("spool-options");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let folder = scratch.path("spool");
     fs::create_dir_all(&folder).expect("it is made");
     fs::write(folder.join("a"), "content").expect("it is written");
@@ -152,7 +152,7 @@ fn options_hold_for_all_entries_of_a_spool_and_others_are_refused() {
 #[test]
 fn what_a_node_cannot_take_waits_with_the_reason() {
     let scratch = Scratch::new("spool-waits");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-2]", &["--", "--no-fsync"]);
     // The directory of the destination is a file there.
     let wrong = scratch.root("local2").join("to");
@@ -185,7 +185,7 @@ fn what_a_node_cannot_take_waits_with_the_reason() {
 #[test]
 fn what_is_printed_to_wait_is_in_the_status() {
     let scratch = Scratch::new("spool-told");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-2]", &["--", "--no-fsync"]);
     fs::write(scratch.root("local2").join("to"), "").expect("the file is written");
     // The more entries wait, the less often the record is written.
@@ -206,7 +206,7 @@ fn what_is_printed_to_wait_is_in_the_status() {
 #[test]
 fn a_directory_that_cannot_be_read_whole_waits() {
     let scratch = Scratch::new("spool-whole");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-2]", &["--quiet", "0.3s"]);
     let tree = scratch.path("tree");
     // Directories may be nested 200 deep.
@@ -226,7 +226,7 @@ fn a_directory_that_cannot_be_read_whole_waits() {
 #[test]
 fn a_file_that_is_being_written_waits_and_a_directory_is_one_entry() {
     let scratch = Scratch::new("spool-written");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-2]", &["--quiet=0.3s", "--json"]);
     let mut file = File::create(spool.folder.join("slow")).expect("the file is made");
     file.write_all(b"first half, ").expect("it is written");
@@ -256,7 +256,7 @@ fn a_file_that_is_being_written_waits_and_a_directory_is_one_entry() {
 #[test]
 fn names_of_250_bytes_and_with_newlines_are_done_and_told_on_one_line() {
     let scratch = Scratch::new("spool-names");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let spool = Served::start(&garland, &scratch, "local[1-2]", &[]);
     let long = "L".repeat(250);
     let forged = "z\nok      all nodes: fake: 26 B";

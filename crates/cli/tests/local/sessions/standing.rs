@@ -10,7 +10,7 @@ use std::process::Command;
 
 use garland_testkit::{Garland, Process, RunOutput, Running, Scratch, until};
 
-use super::{garland, record_file};
+use super::{garland_in, record_file};
 
 /// What the program named ssh does for all logins.
 const LOGIN: &str = "#!/bin/sh
@@ -39,7 +39,7 @@ struct Site<'a> {
 impl<'a> Site<'a> {
     fn new(scratch: &'a Scratch) -> Self {
         fs::create_dir(scratch.path("bin")).expect("a new directory");
-        let site = Self { scratch, garland: garland(scratch) };
+        let site = Self { scratch, garland: garland_in(scratch) };
         site.program("ssh", LOGIN);
         site.hook("");
         site

@@ -6,7 +6,7 @@ mod work;
 use garland_testkit::{Scratch, random_file};
 
 use self::work::Work;
-use crate::garland;
+use crate::garland_in;
 
 /// The lines about a node itself: its name and seven figures.
 fn node_lines<'a>(out: &'a str, name: &str) -> Vec<(&'a str, Vec<f64>)> {
@@ -30,7 +30,7 @@ fn lines<'a>(out: &'a str, name: &str, kind: &str) -> Vec<&'a str> {
 #[test]
 fn every_node_has_a_line_for_every_look() {
     let scratch = Scratch::new("top-lines");
-    let said = garland(&scratch).run(&["top", "local[1-2]", "-n", "2"]).with_code(0);
+    let said = garland_in(&scratch).run(&["top", "local[1-2]", "-n", "2"]).with_code(0);
     assert_eq!(said.out.lines().count(), 4, "{}", said.out);
     for name in ["local1", "local2"] {
         let own = node_lines(&said.out, name);
@@ -52,7 +52,7 @@ fn metric(text: &str, name: &str, node: &str) -> Option<f64> {
 #[test]
 fn the_file_for_prometheus_has_the_figures_of_all_nodes() {
     let scratch = Scratch::new("top-metrics");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let file = scratch.path("garland.prom");
     let path = file.to_str().expect("it is text");
     let said = garland.run(&["top", "local[1-2]", "-n", "2", "--metrics", path]).with_code(0);
@@ -79,7 +79,7 @@ fn the_file_for_prometheus_has_the_figures_of_all_nodes() {
 #[test]
 fn copies_and_jobs_of_other_commands_are_seen_each_on_its_node() {
     let scratch = Scratch::new("top-work");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let work = Work::begin(&garland, &scratch);
     let roots = scratch.path("roots");
     let roots = roots.to_str().expect("it is text");
@@ -117,7 +117,7 @@ fn copies_and_jobs_of_other_commands_are_seen_each_on_its_node() {
 #[test]
 fn a_labs_nodes_show_what_a_copy_moves_and_that_its_wire_is_the_limit() {
     let scratch = Scratch::new("top-lab");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.run(&["lab", "up", "--nodes", "2", "--rate", "20mbit"]).with_code(0);
     random_file(&scratch.path("file"), 30 << 20, 7);
     let copy = garland.start(&["cp", "--no-fsync", "file", "lab:n[1-2]:/x"]);
@@ -151,7 +151,7 @@ fn a_labs_nodes_show_what_a_copy_moves_and_that_its_wire_is_the_limit() {
 #[test]
 fn a_slow_disk_is_what_its_node_waits_for() {
     let scratch = Scratch::new("top-disk");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = 2\nrate = \"200mbit\"\n\
                     [[topology.node]]\nnames = \"n1\"\ndisk = \"2MB/s\"\n";
     std::fs::write(scratch.path("t.toml"), topology).expect("it can be written");
@@ -174,7 +174,7 @@ fn a_slow_disk_is_what_its_node_waits_for() {
 #[test]
 fn what_cannot_be_is_said() {
     let scratch = Scratch::new("top-refused");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let said = garland.run(&["top", "local1", "--json"]).with_code(2);
     assert!(said.err.contains("no result object"), "{}", said.err);
     let said = garland.run(&["top", "local1", "--interval", "0"]).with_code(2);

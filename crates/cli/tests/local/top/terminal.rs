@@ -6,7 +6,7 @@ use std::process::Command;
 
 use garland_testkit::{Scratch, await_some, until};
 
-use super::garland;
+use super::garland_in;
 use super::work::Work;
 
 /// A terminal in which a shell runs a script.
@@ -67,7 +67,7 @@ impl Drop for Terminal {
 #[test]
 fn the_terminal_shows_nodes_lanes_and_jobs_and_is_what_it_was_afterwards() {
     let scratch = Scratch::new("top-terminal");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let work = Work::begin(&garland, &scratch);
     let script = format!(
         "export GARLAND_STATE='{}'; cd '{}'; echo said before; stty -g > before\n\

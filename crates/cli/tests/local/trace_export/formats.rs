@@ -6,7 +6,7 @@ use std::fs;
 use garland_testkit::Scratch;
 use serde_json::Value;
 
-use super::garland;
+use super::garland_in;
 use super::made::{BLOCKS, Sums, run, sums, traces};
 
 /// What is in a file of JSON trace events. Times are nanoseconds.
@@ -115,7 +115,7 @@ fn a_timeline_has_the_rows_flows_and_counters_of_the_traces() {
     let scratch = Scratch::new("export-timeline");
     run(&scratch);
     let words = ["trace", "export", "./run", "--format", "chrome", "-o", "out.json"];
-    let said = garland(&scratch).run(&words).with_code(1);
+    let said = garland_in(&scratch).run(&words).with_code(1);
     assert!(said.out.contains("skipped n3: it left no trace"), "{}", said.out);
     let timeline = Timeline::parse(&fs::read_to_string(scratch.path("out.json")).unwrap());
     assert_eq!(timeline.overlaps, 0, "slices of one row that overlap");
@@ -134,7 +134,7 @@ fn chrome_and_csv_have_the_same_sums() {
     let scratch = Scratch::new("export-texts");
     run(&scratch);
     let export = |format: &str| {
-        let said = garland(&scratch).run(&["trace", "export", "./run", "--format", format]);
+        let said = garland_in(&scratch).run(&["trace", "export", "./run", "--format", format]);
         let said = said.with_code(1);
         assert_eq!(said.err, "skipped n3: it left no trace\n");
         said.out.clone()
@@ -160,7 +160,7 @@ fn the_result_object_has_the_sums_too() {
     let scratch = Scratch::new("export-json");
     run(&scratch);
     let words = ["trace", "export", "./run", "--format", "csv", "-o", "out.csv", "--json"];
-    let said = garland(&scratch).run(&words).with_code(1);
+    let said = garland_in(&scratch).run(&words).with_code(1);
     let result: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(result["schema"], "garland.trace-export/2");
     assert_eq!(result["bytes"], fs::metadata(scratch.path("out.csv")).unwrap().len());

@@ -5,4 +5,4 @@ mod made;
 mod real;
 mod refusals;
 
-use crate::garland;
+use crate::garland_in;

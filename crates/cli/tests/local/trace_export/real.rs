@@ -8,13 +8,13 @@ use garland_testkit::{Scratch, random_file};
 use serde_json::Value;
 
 use super::formats::Timeline;
-use super::garland;
+use super::garland_in;
 use super::made::sums;
 
 #[test]
 fn sums_are_those_of_the_traces_and_causes_those_of_the_ledger() {
     let scratch = Scratch::new("export-real");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     random_file(&scratch.path("file"), 32 << 20, 5);
     let _ = garland.run(&["cp", "file", "local[1-3]:/copy"]).with_code(0);
     let words = ["trace", "export", "--format", "chrome", "-o", "out.json"];

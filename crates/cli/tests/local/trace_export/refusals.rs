@@ -4,13 +4,13 @@ use std::fs;
 
 use garland_testkit::Scratch;
 
-use super::garland;
+use super::garland_in;
 use super::made::run;
 
 #[test]
 fn a_run_that_is_not_there() {
     let scratch = Scratch::new("export-no-run");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let export = |run: &str| {
         garland.run(&["trace", "export", run, "--format", "csv"]).with_code(2).err.clone()
     };
@@ -39,7 +39,7 @@ fn traces_of_another_version_cut_short_or_of_something_else() {
     change("n1.trace", &|bytes| bytes[8] += 1);
     change("n2.trace", &|bytes| bytes.truncate(bytes.len() / 2));
     fs::write(traces.join("n3.trace"), "what is this?").unwrap();
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let export = || garland.run(&["trace", "export", "./run", "--format", "csv"]);
     let said = export().with_code(1);
     assert!(said.err.contains("n1: the trace has version 2"), "{}", said.err);
@@ -58,7 +58,7 @@ fn traces_of_another_version_cut_short_or_of_something_else() {
 fn a_file_appears_whole_or_not_at_all() {
     let scratch = Scratch::new("export-target");
     run(&scratch);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = |file| ["trace", "export", "./run", "--format", "chrome", "-o", file];
     let said = garland.run(&words("missing/out")).with_code(3);
     assert!(said.err.contains("missing/out: no such file or directory"), "{}", said.err);
@@ -77,7 +77,7 @@ fn a_file_appears_whole_or_not_at_all() {
 #[test]
 fn the_refusal_of_perfettos_own_format_names_one_that_perfetto_opens() {
     let scratch = Scratch::new("export-perfetto");
-    let said = garland(&scratch).run(&["trace", "export", "--format", "perfetto"]).with_code(2);
+    let said = garland_in(&scratch).run(&["trace", "export", "--format", "perfetto"]).with_code(2);
     let hint = "ui.perfetto.dev also opens that of --format chrome";
     assert!(said.err.contains(hint), "{}", said.err);
 }

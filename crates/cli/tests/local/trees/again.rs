@@ -11,7 +11,7 @@ use garland_testkit::{Scratch, Wire, random_bytes, random_file};
 use serde_json::Value;
 
 use crate::trees::compare::assert_equal;
-use crate::trees::{await_partial, garland, locals, oddities, paths, verdict, write};
+use crate::trees::{await_partial, garland_in, locals, oddities, paths, verdict, write};
 
 const WORDS: [&str; 4] = ["--json", "-r", "t", "local[1-3]:/x"];
 
@@ -72,7 +72,7 @@ fn assert_all_equal(scratch: &Scratch) {
 fn a_second_copy_sends_nothing_and_touches_no_file() {
     let scratch = Scratch::new("tree-again");
     tree(&scratch);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let first = garland.cp(&WORDS).with_code(0).json();
     assert_eq!(first["already"], 0);
     let kept =
@@ -111,7 +111,7 @@ fn a_second_copy_sends_nothing_and_touches_no_file() {
 fn what_changed_at_either_end_is_sent_and_nothing_else() {
     let scratch = Scratch::new("tree-again-changed");
     tree(&scratch);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     let at = |node: &str, path: &str| scratch.root(node).join("x/t").join(path);
     let before = inodes(&scratch.root("local2"));
@@ -152,7 +152,7 @@ fn what_changed_at_either_end_is_sent_and_nothing_else() {
 fn the_smallest_tree_is_not_sent_twice_either() {
     let scratch = Scratch::new("tree-again-smallest");
     write(&scratch, "t/a", "1");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     let result = garland.cp(&WORDS).with_code(0).json();
     assert_eq!(result["tree"]["unchanged"], 2, "{result}");
@@ -164,7 +164,7 @@ fn the_smallest_tree_is_not_sent_twice_either() {
 fn a_file_of_the_same_size_and_time_is_not_read_unless_that_is_asked_for() {
     let scratch = Scratch::new("tree-again-status");
     tree(&scratch);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let _ = garland.cp(&WORDS).with_code(0);
     let at = |node: &str| scratch.root(node).join("x/t");
     let kept = |node: &str| inodes(&at(node));
@@ -229,7 +229,7 @@ fn a_file_of_the_same_size_and_time_is_not_read_unless_that_is_asked_for() {
 fn nodes_that_have_different_parts_each_get_what_they_lack() {
     let scratch = Scratch::new("tree-again-parts");
     tree(&scratch);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = ["--json", "-r", "--checksum", "t", "local[1-5]:/x"];
     let length = garland.cp(&words).with_code(0).json()["bytes"].as_u64().unwrap();
     for more in [&[][..], &["--block-size", "16KiB"], &["--no-encrypt"]] {
@@ -259,7 +259,7 @@ fn an_interrupted_copy_keeps_the_files_that_have_come() {
     }
     let folder = scratch.root("local3").join("x/t");
     let there = |name: &str| folder.join(name).exists();
-    let slow = garland(&scratch).over(Wire::slow(400));
+    let slow = garland_in(&scratch).over(Wire::slow(400));
     for agent in [false, true] {
         let copy = slow.start_cp(&WORDS);
         garland_testkit::until("the tenth file", || there("09"));
@@ -273,7 +273,7 @@ fn an_interrupted_copy_keeps_the_files_that_have_come() {
             scratch.assert_nobody_left();
         }
         let before = inodes(&folder);
-        let result = garland(&scratch).cp(&WORDS).with_code(0).json();
+        let result = garland_in(&scratch).cp(&WORDS).with_code(0).json();
         let late = sent(&result, "local3");
         assert!(late <= 15 * (2 << 20), "{late} bytes: {result}");
         assert!(inodes(&folder)["05"] == before["05"], "it was written again");
@@ -288,7 +288,7 @@ fn every_oddity_is_kept_too() {
     let scratch = Scratch::new("tree-again-odd");
     let odd = scratch.path("t");
     oddities::make(&odd);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = [&["--xattrs"], &WORDS[..]].concat();
     let by_contents = [&["--xattrs"], &BY_CONTENTS[..]].concat();
     let _ = garland.cp(&words).with_code(0);
@@ -308,7 +308,7 @@ fn every_oddity_is_kept_too() {
 #[test]
 fn whatever_became_of_both_sides_they_are_equal_in_the_end() {
     let scratch = Scratch::new("tree-again-random");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let mut state = 88_172_645_463_325_252_u64;
     let mut dice = move |most: u64| {
         state ^= state << 13;

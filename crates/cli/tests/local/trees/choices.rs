@@ -8,7 +8,7 @@ use std::process::Command;
 
 use garland_testkit::Scratch;
 
-use crate::trees::{garland, paths, write};
+use crate::trees::{garland_in, paths, write};
 
 #[test]
 fn an_empty_source_and_a_limit_keep_what_nodes_have() {
@@ -18,7 +18,7 @@ fn an_empty_source_and_a_limit_keep_what_nodes_have() {
         .iter()
         .for_each(|name| write(&scratch, &format!("roots/local1/x/{name}"), name));
     let there = || paths(&scratch.root("local1").join("x")).len();
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let refused = garland.cp(&["-a", "--delete", "d/", "local[1-2]:/x"]).with_code(3).err;
     let told = "error: cannot copy d/ with --delete: nothing in it can be copied, and all that nodes \
                 have there would be removed\nhint: check that it is mounted and readable; --max-delete N";
@@ -44,7 +44,7 @@ fn what_a_copy_does_not_set_is_not_copied_again_for_it() {
     };
     touch(&f, "2001-02-03 04:05:06.5");
     fs::set_permissions(&f, fs::Permissions::from_mode(0o666)).expect("it is ours");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let changes = |options: &[&str]| {
         let words = [&["-avn"], options, &["d", "local1:/"]].concat();
         let said = garland.cp(&words).with_code(0).out;
@@ -75,7 +75,7 @@ fn what_was_not_copied_is_listed_as_files_from_reads_it() {
     }
     // A directory in the place of a file is not replaced.
     fs::create_dir_all(scratch.root("local2").join("d/e/b")).expect("it can be made");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let copy = ["-a", "--failed-to", "list", "d", "local[1-2]:/"];
     let _ = garland.cp(&copy).with_code(1);
     assert_eq!(fs::read_to_string(scratch.path("list")).expect("a list"), "e/b\n");
@@ -110,7 +110,7 @@ fn what_a_list_names_is_copied_or_listed_by_its_own_path() {
     }
     symlink("own", scratch.path("m/ln")).expect("it can be made");
     write(&scratch, "l", "ln/o\nown/o/x\nown/p\nnope/a\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let there = || paths(&scratch.root("local1").join("m"));
     let listed = |name: &str| fs::read_to_string(scratch.path(name)).expect("a list");
     let copy = ["-a", "--files-from", "l", "--failed-to", "g", "m", "local1:/m"];
@@ -133,7 +133,7 @@ fn a_list_of_what_was_not_copied_is_never_that_of_another_copy_nor_in_its_source
     let scratch = Scratch::new("tree-old-list");
     write(&scratch, "d/a", "a");
     fs::create_dir(scratch.path("empty")).expect("it can be made");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for words in [&["none"][..], &["--files-from", "none", "d"], &["--delete", "empty"]] {
         write(&scratch, "list", "");
         let words = [&["-a", "--failed-to", "list"], words, &["local1:/"]].concat();
@@ -162,7 +162,7 @@ fn a_dry_run_ends_as_the_copy_would() {
     let scratch = Scratch::new("tree-dry-missing");
     write(&scratch, "d/a", "a");
     write(&scratch, "list", "a\nnone\n");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for words in [&["-n"][..], &["-nv"], &["--json", "-n"], &["--json", "-nv"], &[]] {
         let words = [words, &["-r", "--files-from", "list", "d", "local1:/"]].concat();
         let said = garland.cp(&words).with_code(1);

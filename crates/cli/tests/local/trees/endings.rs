@@ -7,7 +7,7 @@ use std::process::Command;
 use garland_testkit::{Scratch, Wire, random_bytes, random_file, until};
 
 use crate::trees::compare::assert_equal;
-use crate::trees::{await_partial, garland, locals, paths, verdict, write};
+use crate::trees::{await_partial, garland_in, locals, paths, verdict, write};
 
 /// A tree of small files with a large one in their midst.
 fn make(scratch: &Scratch, large: u64) {
@@ -33,7 +33,7 @@ fn nodes_that_die_in_the_middle_keep_no_other_from_the_tree() {
     for victim in ["local1", "local3", "local5"] {
         let scratch = Scratch::new("tree-dies");
         make(&scratch, 24 << 20);
-        let garland = garland(&scratch).over(Wire::slow(400));
+        let garland = garland_in(&scratch).over(Wire::slow(400));
         let copy = garland.start_cp(&["--json", "-r", "t", "local[1-5]:/"]);
         await_partial(&scratch.root("local5").join("t/5"));
         garland.agent(victim).kill();
@@ -49,7 +49,7 @@ fn nodes_that_die_in_the_middle_keep_no_other_from_the_tree() {
         }
         // The dead couldn't remove its own; the next copy does.
         drop(garland);
-        let _ = crate::trees::garland(&scratch).cp(&["-r", "t", "local[1-5]:/"]).with_code(0);
+        let _ = garland_in(&scratch).cp(&["-r", "t", "local[1-5]:/"]).with_code(0);
         scratch.assert_nothing_left();
         locals(5).for_each(|node| assert_equal(&scratch.path("t"), &scratch.root(&node).join("t")));
     }
@@ -59,7 +59,7 @@ fn nodes_that_die_in_the_middle_keep_no_other_from_the_tree() {
 fn a_user_who_gives_up_leaves_whole_files_only() {
     let scratch = Scratch::new("tree-interrupt");
     make(&scratch, 40 << 20);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["--json", "-r", "t", "local[1-3]:/"]);
     await_partial(&scratch.root("local3").join("t/5"));
     // Small files are written by other threads than a large one, and other nodes may be later.
@@ -90,7 +90,7 @@ fn a_disk_that_is_full_fails_its_node_alone() {
     let root = scratch.root("local2");
     fs::create_dir_all(&root).expect("it can be made");
     let mount = format!("mount -t tmpfs -o size=8m none '{}'", root.display());
-    let garland = garland(&scratch).over(Wire::quick().and(&mount));
+    let garland = garland_in(&scratch).over(Wire::quick().and(&mount));
     let result = garland.cp(&["--json", "-r", "t", "local[1-3]:/"]).with_code(1).json();
     let reason = "cannot write /: t/5/large: no space left on device";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
@@ -122,7 +122,7 @@ fn the_space_of_replaced_files_is_used_for_the_next_ones() {
     let fill = format!(
         "for number in 0 1 2 3 4; do head -c {LENGTH} /dev/zero > '{at}/t/'$number; done; sync"
     );
-    let garland = garland(&scratch).over(Wire::quick().and(&mount).and(&fill));
+    let garland = garland_in(&scratch).over(Wire::quick().and(&mount).and(&fill));
     let result = garland.cp(&["--json", "-r", "t", "local1:/"]).with_code(0).json();
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
     scratch.assert_nothing_left();
@@ -134,7 +134,7 @@ fn what_a_killed_copy_left_is_removed_wherever_the_next_one_comes() {
     write(&scratch, "t/d/x", b"new");
     write(&scratch, "roots/local1/t/d/.x.0123456789ab.garland-part", b"left");
     write(&scratch, "roots/local1/other/.x.0123456789ab.garland-part", b"not ours");
-    let _ = garland(&scratch).cp(&["-r", "t", "local1:/"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["-r", "t", "local1:/"]).with_code(0);
     let wanted = ["other/", "other/.x.0123456789ab.garland-part", "t/", "t/d/", "t/d/x"];
     assert_eq!(paths(&scratch.root("local1")), wanted);
 }

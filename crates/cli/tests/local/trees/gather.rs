@@ -7,7 +7,7 @@ use std::process::Command;
 use garland_testkit::{Scratch, Wire, random_bytes, random_file};
 
 use crate::trees::compare::assert_equal;
-use crate::trees::{await_partial, garland, left_out, locals, oddities, paths, verdict, write};
+use crate::trees::{await_partial, garland_in, left_out, locals, oddities, paths, verdict, write};
 
 #[test]
 fn every_nodes_tree_goes_to_a_folder_of_its_own() {
@@ -16,7 +16,7 @@ fn every_nodes_tree_goes_to_a_folder_of_its_own() {
         oddities::make(&scratch.root(&node).join("t/odd"));
         write(&scratch, &format!("roots/{node}/t/odd/own"), &node);
     }
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     // Twice: once into nothing, and once over what is there.
     for more in [&["--rails", "2", "--block-size", "64KiB"][..], &["--no-encrypt", "--verify"]] {
         let words = [&["-r", "--xattrs"], more, &["local[1-3]:/t/odd", "all"]].concat();
@@ -36,7 +36,7 @@ fn of_one_node_it_goes_where_it_is_told_by_rsyncs_rules() {
     for path in ["a/x", "a/in/y.o", "a/in/build/z", "one"] {
         write(&scratch, &format!("roots/local1/{path}"), path);
     }
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let got = |words: &[&str], at: &str| {
         let _ = garland.cp(&[&["-r"], words].concat()).with_code(0);
         paths(&scratch.path(at))
@@ -78,7 +78,7 @@ fn what_stays_behind_is_named_by_its_node() {
         assert!(pipe.expect("mkfifo is there").success());
     }
     fs::remove_dir_all(scratch.root("local3")).ok();
-    let garland = garland(&scratch).over(Wire::slow(400));
+    let garland = garland_in(&scratch).over(Wire::slow(400));
     let copy = garland.start_cp(&["--json", "-r", "local[1-3]:/t", "all"]);
     await_partial(&scratch.path("all/local2/t"));
     write(&scratch, "roots/local2/t/changes", b"longer".repeat(100));
@@ -128,7 +128,7 @@ fn make(scratch: &Scratch) {
 fn a_node_that_dies_costs_only_its_own_tree() {
     let scratch = Scratch::new("tree-gather-dies");
     make(&scratch);
-    let garland = garland(&scratch).over(Wire::slow(200));
+    let garland = garland_in(&scratch).over(Wire::slow(200));
     let copy = garland.start_cp(&["--json", "-r", "local[1-3]:/t", "all"]);
     await_partial(&scratch.path("all/local2/t/5"));
     garland.agent("local2").kill();
@@ -146,7 +146,7 @@ fn a_node_that_dies_costs_only_its_own_tree() {
 fn an_interrupt_leaves_whole_files_only() {
     let scratch = Scratch::new("tree-gather-interrupt");
     make(&scratch);
-    let garland = garland(&scratch).over(Wire::slow(100));
+    let garland = garland_in(&scratch).over(Wire::slow(100));
     let copy = garland.start_cp(&["--json", "-r", "local[1-3]:/t", "all"]);
     await_partial(&scratch.path("all/local3/t/5"));
     copy.process().interrupt();
@@ -168,7 +168,8 @@ fn nothing_that_comes_goes_through_a_link_that_is_here() {
     fs::create_dir(&outside).expect("it can be made");
     fs::create_dir_all(scratch.path("here/t/file/kept")).expect("it can be made");
     std::os::unix::fs::symlink(&outside, scratch.path("here/t/d")).expect("it can be made");
-    let result = garland(&scratch).cp(&["--json", "-r", "local1:/t", "here"]).with_code(3).json();
+    let result =
+        garland_in(&scratch).cp(&["--json", "-r", "local1:/t", "here"]).with_code(3).json();
     let reason = "on this machine: copied everything except 2 entries: t/d: it is not a \
                   directory and is not replaced by one; t/file: it is a directory and is not replaced";
     assert_eq!(verdict(&result, "local1"), ("failed", reason));
@@ -187,7 +188,7 @@ fn a_link_in_the_place_of_a_nodes_folder_is_not_followed() {
     fs::create_dir(&outside).expect("it can be made");
     fs::create_dir(scratch.path("all")).expect("it can be made");
     std::os::unix::fs::symlink("../outside", scratch.path("all/local1")).expect("it can be made");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for words in [&["-r", "local[1-2]:/t", "all"][..], &["local[1-2]:/t/x", "all"]] {
         let result = garland.cp(&[&["--json"], words].concat()).with_code(1).json();
         let reason = "on this machine: cannot open the directory all/local1: \

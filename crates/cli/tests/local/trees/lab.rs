@@ -8,7 +8,7 @@ use garland_testkit::{Scratch, random_file};
 use parking_lot::Mutex;
 
 use crate::trees::compare::assert_equal;
-use crate::trees::{garland, oddities, verdict, write};
+use crate::trees::{garland_in, oddities, verdict, write};
 
 /// One lab at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -18,7 +18,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 #[track_caller]
 fn copied_in(scratch: &Scratch, up: &[&str], tree: &Path, more: &[&str]) -> serde_json::Value {
     let _alone = ALONE.lock();
-    let garland = garland(scratch);
+    let garland = garland_in(scratch);
     let _ = garland.run(&[&["lab", "up"], up].concat()).with_code(0);
     let state = scratch.state().join(garland_sys::process::host_name()).join("lab");
     let lab = Lab::open(&StateDir(state), "lab").expect("it has just been started");

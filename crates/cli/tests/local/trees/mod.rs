@@ -21,7 +21,7 @@ use std::path::Path;
 use garland_testkit::{Scratch, locals, until, verdict};
 use serde_json::Value;
 
-use crate::garland;
+use crate::garland_in;
 
 /// Writes a file of `scratch`, and the folders above it.
 #[track_caller]

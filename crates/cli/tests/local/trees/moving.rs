@@ -5,7 +5,7 @@ use std::fs;
 use garland_testkit::{Scratch, Wire, random_file};
 
 use crate::trees::compare::assert_equal;
-use crate::trees::{await_partial, garland, left_out, locals, paths, verdict, write};
+use crate::trees::{await_partial, garland_in, left_out, locals, paths, verdict, write};
 
 #[test]
 fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
@@ -18,7 +18,7 @@ fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
     }
     fs::hard_link(scratch.path("t/shrinks"), scratch.path("t/z-name")).expect("it can be made");
     write(&scratch, "roots/local2/t/shrinks", b"the old one");
-    let garland = garland(&scratch).over(Wire::slow(400));
+    let garland = garland_in(&scratch).over(Wire::slow(400));
     // Without `--whole` the tree would have been compared, and read, before: local2 has something of it.
     let copy = garland.start_cp(&["--json", "--whole", "-r", "t", "local[1-2]:/"]);
     await_partial(&scratch.root("local2").join("t"));
@@ -62,7 +62,7 @@ fn what_changes_between_comparing_and_sending_is_left_out_and_the_rest_arrives()
     write(&scratch, "roots/local2/t/rest", b"other");
     write(&scratch, "roots/local2/t/grows", b"the old one");
     write(&scratch, "roots/local2/t/gone", b"removed");
-    let garland = garland(&scratch).over(Wire::slow(400));
+    let garland = garland_in(&scratch).over(Wire::slow(400));
     let copy = garland.start_cp(&["--json", "-r", "--delete", "t", "local[1-2]:/"]);
     await_partial(&scratch.root("local2").join("t"));
     write(&scratch, "t/grows", b"longer".repeat(100));
@@ -86,7 +86,7 @@ fn what_changes_between_comparing_and_sending_is_left_out_and_the_rest_arrives()
     assert_eq!(old("t/grows").as_deref(), Some(&b"the old one"[..]));
     assert_eq!((old("t/rest").as_deref(), old("t/gone")), (Some(&b"other"[..]), None));
     let words = ["-r", "--delete", "t", "local[1-2]:/"];
-    let _ = crate::trees::garland(&scratch).cp(&words).with_code(0);
+    let _ = garland_in(&scratch).cp(&words).with_code(0);
     locals(2).for_each(|node| assert_equal(&scratch.path("t"), &scratch.root(&node).join("t")));
     scratch.assert_nothing_left();
 }
@@ -95,7 +95,7 @@ fn what_changes_between_comparing_and_sending_is_left_out_and_the_rest_arrives()
 fn files_that_do_not_tell_their_length_are_named() {
     let scratch = Scratch::new("tree-proc");
     let words = ["--json", "-r", "/proc/sys/kernel/random", "local1:/"];
-    let result = garland(&scratch).cp(&words).with_code(1).json();
+    let result = garland_in(&scratch).cp(&words).with_code(1).json();
     let left = left_out(&result);
     let wanted = "/proc/sys/kernel/random/uuid: it has content although its length is 0, like files \
                   in /proc";

@@ -8,7 +8,7 @@ use std::process::Command;
 use garland_testkit::{Running, Scratch};
 use serde_json::json;
 
-use crate::trees::{garland, left_out, locals, paths, verdict, write};
+use crate::trees::{garland_in, left_out, locals, paths, verdict, write};
 
 #[test]
 fn no_kind_replaces_another_and_nothing_goes_through_a_link() {
@@ -22,7 +22,8 @@ fn no_kind_replaces_another_and_nothing_goes_through_a_link() {
     fs::create_dir_all(there.join("file/kept")).expect("it can be made");
     fs::write(there.join("d"), b"a file").expect("it can be written");
     symlink(&outside, there.join("l")).expect("it can be made");
-    let result = garland(&scratch).cp(&["--json", "-r", "t", "local[1-3]:/"]).with_code(1).json();
+    let result =
+        garland_in(&scratch).cp(&["--json", "-r", "t", "local[1-3]:/"]).with_code(1).json();
     let reason = "copied everything except 3 entries: \
                   t/d: it is not a directory and is not replaced by one; \
                   t/l: it is not a directory and is not replaced by one; \
@@ -51,7 +52,7 @@ fn all_entries_that_failed_are_in_the_result_and_a_command_shows_them() {
         fs::create_dir_all(scratch.path(format!("roots/local1/t/{number}"))).expect("it can be");
         write(&scratch, &format!("roots/local2/t/{number}"), b"ok");
     }
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let result = garland.cp(&["--json", "-r", "t", "local[1-2]:/"]).with_code(1).json();
     let node = result["nodes"].as_array().expect("a list").iter().find(|it| it["name"] == "local1");
     let node = node.expect("it is in the result");
@@ -84,7 +85,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
     fs::create_dir_all(&there).expect("it can be made");
     symlink(scratch.path("kept"), there.join("file")).expect("it can be made");
     fs::write(there.join("link"), b"a file").expect("it can be written");
-    let _ = garland(&scratch).cp(&["-r", "t", "local1:/"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["-r", "t", "local1:/"]).with_code(0);
     assert_eq!(fs::read(scratch.path("kept")).expect("the file exists"), b"as it was");
     assert_eq!(fs::read(there.join("file")).expect("the file exists"), b"new");
     assert!(!there.join("file").is_symlink());
@@ -96,7 +97,8 @@ fn a_destination_that_is_a_file_fails_its_node() {
     let scratch = Scratch::new("tree-to-file");
     write(&scratch, "t/x", b"");
     write(&scratch, "roots/local2/d", b"kept");
-    let result = garland(&scratch).cp(&["--json", "-r", "t", "local[1-2]:/d"]).with_code(1).json();
+    let result =
+        garland_in(&scratch).cp(&["--json", "-r", "t", "local[1-2]:/d"]).with_code(1).json();
     let reason = "cannot open the directory /d: not a directory";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(verdict(&result, "local1"), ("ok", ""));
@@ -127,7 +129,7 @@ fn what_may_not_be_read_is_named_and_the_rest_arrives() {
         let none = Permissions::from_mode(0o000);
         fs::set_permissions(scratch.path(path), none).expect("it may have it");
     }
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").display().to_string();
     let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
     let output = without_rights(&garland.command(&words)).output().expect("it can be started");
@@ -158,7 +160,7 @@ fn where_nothing_may_be_written_it_is_named_and_the_rest_arrives() {
     let owner = Some(4321).filter(|_| garland_sys::process::user_id() == 0);
     fs::set_permissions(&closed, Permissions::from_mode(0o555)).expect("it may have it");
     std::os::unix::fs::chown(&closed, owner, owner).expect("root may");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").display().to_string();
     let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
     let output = without_rights(&garland.command(&words)).output().expect("it can be started");
@@ -200,7 +202,7 @@ fn a_directory_without_write_permission_is_opened_only_if_it_is_the_trees() {
         close(&root.join(name));
     }
     ["closed/d", "closed"].iter().for_each(|path| close(&scratch.path(path)));
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let roots = scratch.path("roots").display().to_string();
     let copy = |words: &[&str]| {
         let words = [&["cp", "--local-root", &roots, "--json"], words].concat();
@@ -247,7 +249,7 @@ fn a_directory_without_write_permission_is_opened_only_if_it_is_the_trees() {
 fn devices_are_skipped_and_said() {
     let scratch = Scratch::new("tree-devices");
     let words = ["--json", "-r", "--exclude", "*/", "/dev/", "local1:/d"];
-    let result = garland(&scratch).cp(&words).with_code(0).json();
+    let result = garland_in(&scratch).cp(&words).with_code(0).json();
     let left = left_out(&result);
     assert!(left.contains(&"/dev/null: a device".to_owned()), "{left:?}");
     assert!(!scratch.root("local1").join("d/null").exists());
@@ -288,7 +290,7 @@ fn names_that_a_file_system_takes_for_one_are_told_and_replace_nothing() {
     );
     let roots = scratch.path("roots").display().to_string();
     let words = ["cp", "--local-root", &roots, "--json", "-r", "t", "local[1-2]:/"];
-    let plain = garland(&scratch).command(&words);
+    let plain = garland_in(&scratch).command(&words);
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &script]).arg(plain.get_program()).args(plain.get_args());
     let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));

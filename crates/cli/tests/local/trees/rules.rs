@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use garland_testkit::{Running, Scratch};
 
 use crate::trees::compare::assert_equal;
-use crate::trees::{garland, paths, write};
+use crate::trees::{garland_in, paths, write};
 
 fn make(scratch: &Scratch) {
     for path in ["a/x", "a/in/y.o", "a/in/build/z", "b/x2", "b/in/w", "one", "build/v", "cache/c"] {
@@ -27,7 +27,7 @@ fn as_rsync(scratch: &Scratch, words: &[&str]) {
     assert!(rsync.success(), "{words:?}");
     let _ = std::fs::remove_dir_all(scratch.root("local1"));
     let words = [&["-r"], words, &["local1:/new/t"]].concat();
-    let _ = garland(scratch).cp(&words).with_code(0);
+    let _ = garland_in(scratch).cp(&words).with_code(0);
     let got = scratch.root("local1").join("new/t");
     assert_eq!(paths(&got), paths(&target), "{words:?}");
     let content = |word: &str| word.ends_with('/') || word.ends_with("/.");
@@ -58,7 +58,7 @@ fn folders_of_several_sources_become_one() {
     let scratch = Scratch::new("tree-merge");
     make(&scratch);
     write(&scratch, "b/x", b"the later one");
-    let _ = garland(&scratch).cp(&["-r", "a/", "b/", "local1:/"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["-r", "a/", "b/", "local1:/"]).with_code(0);
     let root = scratch.root("local1");
     let wanted = ["empty/", "in/", "in/build/", "in/build/z", "in/w", "in/y.o", "x", "x2"];
     assert_eq!(paths(&root), wanted);
@@ -111,10 +111,10 @@ fn the_paths_of_a_list_are_copied_as_by_rsync() {
     // A directory with everything in it, from names with NUL between them, as find prints them.
     write(&scratch, "names", b"a/in\0cache\0a/in/y.o\0");
     let words = ["-r", "--files-from", "names", ".", "local2:/"];
-    let _ = garland(&scratch).cp(&words).with_code(0);
+    let _ = garland_in(&scratch).cp(&words).with_code(0);
     let wanted = ["a/", "a/in/", "a/in/build/", "a/in/build/z", "a/in/y.o", "cache/", "cache/c"];
     assert_eq!(paths(&scratch.root("local2")), wanted);
-    let mut command = garland(&scratch).command(&[
+    let mut command = garland_in(&scratch).command(&[
         "cp",
         "-r",
         "--files-from=-",
@@ -125,11 +125,11 @@ fn the_paths_of_a_list_are_copied_as_by_rsync() {
     command.stdin(File::open(scratch.path("names")).unwrap());
     assert!(command.output().unwrap().status.success());
     assert_eq!(paths(&scratch.root("local4")), wanted);
-    let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
+    let said = garland_in(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
     assert!(said.err.contains("from standard input or a pipe\nhint: start"), "{}", said.err);
     write(&scratch, "missing", b"nosuch\none\n");
     let words = ["-r", "--files-from", "missing", ".", "local3:/"];
-    let said = garland(&scratch).cp(&words).with_code(1);
+    let said = garland_in(&scratch).cp(&words).with_code(1);
     assert!(said.out.contains("missed  ./nosuch: "), "{}", said.out);
     assert_eq!(paths(&scratch.root("local3")), ["one"]);
     write(&scratch, "outside", b"one\n../one\n");
@@ -148,7 +148,7 @@ fn the_paths_of_a_list_are_copied_as_by_rsync() {
         (&["--files-from=lines", "one"], "required"),
     ];
     for (words, wanted) in refused {
-        let said = garland(&scratch).cp(&[words, &["local3:/"]].concat()).with_code(2);
+        let said = garland_in(&scratch).cp(&[words, &["local3:/"]].concat()).with_code(2);
         assert!(said.err.contains(wanted), "{words:?}: {}", said.err);
     }
     assert!(!scratch.path("-").exists());
@@ -165,16 +165,16 @@ fn no_copy_is_resumed_without_the_list_that_it_read_from_a_pipe() {
     {
         let line = format!("exec \"$0\" \"$@\" --exclude-from {patterns} new local1:/ {from}");
         let words = ["cp", "-r", "--delete", "--local-root", "roots"];
-        let _ = Running::start(garland(&scratch).by_shell(&line, &words)).end().with_code(0);
-        let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
+        let _ = Running::start(garland_in(&scratch).by_shell(&line, &words)).end().with_code(0);
+        let said = garland_in(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
         assert!(said.err.contains("a list of paths or patterns from"), "{patterns}: {}", said.err);
         assert_eq!(paths(&scratch.root("local1")), ["new/", "new/a", "new/kept"]);
     }
     // The same file is another one for another command.
     let line = "exec \"$0\" \"$@\" < patterns";
     let words = ["cp", "--local-root", "roots", "/dev/stdin", "local1:/x"];
-    let _ = Running::start(garland(&scratch).by_shell(line, &words)).end().with_code(0);
-    let said = garland(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
+    let _ = Running::start(garland_in(&scratch).by_shell(line, &words)).end().with_code(0);
+    let said = garland_in(&scratch).run(&["cp", "--resume", "last"]).with_code(2);
     assert!(said.err.contains("its source was a stream"), "{}", said.err);
 }
 
@@ -182,7 +182,7 @@ fn no_copy_is_resumed_without_the_list_that_it_read_from_a_pipe() {
 fn one_plain_file_is_copied_alike_with_and_without_the_word() {
     let scratch = Scratch::new("tree-one");
     make(&scratch);
-    let _ = garland(&scratch).cp(&["-r", "one", "local1:/name"]).with_code(0);
+    let _ = garland_in(&scratch).cp(&["-r", "one", "local1:/name"]).with_code(0);
     assert_eq!(paths(&scratch.root("local1")), ["name"]);
 }
 
@@ -191,7 +191,7 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
     let scratch = Scratch::new("tree-refused");
     make(&scratch);
     write(&scratch, "b/in/a/x", b"");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let cases: [(&[&str], i32, &str); 9] = [
         (&["a", "local1:/"], 3, "hint: directories are copied with -r"),
         (&["a", "b", "local1:/"], 2, "several sources (2) need -r"),

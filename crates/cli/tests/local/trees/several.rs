@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use garland_testkit::Scratch;
 
-use crate::trees::{garland, left_out, locals, paths, verdict, write};
+use crate::trees::{garland_in, left_out, locals, paths, verdict, write};
 
 #[test]
 fn files_of_nodes_are_found_by_paths_and_patterns() {
@@ -21,7 +21,7 @@ fn files_of_nodes_are_found_by_paths_and_patterns() {
     fs::create_dir(scratch.root("local2").join("log")).expect("it can be made");
     symlink("../log/other", scratch.root("local1").join("log/link.log")).expect("it can be made");
     symlink("/etc/passwd", scratch.root("local1").join("log/out.log")).expect("it can be made");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let words = ["local[1-3]:/log/*.log", "local3:/etc/hosts", "local3:/none", "all/"];
     let is_directory = "it is a directory, and directories are copied with -r";
     let wanted = [
@@ -68,7 +68,7 @@ fn of_one_node_what_is_found_goes_straight_into_the_directory() {
         std::os::unix::fs::chown(&own, Some(65_534), Some(65_534)).expect("we are root");
         fs::set_permissions(&own, Permissions::from_mode(0o6755)).expect("we are root");
     }
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let got = |words: &[&str], at: &str| {
         let _ = garland.cp(words).with_code(0);
         paths(&scratch.path(at))

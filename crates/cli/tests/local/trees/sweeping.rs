@@ -11,7 +11,7 @@ use garland_testkit::{Scratch, Wire};
 use rustix::fs::{FileType, Mode};
 
 use crate::trees::compare::assert_equal;
-use crate::trees::{garland, paths, verdict, write};
+use crate::trees::{garland_in, paths, verdict, write};
 
 /// A source, and something else where it is to go.
 fn both(scratch: &Scratch, to: &str) {
@@ -57,7 +57,7 @@ fn is_of_directory(line: &str) -> bool {
 
 /// The lines of what would be copied and removed, sorted and without directories that are copied.
 fn named_by_garland(scratch: &Scratch, words: &[&str]) -> Vec<String> {
-    let shown = garland(scratch).cp(&[&["-avnq", "--delete"], words].concat()).with_code(0);
+    let shown = garland_in(scratch).cp(&[&["-avnq", "--delete"], words].concat()).with_code(0);
     let mut lines: Vec<String> = shown.out.lines().map(str::to_owned).collect();
     let sum = lines.pop().unwrap();
     let of = |word: &str| lines.iter().filter(|line| line.starts_with(word)).count();
@@ -90,7 +90,7 @@ fn named_by_rsync(words: &[&str]) -> Vec<String> {
 #[test]
 fn sockets_and_pipes_on_either_side_keep_nothing_else() {
     let scratch = Scratch::new("tree-delete-special");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     write(&scratch, "from/file", "file");
     write(&scratch, "from/sub/file", "file");
     let pipe = |path: &str| {
@@ -134,7 +134,7 @@ fn sockets_and_pipes_on_either_side_keep_nothing_else() {
 #[test]
 fn what_rsync_would_delete_is_removed_and_nothing_else() {
     let scratch = Scratch::new("tree-delete");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let sets: [&[&str]; 3] = [
         &[],
         &["--exclude", "*.o", "--exclude", "cache/", "--exclude", "/build"],
@@ -195,7 +195,7 @@ fn what_is_bound_below_the_destination_stays_and_is_named() {
     let mounts = ["s/mnt", "s/gone/mnt"];
     let mounts = mounts.map(|to| format!("mount --bind '{root}/home' '{root}/{to}'"));
     let wire = Wire::quick().and(&mounts.join(" && "));
-    let garland = garland(&scratch).over(wire);
+    let garland = garland_in(&scratch).over(wire);
     let result = garland.cp(&["--json", "-a", "--delete", "s", "local1:/"]).with_code(3).json();
     let (word, reason) = verdict(&result, "local1");
     // The names of a directory have no order.
@@ -225,7 +225,7 @@ fn with_x_nothing_goes_from_a_directory_on_which_something_is_mounted() {
         "mount -t tmpfs none '{root}/s/mnt' && mkdir '{root}/s/mnt/sub' && \
          echo x > '{root}/s/mnt/sub/doc' && mount --bind '{root}/home' '{root}/s/bound'"
     );
-    let garland = garland(&scratch).over(Wire::quick().and(&mounts));
+    let garland = garland_in(&scratch).over(Wire::quick().and(&mounts));
     let words = ["-a", "-x", "--delete", "-n", "-v", "s", "local1:/"];
     let told = garland.cp(&words).with_code(0).out;
     assert!(told.contains("s/plain/old"), "{told}");
@@ -254,7 +254,7 @@ fn with_x_a_copied_directory_that_is_a_mount_itself_is_swept() {
         "mount -t tmpfs none '{root}/s' && mkdir '{root}/s/mnt' && echo x > '{root}/s/old' && \
          mount -t tmpfs none '{root}/s/mnt' && echo x > '{root}/s/mnt/doc'"
     );
-    let garland = garland(&scratch).over(Wire::quick().and(&mounts));
+    let garland = garland_in(&scratch).over(Wire::quick().and(&mounts));
     for (source, to) in [("s", "local1:/"), ("s/", "local1:/s")] {
         let said = garland.cp(&["-a", "-x", "--delete", "-n", "-v", source, to]).with_code(0).out;
         assert!(said.contains("old") && !said.contains("doc"), "{said}");
@@ -269,7 +269,7 @@ fn with_x_a_copied_directory_that_is_a_mount_itself_is_swept() {
 fn only_what_was_asked_for_is_swept() {
     let scratch = Scratch::new("tree-delete-bounds");
     both(&scratch, "roots/local1");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let all = paths(&scratch.root("local1"));
     // Without the word nothing goes; a folder by its name is swept itself, and not what it is in.
     let _ = garland.cp(&["-r", "from/", "local1:/"]).with_code(0);
@@ -309,7 +309,7 @@ fn a_folder_of_which_something_stayed_behind_is_left_as_it_is() {
     let there = scratch.root("local1").join("from");
     fs::remove_dir_all(there.join("kept")).unwrap();
     symlink("../../../outside", there.join("kept")).unwrap();
-    let said = garland(&scratch).cp(&["-r", "--delete", "from", "local1:/"]);
+    let said = garland_in(&scratch).cp(&["-r", "--delete", "from", "local1:/"]);
     fuse::unmount(&dead, true).unwrap();
     let said = said.with_code(3);
     let line = "\nkept    from/d/: nothing was removed, since one of its entries was not copied\n";
@@ -329,7 +329,7 @@ fn several_nodes_each_remove_what_is_theirs() {
     both(&scratch, "roots/local1/x");
     write(&scratch, "roots/local2/x/only", "here");
     let words = ["--json", "-r", "--delete", "from/", "local[1-3]:/x"];
-    let result = garland(&scratch).cp(&words).with_code(0).json();
+    let result = garland_in(&scratch).cp(&words).with_code(0).json();
     let removed = |node: usize| result["nodes"][node]["removed"].as_u64().unwrap();
     assert!(removed(0) > 10 && removed(1) == 1 && removed(2) == 0, "{result}");
     for node in ["local1", "local2", "local3"] {
@@ -342,7 +342,7 @@ fn several_nodes_each_remove_what_is_theirs() {
 #[test]
 fn a_dry_run_names_what_changes_on_which_nodes_and_changes_nothing() {
     let scratch = Scratch::new("tree-named");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for path in ["from/a", "from/d/b", "from/d/c"] {
         write(&scratch, path, path);
     }
@@ -402,17 +402,17 @@ fn a_dry_run_tells_which_nodes_it_could_not_ask() {
     write(&scratch, "from/a", "a");
     // No agent can have a file as its directory.
     write(&scratch, "roots/local2", "");
-    let output = garland(&scratch).cp(&["-avn", "from", "local[1-2]:/there"]).with_code(1);
+    let output = garland_in(&scratch).cp(&["-avn", "from", "local[1-2]:/there"]).with_code(1);
     let text = "copy    from/\ncopy    from/a\nchanges 2 to copy, 0 to remove\nfailed  local2: ";
     assert!(output.out.contains(text), "{}", output.out);
-    let output = garland(&scratch).cp(&["-avn", "from", "local2:/there"]).with_code(3);
+    let output = garland_in(&scratch).cp(&["-avn", "from", "local2:/there"]).with_code(3);
     let is_told = output.out.contains("failed  local2: ") && !output.out.contains("changes");
     assert!(is_told, "{}", output.out);
     for option in ["--whole", "--checksum", "--verify"] {
         for words in
             [["-avn", option, "from", "local1:/there"], ["-av", option, "from", "local1:/there"]]
         {
-            let output = garland(&scratch).cp(&words).with_code(2);
+            let output = garland_in(&scratch).cp(&words).with_code(2);
             assert!(
                 output.err.contains("-v names what differs by size and time"),
                 "{}",
@@ -420,6 +420,6 @@ fn a_dry_run_tells_which_nodes_it_could_not_ask() {
             );
         }
         // A file has no entries to name.
-        let _ = garland(&scratch).cp(&["-av", option, "from/a", "local1:/there"]).with_code(0);
+        let _ = garland_in(&scratch).cp(&["-av", option, "from/a", "local1:/there"]).with_code(0);
     }
 }

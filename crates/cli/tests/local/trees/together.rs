@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use garland_testkit::{Scratch, random_bytes, random_file};
 
-use crate::trees::{garland, locals, paths, write};
+use crate::trees::{garland_in, locals, paths, write};
 
 /// A tree of small files, of links to one of them, and of a large one.
 fn make(scratch: &Scratch, tree: &str, seed: u64) {
@@ -27,7 +27,7 @@ fn two_copies_into_one_folder_end_well_and_every_file_is_whole() {
     let scratch = Scratch::new("tree-together");
     make(&scratch, "a", 1);
     make(&scratch, "b", 2);
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     for _ in 0..3 {
         let start = |tree: &str| garland.start_cp(&["-r", &format!("{tree}/"), "local[1-2]:/t"]);
         let one = start("a");
@@ -55,7 +55,7 @@ fn what_a_living_copy_has_hidden_is_nobodys_to_remove() {
     write(&scratch, "slow/large", b"");
     random_file(&scratch.path("slow/large"), 8 << 20, 1);
     write(&scratch, "quick/small", b"small");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let slow = garland.start_cp(&["-r", "--bwlimit", "8MB/s", "slow/", "local1:/t"]);
     crate::trees::await_partial(&scratch.root("local1").join("t"));
     let hidden = scratch.partial_files();
@@ -80,8 +80,8 @@ fn nodes_that_share_a_file_system_all_have_the_copy() {
     let large = scratch.path("tree/1/large");
     for change in 0..3 {
         random_file(&large, 3 << 20, 100 + change);
-        let _ = garland(&scratch).cp(&["-r", "tree", "local[1-4]:/x/"]).with_code(0);
-        let _ = garland(&scratch).cp(&["tree/1/large", "local[1-4]:/x/"]).with_code(0);
+        let _ = garland_in(&scratch).cp(&["-r", "tree", "local[1-4]:/x/"]).with_code(0);
+        let _ = garland_in(&scratch).cp(&["tree/1/large", "local[1-4]:/x/"]).with_code(0);
         for root in [&shared, &scratch.root("local4")] {
             assert_eq!(paths(&root.join("x/tree")), paths(&scratch.path("tree")));
             for copied in ["x/tree/1/large", "x/large"] {

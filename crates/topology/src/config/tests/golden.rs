@@ -30,8 +30,8 @@ fn small_mesh(joined: Joined, both: Option<Selector>) -> Topology {
 fn text(topology: &Topology, node: NodeId, format: Format) -> String {
     match files(topology, node, format, &NicNames::new()) {
         Err(fault) => format!("refused: {fault}\n"),
-        Ok(files) => {
-            let own = files.iter().filter(|file| {
+        Ok(written) => {
+            let own = written.iter().filter(|file| {
                 node == 0 || !["/etc/hosts", "/etc/garland/nodes.map"].contains(&file.path.as_str())
             });
             own.map(|file| format!("--- {} {:o}\n{}", file.path, file.mode, file.text)).collect()
@@ -73,7 +73,7 @@ fn all_formats_of_all_shapes() {
 #[test]
 fn the_star_says_what_the_published_one_said() {
     let topology = star_of_2004();
-    let text = text(&topology, 0, Format::Ifupdown);
+    let written = text(&topology, 0, Format::Ifupdown);
     // As published: the server's address on every NIC, and for each NIC
     // `up route add -host 192.168.1.2 dev eth0`.
     let stanza = |nic: u8| {
@@ -84,7 +84,7 @@ fn the_star_says_what_the_published_one_said() {
         )
     };
     for nic in 0..3 {
-        assert!(text.contains(&stanza(nic)), "{text}");
+        assert!(written.contains(&stanza(nic)), "{written}");
     }
-    assert_eq!(text.matches("iface").count(), 3);
+    assert_eq!(written.matches("iface").count(), 3);
 }

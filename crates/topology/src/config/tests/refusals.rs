@@ -13,14 +13,14 @@ fn names(pairs: &[(&str, &str)]) -> NicNames {
 
 #[test]
 fn names_of_real_machines() {
-    let star = star(&Basis::numbered("star", 2), Between::Isolated);
+    let p2p = star(&Basis::numbered("star", 2), Between::Isolated);
     let given = names(&[("eth1", "enp3s0")]);
-    let config = NodeConfig::for_node(&star, 0, &given).unwrap();
+    let config = NodeConfig::for_node(&p2p, 0, &given).unwrap();
     let devices: Vec<_> = config.interfaces.iter().map(|nic| nic.device.name.as_str()).collect();
     assert_eq!(devices, ["eth0", "enp3s0"]);
 
     let said = |pairs: &[(&str, &str)]| {
-        NodeConfig::for_node(&star, 0, &names(pairs)).unwrap_err().to_string()
+        NodeConfig::for_node(&p2p, 0, &names(pairs)).unwrap_err().to_string()
     };
     assert_eq!(said(&[("eth2", "a")]), "n0 has no NIC eth2; it has eth0, eth1");
     assert_eq!(
@@ -28,19 +28,22 @@ fn names_of_real_machines() {
         "two NICs of n0 have the device name eth0: change one with --map"
     );
     for wrong in ["", "a b", "$(x)", "-a", "a/b", "../x", "sixteen-letters-", "a\nb", "ä"] {
-        let said = said(&[("eth1", wrong)]);
-        assert!(said.contains("is not a valid name for eth1 of n0: a device name has"), "{said}");
+        let message = said(&[("eth1", wrong)]);
+        assert!(
+            message.contains("is not a valid name for eth1 of n0: a device name has"),
+            "{message}"
+        );
     }
 }
 
 #[test]
 fn a_real_ethernet_address_is_what_a_nic_is_found_by() {
-    let mut star = star(&Basis::numbered("star", 1), Between::Isolated);
-    star.nics[0].ethernet = Ethernet([0x52, 0x54, 0, 0xab, 0xcd, 0xef]);
+    let mut p2p = star(&Basis::numbered("star", 1), Between::Isolated);
+    p2p.nics[0].ethernet = Ethernet([0x52, 0x54, 0, 0xab, 0xcd, 0xef]);
     let text = |format, given: &[(&str, &str)]| {
-        let files = files(&star, 0, format, &names(given))?;
+        let written = files(&p2p, 0, format, &names(given))?;
         Ok::<_, super::super::ConfigFault>(
-            files.into_iter().map(|file| file.text).collect::<String>(),
+            written.into_iter().map(|file| file.text).collect::<String>(),
         )
     };
     for format in [Format::Networkd, Format::NetworkManager] {

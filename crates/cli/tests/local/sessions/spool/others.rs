@@ -14,7 +14,7 @@ use std::time::Duration;
 use garland_sys::process::user_id;
 use garland_testkit::{Chance, Garland, Running, Scratch, random_bytes, until};
 
-use super::{Served, garland};
+use super::{Served, garland_in};
 
 /// The user who writes.
 const OTHER: u32 = 12_345;
@@ -200,7 +200,7 @@ fn what_others_write_slowly_is_whole_on_all_nodes_while_nodes_go_and_come() {
     let is_soak = std::env::var_os("GARLAND_SOAK").is_some();
     let size = if is_soak { SOAK } else { QUICK };
     let scratch = Scratch::new("spool-others");
-    let garland = garland(&scratch);
+    let garland = garland_in(&scratch);
     let quiet = ["--quiet", size.quiet];
     let spool = Served::start_by(start_as_user, &garland, &scratch, "local[1-3]", &quiet);
     let next = AtomicU64::new(0);
