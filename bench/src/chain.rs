@@ -14,7 +14,7 @@ use xtask::packages::{Need, install};
 use super::contest::Usage;
 use super::field::{DIR, Field};
 use super::kept::Head;
-use super::machine::{own_version, version};
+use super::machine::{own_version, tell_version};
 use super::memory;
 use super::options::{Kind, Options, rate_text, size_text};
 use super::peer::{Facts, Job, Peer};
@@ -102,7 +102,7 @@ fn measure(kind: Kind, root: &Path, run: u32, args: &[String]) -> Result<()> {
     };
     let tools = peers.iter().map(|peer| {
         let Facts { name, about, version: words, .. } = peer.facts();
-        let version = if words.is_empty() { own_version() } else { version(words) };
+        let version = if words.is_empty() { own_version() } else { tell_version(words) };
         Tool { name, about, version }
     });
     let mut report = Report {
@@ -117,7 +117,7 @@ fn measure(kind: Kind, root: &Path, run: u32, args: &[String]) -> Result<()> {
         let _only = Only::cores(cores)?;
         let field = Field::up(run, receivers, rate, &options.congestion);
         let field = field.context("failed to set up the emulated cluster")?;
-        let goodput = link::goodput(&field).context("failed to measure the link")?;
+        let goodput = link::measure_goodput(&field).context("failed to measure the link")?;
         report.links.push(Link { rate, receivers, cores, goodput });
         for &bytes in &options.sizes {
             let job = Job { source: source(bytes)?, bytes, receivers, rate };
@@ -241,9 +241,9 @@ impl Place<'_> {
             if row.samples.is_empty() {
                 row.possible = peer.possible(self.field, self.job)?;
             }
-            let sample = sample(self.field, self.job, peer, row.repeaters)?;
-            tell(self.job, row.peer, &sample);
-            row.samples.push(sample);
+            let taken = sample(self.field, self.job, peer, row.repeaters)?;
+            tell(self.job, row.peer, &taken);
+            row.samples.push(taken);
             Ok(())
         });
         let outcome = outcome.and(peer.finish(self.field).context("failed to stop the tool"));
@@ -276,7 +276,7 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
                 .with_context(|| format!("failed to remove {}", copy.display()))?;
         }
     }
-    let given_back = memory::given_back();
+    let given_back = memory::read_given_back();
     let before = used(field)?;
     let timing = peer.copy(field, job)?;
     let mut cpu: Vec<f64> = used(field)?
@@ -284,7 +284,8 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
         .zip(before)
         .map(|(after, before)| (*after - before).as_secs_f64())
         .collect();
-    let given_back_kib = memory::given_back().zip(given_back).map(|(after, before)| after - before);
+    let given_back_kib =
+        memory::read_given_back().zip(given_back).map(|(after, before)| after - before);
     let extra = peer.extra(field, job)?;
     if let Some(own) = &extra.cpu {
         // The head started these processes, so its control group counted them; charge them to their nodes.

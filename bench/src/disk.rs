@@ -326,10 +326,10 @@ fn fio(place: &Place, job: &Job) -> Result<Figure> {
     let result = &result["jobs"][0];
     let rate =
         result[job.direction]["bw_bytes"].as_f64().context("the result of fio has no rate")?;
-    let p50 = |part: &str| result[part]["lat_ns"]["percentile"]["50.000000"].as_f64();
+    let p50_of = |part: &str| result[part]["lat_ns"]["percentile"]["50.000000"].as_f64();
     let p50 = match job.mode {
-        "stable" => p50(job.direction).zip(p50("sync")).map(|(write, sync)| write + sync),
-        _ => p50(job.direction),
+        "stable" => p50_of(job.direction).zip(p50_of("sync")).map(|(write, sync)| write + sync),
+        _ => p50_of(job.direction),
     };
     Ok(job.figure(rate, p50))
 }

@@ -138,12 +138,12 @@ impl Field {
     /// Completes `command`, which runs `sh`: the shell joins the node's control group, then executes the
     /// arguments that the caller appends.
     fn count(&self, node: usize, command: &mut Command) -> Result<()> {
-        let log = log(node);
+        let path = log(node);
         let log = fs::File::options()
             .create(true)
             .append(true)
-            .open(&log)
-            .with_context(|| format!("failed to open {}", log.display()))?;
+            .open(&path)
+            .with_context(|| format!("failed to open {}", path.display()))?;
         command
             .args(["-c", "echo 0 >\"$1\"; shift; exec \"$@\"", "sh"])
             .arg(self.groups[node].entry())
@@ -162,14 +162,14 @@ impl Field {
 
         let own = std::env::current_exe().context("find this program")?;
         let own = own.display();
-        let state = state()?.0;
+        let folder = state()?.0;
         let mut script = "#!/bin/sh\nhost=$1; shift\ncase $host in\n".to_owned();
         for (node, group) in self.groups.iter().enumerate() {
             let address = self.address(node)?;
             let procs = group.entry();
             script += &format!("{address}) node={} procs={} ;;\n", name(node), procs.display());
         }
-        script += &format!("esac\nexec {own} {SHELL} {} $node $procs \"$*\"\n", state.display());
+        script += &format!("esac\nexec {own} {SHELL} {} $node $procs \"$*\"\n", folder.display());
         fs::write(self.shell(), script).context("failed to write the shell")?;
         let executable = fs::Permissions::from_mode(0o755);
         fs::set_permissions(self.shell(), executable)

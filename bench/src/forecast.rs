@@ -184,7 +184,7 @@ fn all_run(root: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     let state = std::env::temp_dir().join(format!("garland-bench-forecast-{}", std::process::id()));
     let told = |Scenario { name, about }: &Scenario| {
         eprintln!("{name} ...");
-        let predictions = predictions(name, &state)?;
+        let predictions = read_predictions(name, &state)?;
         Ok(Section { name: name.clone(), about: about.clone(), predictions })
     };
     let scenarios = wanted.iter().map(told).collect::<Result<Vec<_>>>();
@@ -194,7 +194,7 @@ fn all_run(root: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     Ok(scenarios)
 }
 
-fn predictions(name: &str, state: &Path) -> Result<Vec<Prediction>> {
+fn read_predictions(name: &str, state: &Path) -> Result<Vec<Prediction>> {
     let output = Command::new(garland_program()?)
         .args(["scenario", "run", name, "--quick", "--json"])
         .env("GARLAND_STATE", state)

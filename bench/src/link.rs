@@ -10,7 +10,7 @@ const PORT: u16 = 5201;
 
 /// Returns the TCP payload rate from the head to the first node in bytes per second, as the receiver counts
 /// it: of one stream, or of as many as there are processors where that is more.
-pub(crate) fn goodput(field: &Field) -> Result<f64> {
+pub(crate) fn measure_goodput(field: &Field) -> Result<f64> {
     let processors = std::thread::available_parallelism().context("failed to count processors")?;
     let one = streams(field, 1)?;
     let many = if processors.get() > 1 { streams(field, processors.get())? } else { one };

@@ -40,13 +40,13 @@ impl Machine {
             memory_mib: kib.unwrap_or(0_u64) / 1024,
             kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
             system: field("/etc/os-release", "PRETTY_NAME", '='),
-            page_reporting: super::memory::given_back().is_some(),
+            page_reporting: super::memory::read_given_back().is_some(),
         }
     }
 }
 
 /// Runs a command that prints a version, and returns the first line of its output.
-pub(crate) fn version(words: &[&str]) -> String {
+pub(crate) fn tell_version(words: &[&str]) -> String {
     let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
     match output {
         Ok(output) => {
@@ -60,7 +60,7 @@ pub(crate) fn version(words: &[&str]) -> String {
 
 /// Returns the version of this repository.
 pub(crate) fn own_version() -> String {
-    version(&["git", "describe", "--always", "--dirty", "--exclude=*"])
+    tell_version(&["git", "describe", "--always", "--dirty", "--exclude=*"])
 }
 
 fn text(path: &str) -> String {
@@ -68,8 +68,8 @@ fn text(path: &str) -> String {
 }
 
 fn field(path: &str, name: &str, separator: char) -> String {
-    let text = text(path);
-    let line = text.lines().find(|line| line.starts_with(name));
+    let content = text(path);
+    let line = content.lines().find(|line| line.starts_with(name));
     let value = line.and_then(|line| line.split_once(separator));
     value.map_or("unknown", |(_, value)| value.trim().trim_matches('"')).to_owned()
 }

@@ -65,11 +65,11 @@ fn main() -> ExitCode {
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it lies in the repository");
-    let done = match args.split_first() {
+    let done = match words.split_first() {
         Some((chore, rest)) if chore == "screenshots" => pictures(root, rest),
-        _ => run(root, &args),
+        _ => run(root, &words),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -51,7 +51,7 @@ impl Drop for Pin {
 }
 
 /// Returns the KiB of memory that were returned to the host so far; `None` if the kernel does not count them.
-pub(crate) fn given_back() -> Option<u64> {
+pub(crate) fn read_given_back() -> Option<u64> {
     fs::read_to_string(REPORTED).ok()?.trim().parse().ok()
 }
 

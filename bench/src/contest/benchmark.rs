@@ -8,7 +8,7 @@ use xtask::packages::{Need, install};
 
 use super::report::{Heading, Report};
 use super::words::{Choice, Usage, Words};
-use super::{Contest, hold, tools};
+use super::{Contest, hold, used_tools};
 use crate::runnable::Runnable;
 use crate::{chain, sandbox};
 
@@ -98,7 +98,7 @@ impl<P> Benchmark<P> {
                 notes = (self.notes)(&setting, &place)?;
             }
         }
-        let tools = tools(&words.choose(self.contests()));
+        let tools = used_tools(&words.choose(self.contests()));
         Report::new(self.bench, args, notes, tools, outcomes).finish(root, words.write)
     }
 

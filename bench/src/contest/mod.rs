@@ -14,7 +14,7 @@ use anyhow::Result;
 use serde::Serialize;
 use xtask::clock::Watch;
 
-use super::machine::{own_version, version};
+use super::machine::{own_version, tell_version};
 use super::result::Tool as Used;
 #[cfg(test)]
 pub(crate) use benchmark::assert_sound;
@@ -36,13 +36,13 @@ pub(crate) struct Outcome {
 }
 
 /// Returns all tools of all contests, each once, with their versions.
-fn tools<P>(contests: &[&Contest<P>]) -> Vec<Used> {
+fn used_tools<P>(contests: &[&Contest<P>]) -> Vec<Used> {
     let mut tools: Vec<Used> = Vec::new();
     for tool in contests.iter().flat_map(|contest| contest.tools) {
         if tools.iter().all(|used| used.name != tool.name) {
-            let version = tool
-                .need
-                .map_or_else(own_version, |(package, _)| version(&["dpkg-query", "-W", package]));
+            let version = tool.need.map_or_else(own_version, |(package, _)| {
+                tell_version(&["dpkg-query", "-W", package])
+            });
             tools.push(Used { name: tool.name, about: tool.about, version });
         }
     }

@@ -58,7 +58,7 @@ pub(super) const IPERF3: Tool = Tool {
     name: "iperf3",
     about: "a stream to each server at once for 4 s, after a first second that is not counted: the limit",
     need: Some(("iperf3", "iperf3")),
-    measure: |stage| Ok(Figure::from_mean(goodput(stage)? / 1e6)),
+    measure: |stage| Ok(Figure::from_mean(measure_goodput(stage)? / 1e6)),
 };
 
 pub(super) const RSYNC: Tool = Tool {
@@ -90,7 +90,7 @@ pub(super) const BARE: Tool = Tool {
 };
 
 /// Returns TCP payload over all wires at once in bytes per second, as the servers count it.
-pub(super) fn goodput(stage: &Stage) -> Result<f64> {
+pub(super) fn measure_goodput(stage: &Stage) -> Result<f64> {
     let servers = stage.listen(5201, |_| "exec iperf3 -s -1".to_owned())?;
     stage.time(|server| {
         let address = stage.address(server)?;

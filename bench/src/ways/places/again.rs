@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Copies, cluster, copy};
+use super::{Copies, build_cluster, copy};
 use crate::contest::{Figure, Setting, Tool};
 use crate::source;
 
@@ -21,7 +21,7 @@ pub(crate) const CARRIED: Tool<Copies> = Tool { name: "garland", measure: carrie
 /// Builds the lab, and copies the file to all nodes.
 pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     let topology = "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-20]\"\n";
-    let cluster = cluster(&std::env::temp_dir(), LAB, topology, NODES)?;
+    let cluster = build_cluster(&std::env::temp_dir(), LAB, topology, NODES)?;
     let source = cluster.folder.join("source");
     source::write(&source, BYTES)?;
     let place = Copies { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") };

@@ -24,7 +24,7 @@ pub(crate) struct Copies {
 }
 
 /// Builds a lab of this topology in `above`, with standing agents on nodes `n1` to `n{nodes}`.
-fn cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Result<Cluster> {
+fn build_cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -> Result<Cluster> {
     let mut cluster = Cluster::in_folder(above, name)?;
     cluster.raise(topology).context("failed to set up the nodes")?;
     cluster.settle(&format!("lab:n[1-{nodes}]"))?;

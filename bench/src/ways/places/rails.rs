@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Copies, cluster};
+use super::{Copies, build_cluster};
 use crate::contest::{Setting, Tool};
 use crate::{memory, source};
 
@@ -31,7 +31,7 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     memory::check_room(BYTES, NODES as usize)?;
     let topology =
         "version = 1\n[topology]\nshape = \"rail\"\nnodes = 5\nrails = 2\nrate = \"1gbit\"\n";
-    let cluster = cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
+    let cluster = build_cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
     let source = cluster.folder.join("source");
     source::write(&source, BYTES)?;
     Ok(Copies { cluster, other: None, source, list: format!("lab:n[1-{NODES}]") })

@@ -15,7 +15,7 @@ use rustix::net::sockopt::socket_error;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 use xtask::clock::Watch;
 
-use super::{Copies, cluster};
+use super::{Copies, build_cluster};
 use crate::contest::{Figure, Setting, Tool};
 use crate::{memory, source};
 
@@ -70,7 +70,7 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
     memory::check_room(BYTES, NODES as usize)?;
     let topology =
         "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-7]\"\nrate = \"1gbit\"\n";
-    let cluster = cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
+    let cluster = build_cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
     let source = cluster.folder.join("source");
     source::write(&source, BYTES)?;
     let gateway = cluster.address(ATTACKER)?;

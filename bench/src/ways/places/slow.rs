@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{Copies, cluster, copy};
+use super::{Copies, build_cluster, copy};
 use crate::contest::{Figure, Setting, Tool};
 use crate::{memory, source};
 
@@ -43,7 +43,7 @@ pub(crate) fn make(_: &Setting<'_>) -> Result<Copies> {
              address = \"10.9.0.[1-{NODES}]/24\"\n\
              [[topology.nic]]\nnodes = \"n10\"\nmedium = \"own\"\naddress = \"10.9.0.99/24\"\n"
         );
-        cluster(Path::new("/dev/shm"), name, &topology, NODES)
+        build_cluster(Path::new("/dev/shm"), name, &topology, NODES)
     };
     let slow = lab(LABS[0], "100mbit")?;
     let alike = lab(LABS[1], "1gbit")?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Copies, cluster};
+use super::{Copies, build_cluster};
 use crate::contest::{Setting, Tool};
 use crate::memory;
 
@@ -33,7 +33,7 @@ pub(crate) fn make(setting: &Setting<'_>) -> Result<Copies> {
     memory::check_room(BYTES as u64, NODES as usize)?;
     let topology =
         "version = 1\n[topology]\nshape = \"switch\"\nnodes = \"n[0-4]\"\nrate = \"1gbit\"\n";
-    let cluster = cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
+    let cluster = build_cluster(Path::new("/dev/shm"), LAB, topology, NODES)?;
     let source = cluster.folder.join("source");
     let mut texts = Vec::new();
     for folder in ["crates", "docs", "xtask", "scenarios"] {
