@@ -41,7 +41,7 @@ pub(crate) mod manifest {
     use garland_core::plan::{FoundStripe, Manifest, StripeSet};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
-        let text = crate::text(bytes);
+        let text = crate::lossy_text(bytes);
         let mut readable = false;
         for text in [text.clone(), format!("version = 1\n{text}")] {
             match Manifest::parse(&text) {

@@ -60,7 +60,7 @@ pub fn target(name: &str) -> Target {
     *found.unwrap_or_else(|| panic!("there is no fuzz target {name}"))
 }
 
-fn text(bytes: &[u8]) -> String {
+fn lossy_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod cluster_file {
     use garland_core::cluster::Cluster;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
-        let text = crate::text(bytes);
+        let text = crate::lossy_text(bytes);
         let mut readable = false;
         for text in [text.clone(), format!("version = 1\n{text}")] {
             match Cluster::parse(&text, "x.toml") {
@@ -44,7 +44,7 @@ pub(crate) mod node_list {
     use garland_core::cluster::nodelist::{NoSources, expand, fold};
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
-        match expand(&crate::text(bytes), &NoSources) {
+        match expand(&crate::lossy_text(bytes), &NoSources) {
             Ok(names) => {
                 let folded = fold(&names);
                 let back = expand(&folded, &NoSources).expect("what was folded can be expanded");
@@ -80,7 +80,7 @@ pub(crate) mod ready_line {
     use garland_protocol::wire::ReadyLine;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
-        let line = crate::text(bytes);
+        let line = crate::lossy_text(bytes);
         let mut readable = false;
         for line in [line.clone(), format!("garland-agent {line}")] {
             if let Some(ready) = ReadyLine::parse(&line) {
@@ -130,7 +130,7 @@ pub(crate) mod topology_file {
     use garland_topology::file;
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
-        let text = crate::text(bytes);
+        let text = crate::lossy_text(bytes);
         let mut readable = false;
         for text in [text.clone(), format!("version = 1\n[topology]\nnodes = 3\n{text}")] {
             match file::parse(&text, "x.toml") {

@@ -267,12 +267,12 @@ pub(crate) mod greeting {
 
     pub(crate) fn parse(bytes: &[u8]) -> bool {
         let mut received = bytes;
-        let keys = keys();
+        let keys = new_keys();
         let readable = loop {
             match Hello::wanted(received) {
                 Err(_) => return false,
-                Ok(wanted) if wanted > received.len() => break false,
-                Ok(wanted) if wanted < received.len() => received = &received[..wanted],
+                Ok(length) if length > received.len() => break false,
+                Ok(length) if length < received.len() => received = &received[..length],
                 Ok(_) => break true,
             }
         };
@@ -283,7 +283,7 @@ pub(crate) mod greeting {
             let own = controller_hello(hello.preamble, &[7; 32], mark.stamp, hello.message, &keys);
             assert_eq!(received, own, "a forged greeting was believed");
         }
-        let mut made = made(bytes);
+        let mut made = new_greeting(bytes);
         let whole = Hello::parse(&made).expect("it is a greeting");
         assert!(whole.mark.is_some_and(|mark| mark.is_of(&keys)), "it was made by the holder");
         let at = bytes.len() * 31 % (made.len() - PREAMBLE_LEN) + PREAMBLE_LEN;
@@ -293,24 +293,24 @@ pub(crate) mod greeting {
         readable
     }
 
-    fn keys() -> Agreement {
+    fn new_keys() -> Agreement {
         let ours = KeyPair { private: Secret([3; 32]), public: [7; 32] };
         let theirs = [9; 32];
         ours.agree(Side::Initiator, &theirs).expect("the key is valid")
     }
 
     /// Returns a greeting of the controller, with some of these bytes as its message.
-    fn made(bytes: &[u8]) -> Vec<u8> {
+    fn new_greeting(bytes: &[u8]) -> Vec<u8> {
         let stamp = GreetingStamp { clock: [1; 8], time_ns: bytes.len() as u64 };
         let preamble = Preamble::ours(Purpose::Retire).to_bytes();
-        controller_hello(&preamble, &[7; 32], stamp, &bytes[..bytes.len().min(96)], &keys())
+        controller_hello(&preamble, &[7; 32], stamp, &bytes[..bytes.len().min(96)], &new_keys())
     }
 
     pub(crate) fn examples() -> Vec<Vec<u8>> {
         let preamble = |purpose| Preamble::ours(purpose).to_bytes();
         let ticket = [&preamble(Purpose::Binary)[..], &[b'a'; 64]].concat();
         let link = member_hello(&preamble(Purpose::Link), ID, &[4; 48]);
-        vec![made(&[3; 48]), link, ticket]
+        vec![new_greeting(&[3; 48]), link, ticket]
     }
 }
 

@@ -106,18 +106,18 @@ fn feed(target: Target, bytes: &[u8]) -> bool {
 }
 
 fn fuzz(name: &str) {
-    let target = garland_fuzz::target(name);
+    let parse = garland_fuzz::target(name);
     if let Some(file) = std::env::var_os("GARLAND_FUZZ_INPUT") {
-        feed(target, &std::fs::read(file).expect("it can be read"));
+        feed(parse, &std::fs::read(file).expect("it can be read"));
         return;
     }
     let seconds = std::env::var("GARLAND_FUZZ_SECONDS").ok();
     let seconds = seconds.map_or(SECONDS, |text| text.parse().expect("a number of seconds"));
-    let mut pool = target.examples();
+    let mut pool = parse.examples();
     let examples = pool.len();
-    let readable = pool.iter().filter(|bytes| feed(target, bytes)).count();
+    let readable = pool.iter().filter(|bytes| feed(parse, bytes)).count();
     assert!(readable > 0, "{name} can't read any of its examples");
-    feed(target, &[]);
+    feed(parse, &[]);
     let mut numbers = Numbers(u64::from_le_bytes(random::bytes()) | 1);
     let end = clock::now_ns() + seconds * 1_000_000_000;
     let mut fed = 0_u64;
@@ -127,7 +127,7 @@ fn fuzz(name: &str) {
             let mut bytes = numbers.one_of(&pool).clone();
             change(&mut bytes, &pool, &mut numbers);
             fed += 1;
-            if feed(target, &bytes) {
+            if feed(parse, &bytes) {
                 read += 1;
                 if pool.len() < examples + ROOM {
                     pool.push(bytes);
