@@ -20,7 +20,7 @@ pub(crate) fn build(root: &Path, release: bool) -> Result<()> {
 }
 
 fn built(root: &Path, release: bool) -> Result<PathBuf> {
-    let host = host()?;
+    let host = host_triple()?;
     let mut command = cargo(root);
     command.args(["build", "--quiet"]).args(PACKAGE).args(["--target", &host]);
     if release {
@@ -68,7 +68,7 @@ pub(crate) fn target(root: &Path) -> PathBuf {
 }
 
 /// Returns the compiler's name of this machine, its target triple.
-pub(crate) fn host() -> Result<String> {
+pub(crate) fn host_triple() -> Result<String> {
     let said = Command::new("rustc").arg("-vV").output().context("failed to start rustc")?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let host = said.lines().find_map(|line| line.strip_prefix("host: "));

@@ -71,8 +71,8 @@ usage: cargo xtask <chore>
                       program PROGRAM; with DIRECTORY: all variants of each, into DIRECTORY";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let Some((chore, rest)) = args.split_first() else {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let Some((chore, rest)) = words.split_first() else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
@@ -113,13 +113,13 @@ fn main() -> ExitCode {
             minutes(rest).and_then(|minutes| guard::chore(|| ci::soak(root, minutes)))
         }
         "bench" => benchmarks(root, rest),
-        "screenshots" => benchmarks(root, &args),
+        "screenshots" => benchmarks(root, &words),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("unknown chore or argument: {}\n\n{USAGE}", args.join(" "));
+            eprintln!("unknown chore or argument: {}\n\n{USAGE}", words.join(" "));
             return ExitCode::from(2);
         }
     };

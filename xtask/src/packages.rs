@@ -79,11 +79,11 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// If packages are missing and cannot be installed: there is no `apt-get`, this user is not root and there
 /// is no `sudo`, or `apt-get` failed.
 pub fn install(needs: &[Need]) -> Result<()> {
-    let missing = missing(needs);
-    if missing.is_empty() {
+    let lacking = missing(needs);
+    if lacking.is_empty() {
         return Ok(());
     }
-    let list = missing.join(" ");
+    let list = lacking.join(" ");
     if find("apt-get").is_none() {
         bail!("these Debian packages are missing: {list}; install them and try again");
     }
@@ -97,13 +97,13 @@ pub fn install(needs: &[Need]) -> Result<()> {
         apt(root, &["update"])?;
     }
     let mut args = vec!["install", "--yes", "--no-install-recommends"];
-    args.extend(&missing);
+    args.extend(&lacking);
     if apt(root, &args).is_err() {
         // The package lists may be older than the files on the mirror: update them and try again.
         apt(root, &["update"])?;
         apt(root, &args)?;
     }
-    let still = self::missing(needs);
+    let still = missing(needs);
     if !still.is_empty() {
         bail!("these packages are installed but lack the expected programs: {}", still.join(" "));
     }

@@ -51,7 +51,7 @@ fn await_nothing(scratch: &Path, processes: [u32; 2]) {
     panic!("the daemon and the command are alive, files: {:?}", left());
 }
 
-fn scratch(name: &str) -> std::path::PathBuf {
+fn new_scratch(name: &str) -> std::path::PathBuf {
     let folder = std::env::temp_dir().join(format!("guard-{name}-{}", std::process::id()));
     fs::create_dir(&folder).expect("there is room");
     folder
@@ -60,7 +60,7 @@ fn scratch(name: &str) -> std::path::PathBuf {
 #[test]
 fn nothing_remains_of_a_command_that_is_killed_with_its_guard() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
-        let scratch = scratch("killed");
+        let scratch = new_scratch("killed");
         let (mut guard, processes) = start(&scratch, "sleep 1000");
         assert_eq!(processes.map(is_alive), [true; 2]);
         let pid = Pid::from_raw(guard.id().try_into().expect("it is positive"));
@@ -73,7 +73,7 @@ fn nothing_remains_of_a_command_that_is_killed_with_its_guard() {
 
 #[test]
 fn nothing_remains_of_a_command_that_ends() {
-    let scratch = scratch("ended");
+    let scratch = new_scratch("ended");
     let (mut guard, processes) = start(&scratch, "exit 7");
     assert_eq!(guard.wait().expect("it is a child").code(), Some(7));
     // The guard ends only after it has removed everything, so no waiting is needed.

@@ -28,13 +28,13 @@ pub(super) struct Watchman {
 
 /// Returns the directory for temporary files of the tests that the process `driver` runs. The path is short,
 /// since the path of a socket in it may have at most 107 bytes.
-fn temporary(driver: u32) -> PathBuf {
+fn temporary_folder(driver: u32) -> PathBuf {
     std::env::temp_dir().join(format!("gt{driver}"))
 }
 
 /// Removes the temporary files of tests that the process `driver` ran.
 pub(crate) fn remove_temporary(driver: u32) {
-    let temporary = temporary(driver);
+    let temporary = temporary_folder(driver);
     // Unmount first: removing files through a mount would remove them from the mounted file system.
     mounts(&temporary).iter().for_each(|place| release(place));
     // The directory is missing after a run that ended normally.
@@ -49,7 +49,7 @@ fn release(place: &str) {
 impl Watchman {
     /// Records what exists, and creates a directory for temporary files that the tests must leave empty.
     pub(super) fn new() -> Result<Self> {
-        let temporary = temporary(std::process::id());
+        let temporary = temporary_folder(std::process::id());
         fs::create_dir(&temporary)
             .with_context(|| format!("failed to create {}", temporary.display()))?;
         Ok(Self {

@@ -58,12 +58,12 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
     let mut round = 0_u32;
     while round == 0 || watch.read().as_secs() < minutes * 60 {
         round += 1;
-        let variables = variables(seed());
+        let needed = variables(seed());
         let again: Vec<String> =
-            variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            needed.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let again = again.join(" ");
         println!("== soak round {round}: {again}");
-        steps::tests(root, &["--workspace", "--release"], &variables).with_context(|| {
+        steps::tests(root, &["--workspace", "--release"], &needed).with_context(|| {
             format!("round {round} failed; run it again with: {again} cargo test")
         })?;
     }

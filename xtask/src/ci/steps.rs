@@ -25,7 +25,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     setup(root)?;
     step("deny", || tools::deny(root))?;
     let before = Sources::look(root)?;
-    let linting = linting();
+    let linting = lint_variables();
     step("clippy and build", || build(root, &linting))?;
     step("fabric", || fabric::check(root, &linting))?;
     step("test", || tests(root, &["--workspace"], &linting))?;
@@ -54,7 +54,7 @@ const IN_PROCESS: &str = "(kind(lib) | kind(bin) \
 pub(crate) fn check(root: &Path) -> Result<()> {
     style(root)?;
     step("tools", || tools::install(root))?;
-    let linting = linting();
+    let linting = lint_variables();
     step("clippy and build", || build(root, &linting))?;
     let after_build = Watch::start();
     step("test", || tests(root, &["--workspace", "-E", IN_PROCESS], &linting))?;
@@ -90,7 +90,7 @@ pub(crate) fn setup(root: &Path) -> Result<()> {
 /// with more lints, and denies warnings. So the tests use the crates that were linted; `cargo clippy` would
 /// check every crate and all dependencies a second time. Incremental compilation is off, since no source
 /// changes between the steps; so are tables of lines, which only debuggers and backtraces need.
-fn linting() -> Vec<(&'static str, String)> {
+fn lint_variables() -> Vec<(&'static str, String)> {
     let driver = Path::new(env!("CARGO")).with_file_name("clippy-driver");
     let separator = "__CLIPPY_HACKERY__";
     vec![

@@ -43,7 +43,7 @@ const KINDS: [Kind; 3] = [
 /// # Errors
 /// If it cannot be built, or is not static.
 pub(crate) fn release(root: &Path) -> Result<()> {
-    print(&program(&Checkout::at(root)?)?);
+    print(&build_program(&Checkout::at(root)?)?);
     Ok(())
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn pack(root: &Path, chore: &str, words: &[String]) -> Result<()> {
 }
 
 /// Builds the program, and returns its path and those of the files beside it.
-fn program(checkout: &Checkout) -> Result<[PathBuf; 3]> {
+fn build_program(checkout: &Checkout) -> Result<[PathBuf; 3]> {
     accompanied(checkout, release::built(checkout)?)
 }
 

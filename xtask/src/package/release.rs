@@ -27,7 +27,7 @@ pub(super) fn built(checkout: &Checkout) -> Result<PathBuf> {
     if !status.success() {
         bail!("`cargo build` failed: {status}");
     }
-    let folder = checkout.target.join(fabric::host()?).join("release");
+    let folder = checkout.target.join(fabric::host_triple()?).join("release");
     let binary = folder.join("garland");
     let node = folder.join("garland-node");
     for program in [&binary, &node] {

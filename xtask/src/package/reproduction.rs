@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::checkout::Checkout;
-use super::{KINDS, package, program, sums};
+use super::{KINDS, build_program, package, sums};
 
 /// Builds the program and the packages in `root`, and again from a copy of the sources in a temporary
 /// directory (about 1 GiB, removed at the end); prints the checksums of both builds.
@@ -41,7 +41,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
 /// Makes all that users take away.
 fn artefacts(checkout: &Checkout) -> Result<Vec<PathBuf>> {
-    let program = program(checkout)?;
+    let program = build_program(checkout)?;
     let mut all = program.to_vec();
     for kind in &KINDS {
         all.extend(package(checkout, kind, &program[0], None)?);

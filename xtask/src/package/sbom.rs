@@ -65,7 +65,7 @@ impl Graph {
     fn read(root: &Path) -> Result<Self> {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.current_dir(root).args(["metadata", "--format-version", "1", "--locked"]);
-        cargo.args(["--filter-platform", &fabric::host()?]);
+        cargo.args(["--filter-platform", &fabric::host_triple()?]);
         let metadata: Value = serde_json::from_slice(&said(&mut cargo)?)?;
         let mut packages = BTreeMap::new();
         for package in list(&metadata["packages"]) {
@@ -178,16 +178,16 @@ mod tests {
     #[test]
     fn the_bill_names_what_is_linked_with_versions_and_licences() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let bill = bill(root, "86400").unwrap();
-        assert_eq!(bill, super::bill(root, "86400").unwrap(), "equal sources, equal bills");
-        let bill: Value = serde_json::from_str(&bill).unwrap();
-        let program = &bill["metadata"]["component"];
+        let written = bill(root, "86400").unwrap();
+        assert_eq!(written, bill(root, "86400").unwrap(), "equal sources, equal bills");
+        let written: Value = serde_json::from_str(&written).unwrap();
+        let program = &written["metadata"]["component"];
         assert_eq!(
             (&program["name"], &program["version"]),
             (&json!("garland"), &json!(env!("CARGO_PKG_VERSION")))
         );
-        assert_eq!(bill["metadata"]["timestamp"], "1970-01-02T00:00:00Z");
-        let named = |name: &str| list(&bill["components"]).find(|one| one["name"] == name);
+        assert_eq!(written["metadata"]["timestamp"], "1970-01-02T00:00:00Z");
+        let named = |name: &str| list(&written["components"]).find(|one| one["name"] == name);
         let snow = named("snow").expect("the program is linked with it");
         assert_eq!(snow["licenses"][0]["expression"], "Apache-2.0 OR MIT");
         assert_eq!(snow["purl"], format!("pkg:cargo/snow@{}", snow["version"].as_str().unwrap()));
@@ -197,7 +197,7 @@ mod tests {
         for absent in ["insta", "proptest", "garland-testkit", "xtask", "cc", "syn-test"] {
             assert!(named(absent).is_none(), "{absent} is for builds and tests only");
         }
-        let mut all = list(&bill["components"]);
+        let mut all = list(&written["components"]);
         assert!(all.all(|one| one["licenses"][0]["expression"].is_string()), "each has a licence");
     }
 }

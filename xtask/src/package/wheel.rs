@@ -28,12 +28,12 @@ pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Re
         let found = names.iter().try_fold(project.get("project")?, |value, name| value.get(name));
         found?.as_str()
     };
-    let field = |names: &[&str]| {
+    let needed = |names: &[&str]| {
         field(names).with_context(|| format!("pyproject.toml has no {}", names.join(".")))
     };
-    let version = field(&["version"])?;
-    let stem = format!("{}-{version}", field(&["name"])?.replace('-', "_"));
-    let tag = tag(program.architecture());
+    let version = needed(&["version"])?;
+    let stem = format!("{}-{version}", needed(&["name"])?.replace('-', "_"));
+    let tag = platform_tag(program.architecture());
     let staging = Staging::new(folder.join("garland"))?;
     put_client(&staging, checkout)?;
     program.copy_to(&staging.folder(&format!("{stem}.data/scripts/garland"))?)?;
@@ -43,10 +43,10 @@ pub(super) fn build(checkout: &Checkout, program: &Program, folder: &Path) -> Re
     let metadata = format!(
         "Metadata-Version: 2.1\nName: {}\nVersion: {version}\nSummary: {}\nLicense: {}\n\
          Requires-Python: {}\nDescription-Content-Type: text/markdown\n\n{manual}",
-        field(&["name"])?,
-        field(&["description"])?,
-        field(&["license", "text"])?,
-        field(&["requires-python"])?,
+        needed(&["name"])?,
+        needed(&["description"])?,
+        needed(&["license", "text"])?,
+        needed(&["requires-python"])?,
     );
     staging.put(&format!("{about}/METADATA"), metadata)?;
     let tags: Vec<String> = tag.split('.').map(|one| format!("Tag: py3-none-{one}\n")).collect();
@@ -80,7 +80,7 @@ fn put_client(staging: &Staging, checkout: &Checkout) -> Result<()> {
 
 /// Returns the platforms of a static program in pip's terms: the C library of a system is never used, so the
 /// program runs with the oldest of either kind.
-fn tag(architecture: &str) -> String {
+fn platform_tag(architecture: &str) -> String {
     let machine = match architecture {
         "amd64" => "x86_64",
         "arm64" => "aarch64",

@@ -29,14 +29,14 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             "the table under \"## Rooms\" is missing".to_owned(),
         )];
     };
-    let rooms = rooms(&picture.text);
+    let drawn = rooms(&picture.text);
     let mut findings = Vec::new();
     for file in &tree.files {
         let Some(name) = crate_of_manifest(&file.path) else {
             continue;
         };
         match file.text.parse::<Table>() {
-            Ok(manifest) => check_one(file, name, &manifest, &rooms, &mut findings),
+            Ok(manifest) => check_one(file, name, &manifest, &drawn, &mut findings),
             Err(error) => {
                 findings.push(Finding::new(&file.path, 1, format!("not TOML: {}", error.message())))
             }
@@ -74,9 +74,9 @@ fn check_one(
             format!("crate `{name}` has no row in the table under \"## Rooms\" of {PICTURE}");
         return findings.push(Finding::new(&file.path, 1, message));
     };
-    let dependencies = dependencies(manifest);
+    let listed = dependencies(manifest);
     // Tests may use any crate, since test dependencies are not built into the product.
-    let built = dependencies.iter().filter(|(dev, _)| !dev);
+    let built = listed.iter().filter(|(dev, _)| !dev);
     let built: Vec<(&str, &str)> =
         built.filter_map(|(_, package)| Some((ours(package)?, package.as_str()))).collect();
     let line_of = |package: &str| {

@@ -27,7 +27,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn check_file(file: &SourceFile) -> Vec<Finding> {
     let code = &file.scanned.code;
-    let modules = modules(code);
+    let own = modules(code);
     let mut findings = Vec::new();
     let mut last: Option<Import> = None;
     // Whether a blank line follows the last import.
@@ -36,7 +36,7 @@ fn check_file(file: &SourceFile) -> Vec<Finding> {
     for (index, (line, text)) in code.lines().zip(file.text.lines()).enumerate() {
         if is_in_import {
             is_in_import = !line.contains(';');
-        } else if let Some(import) = parse(line, &modules) {
+        } else if let Some(import) = parse(line, &own) {
             if let Some(why) = last.and_then(|last| fault(last, import, is_apart)) {
                 findings.push(Finding::new(&file.path, index + 1, why));
             }

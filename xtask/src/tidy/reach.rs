@@ -48,10 +48,10 @@ fn inside(path: &str) -> Option<&str> {
 
 /// Returns whether cargo compiles this file without a `mod`, as the root of a library, program or test.
 fn is_root(path: &str) -> bool {
-    let Some(inside) = inside(path) else {
+    let Some(rest) = inside(path) else {
         return false;
     };
-    let parts: Vec<_> = inside.split('/').collect();
+    let parts: Vec<_> = rest.split('/').collect();
     match parts[..] {
         ["src", "lib.rs" | "main.rs"] | ["src", "bin" | "fuzz_targets", _] => true,
         ["src", "bin", _, "main.rs"] | ["tests", _, "main.rs"] => true,

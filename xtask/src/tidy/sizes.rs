@@ -106,8 +106,8 @@ mod tests {
             file("bench/src/main.rs", code),
             file("xtask/src/main.rs", code),
         ];
-        let counts = counts(&Tree::from_files(files));
-        assert_eq!(counts, Counts::from([("a".to_owned(), 2), ("bench".to_owned(), 2)]));
+        let lines = counts(&Tree::from_files(files));
+        assert_eq!(lines, Counts::from([("a".to_owned(), 2), ("bench".to_owned(), 2)]));
     }
 
     #[test]

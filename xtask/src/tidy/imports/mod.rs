@@ -17,7 +17,7 @@ use modules::Modules;
 /// Reports each circle of imports.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     match edges(tree) {
-        Ok(edges) => circles::of(&edges)
+        Ok(uses) => circles::of(&uses)
             .into_iter()
             .map(|files| {
                 let first = files.first().cloned().unwrap_or_default();
@@ -55,20 +55,20 @@ pub(crate) fn edges(tree: &Tree) -> Result<BTreeMap<String, BTreeSet<String>>, F
 mod tests {
     use super::*;
 
-    fn tree(files: &[(&str, &str)]) -> Tree {
+    fn tree_with(files: &[(&str, &str)]) -> Tree {
         Tree::from_files(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())))
     }
 
     #[test]
     fn a_name_is_an_edge_to_the_file_that_defines_it() {
-        let tree = tree(&[
+        let tree = tree_with(&[
             ("crates/core/src/lib.rs", "mod a; pub mod b; pub use a::A;"),
             ("crates/core/src/a.rs", "pub struct A; impl A { fn f() { crate::b::g() } }"),
             ("crates/core/src/b.rs", "pub fn g() {} fn h(x: super::A) { println!(\"{}\", x.0) }"),
             ("crates/cli/src/main.rs", "use garland_core::A; fn main() { garland_core::b::g() }"),
         ]);
-        let edges = edges(&tree).unwrap();
-        let to = |from: &str| edges[from].iter().map(String::as_str).collect::<Vec<_>>();
+        let uses = edges(&tree).unwrap();
+        let to = |from: &str| uses[from].iter().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(to("crates/core/src/a.rs"), ["crates/core/src/b.rs"]);
         assert_eq!(to("crates/core/src/b.rs"), ["crates/core/src/a.rs"]);
         assert_eq!(to("crates/cli/src/main.rs"), ["crates/core/src/a.rs", "crates/core/src/b.rs"]);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn tests_and_declarations_make_no_circle() {
-        let tree = tree(&[
+        let tree = tree_with(&[
             ("crates/core/src/lib.rs", "mod a; pub use a::A; pub struct B;"),
             (
                 "crates/core/src/a.rs",
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn globs_aliases_and_macros_are_looked_through() {
-        let tree = tree(&[
+        let tree = tree_with(&[
             ("crates/core/src/lib.rs", "mod a; mod b; mod c;"),
             ("crates/core/src/a.rs", "use crate::b as other; fn f() { assert!(other::C == 1) }"),
             ("crates/core/src/b.rs", "pub use crate::c::*;"),
