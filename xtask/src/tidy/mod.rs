@@ -19,6 +19,7 @@ mod reach;
 mod run;
 pub(crate) mod scan;
 mod scenarios;
+mod shadows;
 mod sizes;
 mod tree;
 mod vocabulary;

@@ -8,13 +8,13 @@ use super::finding::Finding;
 use super::tree::Tree;
 use super::{
     banned, bindings, constants, constructors, direction, displays, import_order, imports, lengths,
-    names, pages, parameters, paths, promises, reach, scenarios, sizes, vocabulary, waits,
+    names, pages, parameters, paths, promises, reach, scenarios, shadows, sizes, vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 19] = [
     direction::check,
     lengths::check,
     banned::check,
@@ -29,6 +29,7 @@ const RULES: [Rule; 18] = [
     paths::check,
     promises::check,
     scenarios::check,
+    shadows::check,
     reach::check,
     displays::check,
     waits::check,
@@ -62,8 +63,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 /// If the repository cannot be read, or a file cannot be parsed as Rust.
 pub(crate) fn print_imports(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
-    let edges = imports::edges(&tree).map_err(|finding| anyhow!("{finding}"))?;
-    for (from, defining) in edges {
+    let uses = imports::edges(&tree).map_err(|finding| anyhow!("{finding}"))?;
+    for (from, defining) in uses {
         for to in defining {
             println!("{from} {to}");
         }
