@@ -103,6 +103,7 @@ impl<'a> Driver<'a> {
         let all = std::iter::once(Vec::new()).chain(addresses.iter().cloned()).collect();
         let dead_after = Duration::from_nanos(job.policy.dead_after_ns);
         let mut head = Head::new(attempt.copy, job.plan, all, job.policy, now);
+        job.reached.iter().for_each(|reached| head.feed_unreached(reached.clone()));
         missing.into_iter().for_each(|event| head.handle(now, event));
         head.handle(now, HeadEvent::Begin);
         Ok(Self {

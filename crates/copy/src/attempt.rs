@@ -1,6 +1,7 @@
 //! Copies of a planned source until nothing of it changes meanwhile: what does is left out the next
 //! time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use garland_control::{CopyJob, Outcome, Progress};
@@ -36,8 +37,8 @@ pub struct Stage<'a> {
     pub encoding: Encoding,
     pub began_ns: u64,
     pub faults: Vec<(NodeId, Injection)>,
-    /// Whether no node can feed another one.
-    pub is_star: bool,
+    /// The nodes that other ones can feed; `None` for all.
+    pub reached: Option<BTreeSet<NodeId>>,
 }
 
 /// The last attempt.
@@ -101,7 +102,6 @@ impl Stage<'_> {
         let Remaining { given, ends, plan, agents } = copy;
         let CopySpec { slow, checks, tuning, .. } = self.spec;
         let Place { inventory, places, lab, .. } = self.place;
-        let policy = slow.policy(&plan, self.stripes.is_some(), inventory.cluster());
         let job = CopyJob {
             plan: &plan,
             ends,
@@ -113,7 +113,8 @@ impl Stage<'_> {
             packing: tuning.packing.beginning_with(self.encoding),
             congestion: tuning.congestion(),
             transport: self.transport,
-            policy: if self.is_star { policy.fed_by_head() } else { policy },
+            policy: slow.policy(&plan, self.stripes.is_some(), inventory.cluster()),
+            reached: self.reached.clone(),
             late: None,
             tracing: self.spec.tracing(lab.as_ref(), self.began_ns),
             injections: self.faults.clone(),

@@ -139,9 +139,10 @@ impl<'a> PlannedCopy<'a> {
         let Self { spec, place, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let mut fleet = fleet;
-        let FittedPlan { plan, fed_here } = match stripes.is_some() || spec.plan.is_shared {
-            true => FittedPlan { plan, fed_here: Vec::new() },
-            false => reachability::fit(plan, &mut fleet)?,
+        let FittedPlan { plan, fed_here, reached } = match stripes.is_some() || spec.plan.is_shared
+        {
+            true => FittedPlan::kept(plan),
+            false => reachability::fit(plan, &mut fleet, &place.interrupts)?,
         };
         let lab = place.lab.as_ref();
         let began_ns = session.phases.last_ns();
@@ -163,7 +164,7 @@ impl<'a> PlannedCopy<'a> {
             encoding,
             began_ns,
             faults: injections.faults,
-            is_star: fed_here.len() == nodes.len(),
+            reached,
         };
         let copy = Remaining { given, ends, plan, agents: fleet.agents };
         let made = stage.make(copy, fleet.children, &mut session.phases, observer)?;

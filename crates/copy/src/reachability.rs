@@ -1,10 +1,13 @@
 //! Fits a plan to a network in which some nodes are reached through ssh only: those that no other
 //! node reaches are fed by this machine.
 
+use std::collections::BTreeSet;
+
 use garland_control::{Agent, link_neighbours};
 use garland_core::plan::{HEAD, Lane, LaneBlocks, NodeId, Plan, Route};
 use garland_fleet::builder::Fleet;
 use garland_protocol::copy::DOWNSTREAMS_MAX;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Failure, OrFailure};
 
 /// A plan that was fitted to what nodes reach.
@@ -13,6 +16,26 @@ pub struct FittedPlan {
     pub plan: Plan,
     /// The names of the nodes that this machine feeds, since no other one reaches them.
     pub fed_here: Vec<String>,
+    /// The nodes that other ones reach; `None` if all are taken to be reached.
+    pub reached: Option<BTreeSet<NodeId>>,
+}
+
+/// What the node before a node reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// The node has no agent yet.
+    Absent,
+    /// The node is not reached.
+    Unreached,
+    /// The node is reached, or is the first one with an agent.
+    Reached,
+}
+
+impl FittedPlan {
+    /// Returns `plan`, in which nodes feed each other as they are listed.
+    pub fn kept(plan: Plan) -> Self {
+        Self { plan, fed_here: Vec::new(), reached: None }
+    }
 }
 
 /// Fits `plan`, in which each node gets the whole source, to what the nodes of `fleet` reach. If all
@@ -20,19 +43,27 @@ pub struct FittedPlan {
 ///
 /// # Errors
 /// When this machine cannot wait for the agents, or would have to feed too many nodes.
-pub fn fit(plan: Plan, fleet: &mut Fleet) -> Result<FittedPlan, Failure> {
+pub fn fit(plan: Plan, fleet: &mut Fleet, interrupts: &Interrupts) -> Result<FittedPlan, Failure> {
     let mut agents = fleet.agents.iter().flatten();
     if !agents.any(Agent::is_behind_login) {
-        return Ok(FittedPlan { plan, fed_here: Vec::new() });
+        return Ok(FittedPlan::kept(plan));
     }
     let agents = std::mem::take(&mut fleet.agents);
-    let asking = "asking which nodes reach each other";
-    let linked = link_neighbours(agents).or_nothing(asking)?;
+    let asking = "cannot ask which nodes reach each other";
+    let linked = link_neighbours(agents, Some(interrupts)).or_nothing(asking)?;
     fleet.agents = linked.agents;
-    if linked.unreached.iter().all(|unreached| !unreached) {
-        return Ok(FittedPlan { plan, fed_here: Vec::new() });
+    let nodes = fleet.agents.iter().zip(linked.unreached);
+    let reaches: Vec<Reach> = nodes
+        .map(|(agent, is_unreached)| match agent {
+            Err(_) => Reach::Absent,
+            Ok(_) if is_unreached => Reach::Unreached,
+            Ok(_) => Reach::Reached,
+        })
+        .collect();
+    if !reaches.contains(&Reach::Unreached) {
+        return Ok(FittedPlan::kept(plan));
     }
-    let hops = hops_around(&linked.unreached);
+    let hops = hops_around(&reaches);
     let fed = hops.iter().filter(|(_, near)| *near == HEAD).count();
     if fed > DOWNSTREAMS_MAX {
         return Err(Failure::nothing(format!(
@@ -43,40 +74,49 @@ pub fn fit(plan: Plan, fleet: &mut Fleet) -> Result<FittedPlan, Failure> {
         ));
     }
     // This machine feeds the first node of a chain in any case.
-    let is_star = fed == hops.len();
-    let names = plan.nodes[1..].iter().zip(&linked.unreached);
-    let fed_here = names.filter(|(_, unreached)| is_star || **unreached);
-    let fed_here = fed_here.map(|(node, _)| node.name.clone()).collect();
-    let route = Route::tree(HEAD, hops).or_nothing("planning the copy")?;
+    let is_star = reaches.iter().filter(|reach| **reach == Reach::Reached).count() == 1;
+    let fed_here = |reach: Reach| reach == Reach::Unreached || is_star && reach == Reach::Reached;
+    let ids = || (1..).map(NodeId).zip(reaches.iter().copied());
+    let reached = ids().filter(|(_, reach)| *reach == Reach::Reached && !is_star);
+    let reached = reached.map(|(id, _)| id).collect();
+    let names = ids().filter(|(_, reach)| fed_here(*reach));
+    let fed_here = names.map(|(id, _)| plan.nodes[id.index()].name.clone()).collect();
+    let route = Route::tree(HEAD, hops).or_nothing("cannot plan the copy")?;
     let blocks = LaneBlocks::all(plan.layout.blocks());
     let reason = "this machine feeds the nodes that no other one reaches".to_owned();
     let lanes = vec![Lane { blocks, rail: 0, route }];
-    Ok(FittedPlan { plan: Plan { lanes, reason: Some(reason), ..plan }, fed_here })
+    let plan = Plan { lanes, reason: Some(reason), ..plan };
+    Ok(FittedPlan { plan, fed_here, reached: Some(reached) })
 }
 
-/// Returns the hops, each as (downstream, upstream), of a route through all nodes in their order,
-/// in which this machine feeds the first one and the `unreached` ones.
-fn hops_around(unreached: &[bool]) -> Vec<(NodeId, NodeId)> {
+/// Returns the hops, each as (downstream, upstream), of a route through all nodes in their order.
+/// This machine feeds the first one, those that are not reached, and those that come late: whether
+/// they are reached is not known.
+fn hops_around(reaches: &[Reach]) -> Vec<(NodeId, NodeId)> {
     let mut near = HEAD;
     let mut hops = Vec::new();
-    for (id, is_unreached) in (1..).map(NodeId).zip(unreached) {
-        hops.push((id, if *is_unreached { HEAD } else { near }));
-        near = id;
+    for (id, reach) in (1..).map(NodeId).zip(reaches) {
+        hops.push((id, if *reach == Reach::Reached { near } else { HEAD }));
+        if *reach != Reach::Absent {
+            near = id;
+        }
     }
     hops
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Reach::{Absent, Reached, Unreached};
     use super::*;
 
     #[test]
     fn stretches_that_no_node_reaches_begin_at_this_machine() {
-        let from = |unreached: &[bool]| -> Vec<u32> {
-            hops_around(unreached).into_iter().map(|(_, near)| near.0).collect()
+        let from = |reaches: &[Reach]| -> Vec<u32> {
+            hops_around(reaches).into_iter().map(|(_, near)| near.0).collect()
         };
-        assert_eq!(from(&[false, false, true, false]), [0, 1, 0, 3]);
-        assert_eq!(from(&[true, true, true]), [0, 0, 0]);
-        assert_eq!(from(&[false]), [0]);
+        assert_eq!(from(&[Reached, Reached, Unreached, Reached]), [0, 1, 0, 3]);
+        assert_eq!(from(&[Reached, Unreached, Unreached]), [0, 0, 0]);
+        assert_eq!(from(&[Reached, Absent, Reached, Absent]), [0, 0, 1, 0]);
+        assert_eq!(from(&[Reached]), [0]);
     }
 }

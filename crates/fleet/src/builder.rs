@@ -286,7 +286,8 @@ impl FleetBuilder<'_> {
         let found = Standing::find(records, &node.name)?;
         // An agent that takes no new session ends with the last of those it has.
         found.iter().filter(|standing| standing.is_over()).for_each(|over| over.forget(records));
-        if let Some(standing) = found.filter(|standing| !standing.is_over()) {
+        if let Some(mut standing) = found.filter(|standing| !standing.is_over()) {
+            standing.cancellation = self.interrupt();
             if clock.is_some() {
                 let why = "its clock cannot be changed: it has a standing agent; run `garland down` first";
                 return Err(why.into());
@@ -356,7 +357,7 @@ impl FleetBuilder<'_> {
         let Some(login) = login else { return Err(LaunchError::Refused(error.after_login())) };
         orders.cancellation.check()?;
         record.login = Some(login);
-        record.take_detour(&orders.cancellation);
+        record.cancellation = self.interrupt();
         match record.connect(keys) {
             Ok(agent) => {
                 notes.add(node, "by ssh", reach::ABOUT_LOGINS.to_owned());
@@ -367,6 +368,12 @@ impl FleetBuilder<'_> {
                 Err(LaunchError::Refused(text))
             }
         }
+    }
+
+    /// Returns what ends logins to agents at an interrupt, also those that come late in a copy: their
+    /// links live as long as the command.
+    fn interrupt(&self) -> Cancellation {
+        Cancellation::by(self.interrupts.clone())
     }
 
     /// Returns what tells whether the processes of standing agents run.

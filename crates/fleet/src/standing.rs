@@ -20,7 +20,8 @@ use garland_protocol::wire::{KeyPair, PublicKey, RetireReply, RetireRequest};
 use garland_state::places::Places;
 use garland_sys::error::reason;
 use garland_sys::identity::Identity;
-use garland_sys::{clock, private_file, random};
+use garland_sys::mptcp::Transport;
+use garland_sys::{clock, private_file, random, tcp};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_transport::detour::{self, Detour};
 use garland_transport::{ConnectionError, connect_agent, retire};
@@ -33,6 +34,9 @@ use crate::reach::Unreached;
 
 /// Timeout for connecting to a standing agent.
 const CONNECT: Duration = Duration::from_secs(3);
+
+/// How long it may take to find that a port is open which was closed before: each command looks.
+const PORT_OPENS_WITHIN: Duration = Duration::from_millis(300);
 
 /// The record of a standing agent, with its addresses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -71,6 +75,9 @@ pub struct Standing {
     /// The login by which the agent is reached; `None` if its port is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<Login>,
+    /// Ends the logins by which this process reaches the agent.
+    #[serde(skip)]
+    pub cancellation: Cancellation,
 }
 
 /// The process of a command that starts a standing agent (see [`Identity`]).
@@ -204,6 +211,7 @@ impl Standing {
             starting: Some(StartingCommand { pid, start, boot }),
             settings,
             login: None,
+            cancellation: Cancellation::default(),
         })
     }
 
@@ -261,6 +269,7 @@ impl Standing {
             starting: None,
             settings,
             login: None,
+            cancellation: Cancellation::default(),
         }
     }
 
@@ -379,12 +388,17 @@ impl Standing {
         self.at_any_address(|address| retire(address, keys, &self.key, request, CONNECT))
     }
 
-    /// Has this process reach the agent by the record's login, if it has one. Logins end when
-    /// `cancellation` cancels them.
-    pub fn take_detour(&self, cancellation: &Cancellation) {
-        let Some(login) = &self.login else { return };
-        let bridge: Arc<Bridge> = Arc::new(Bridge::new(login.clone(), cancellation.clone()));
-        for address in self.sockets() {
+    /// Has this process reach the agent by the record's login, if it has one and the agent's port
+    /// still cannot be reached.
+    fn choose_detour(&self) {
+        let sockets = self.sockets();
+        let is_open = |address: &SocketAddr| {
+            tcp::connect(*address, PORT_OPENS_WITHIN, Transport::Tcp).is_ok()
+        };
+        let login = self.login.as_ref().filter(|_| !sockets.iter().any(is_open));
+        let Some(login) = login else { return sockets.iter().for_each(detour::leave) };
+        let bridge: Arc<Bridge> = Arc::new(Bridge::new(login.clone(), self.cancellation.clone()));
+        for address in sockets {
             let detour: Arc<dyn Detour> = Arc::<Bridge>::clone(&bridge);
             detour::take(address, detour);
         }
@@ -401,9 +415,7 @@ impl Standing {
             Stage::Interrupted => return Err(Unreached::Interrupted),
             Stage::Ready => {}
         }
-        if !self.sockets().iter().any(detour::is_taken) {
-            self.take_detour(&Cancellation::default());
-        }
+        self.choose_detour();
         let mut refused = Unreached::NoAddress;
         for address in self.sockets() {
             match reach(address).map_err(Unreached::from) {

@@ -3,13 +3,14 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use garland_protocol::wire::BridgeLine;
 use garland_sys::error::reason;
-use garland_sys::{inherited, threads};
+use garland_sys::tcp_info::TcpInfo;
+use garland_sys::{clock, inherited, tcp, threads};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The time in which the agent, which runs on this machine, must accept the connection.
@@ -43,14 +44,31 @@ pub fn run(address: SocketAddr) -> Result<Exit, Failure> {
     agent.set_nodelay(true).or_nothing(bridging)?;
     let mut to_agent = agent.try_clone().or_nothing(bridging)?;
     threads::spawn("bridge", move || {
-        // The end of the login's input is that of the head's connection, however it came.
         let _ = pass_on(&mut input, &mut to_agent);
-        let _ = to_agent.shutdown(Shutdown::Write);
+        // Whether the head has ended the connection or the login broke is not known here. A head
+        // that ends a session says so before; of what breaks, the agent waits for the continuation.
+        break_off(to_agent);
+        std::process::exit(Exit::Done.code().into());
     })
     .or_nothing(bridging)?;
     // The process ends with the agent's connection, or when the login is gone.
-    let _ = pass_on(&mut agent, &mut output);
+    if pass_on(&mut agent, &mut output).is_err() {
+        break_off(agent);
+    }
     Ok(Exit::Done)
+}
+
+/// Breaks the connection to the agent, which then does not take it for ended, once the agent's
+/// kernel has all that was sent.
+fn break_off(agent: TcpStream) {
+    let agent = garland_sys::socket::TcpStream::from(agent);
+    let until_ns = clock::after(CONNECT);
+    let has_unsent = || TcpInfo::read(&agent).is_ok_and(|info| info.unsent > 0);
+    while has_unsent() && !clock::until(until_ns).is_zero() {
+        threads::sleep(Duration::from_millis(1));
+    }
+    // A connection that cannot be reset is shut down.
+    let _ = tcp::reset_on_close(&agent);
 }
 
 fn pass_on(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {

@@ -69,8 +69,8 @@ impl Spool {
         self.wait(offset + bytes.len() as u64, waiting)?;
         let read = self.0.file.read_exact_at(bytes, offset);
         read.map_err(|error| {
-            let reason = reason(&error);
-            Trouble::new(format!("cannot read the temporary file of {}: {reason}", waiting.address))
+            let what = format!("cannot read the temporary file of {}", waiting.address);
+            Trouble::new(format!("{what}: {}", reason(&error)))
         })
     }
 }

@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::OnceLock;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::channel::{Sender, channel};
+use crate::threads;
 
 /// The unit of times in `/proc/PID/stat`, in nanoseconds.
 const TICK_NS: u64 = 10_000_000;
@@ -73,6 +76,40 @@ pub fn end_with_parent(command: &mut Command) {
     unsafe {
         command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::TERM))?));
     }
+}
+
+/// Starts a process that the kernel ends (SIGTERM) with this one, however this one ends. It is in a
+/// process group of its own, so that Ctrl-C at the terminal reaches this process only.
+///
+/// # Errors
+/// When the process, or the thread that starts all such processes, cannot be started.
+pub fn start_for_life(mut command: Command) -> io::Result<Child> {
+    // The signal comes at the end of the thread that starts the process: this one never ends.
+    static STARTER: OnceLock<Sender<Wanted>> = OnceLock::new();
+    end_with_parent(&mut command);
+    command.process_group(0);
+    if STARTER.get().is_none() {
+        let (wanted, asked) = channel();
+        threads::spawn("starter", move || {
+            while let Ok(Wanted { mut command, tell }) = asked.recv() {
+                // Whoever wanted it waits for it.
+                let _ = tell.send(command.spawn());
+            }
+        })?;
+        // Another thread may have started one at the same time, which is used then.
+        let _ = STARTER.set(wanted);
+    }
+    let (tell, started) = channel();
+    let gone = || io::Error::other("the thread that starts processes has ended");
+    let starter = STARTER.get().ok_or_else(gone)?;
+    starter.send(Wanted { command, tell }).map_err(|_| gone())?;
+    started.recv().map_err(|_| gone())?
+}
+
+/// A process that is to be started.
+struct Wanted {
+    command: Command,
+    tell: Sender<io::Result<Child>>,
 }
 
 /// Kills all processes of the group `leader` (SIGKILL). A group that does not exist is no error.

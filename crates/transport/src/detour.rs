@@ -30,6 +30,11 @@ pub fn take(address: SocketAddr, detour: Arc<dyn Detour>) {
     let _ = DETOURS.lock().insert(address, detour);
 }
 
+/// From now on opens connections to the agent at `address` by TCP.
+pub fn leave(address: &SocketAddr) {
+    let _ = DETOURS.lock().remove(address);
+}
+
 /// Returns whether connections to the agent at `address` take a detour.
 #[must_use]
 pub fn is_taken(address: &SocketAddr) -> bool {

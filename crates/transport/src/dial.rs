@@ -126,7 +126,10 @@ fn greet_once(
         .map_err(|error| ConnectionError::Connect(address, error))?;
     let wrong = |error: LinkError| match error {
         LinkError::Version(error) => ConnectionError::Version(error),
-        LinkError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+        // A detour may break where an agent would close the connection.
+        LinkError::Io(error)
+            if error.kind() == io::ErrorKind::UnexpectedEof && !detour::is_taken(&address) =>
+        {
             ConnectionError::WrongKey(address)
         }
         LinkError::Io(error) => ConnectionError::Io(error),

@@ -20,6 +20,10 @@ use crate::timed::Timed;
 /// The time between attempts to connect to a port whose agent ends.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// The least time for the end of an agent to which connections take a detour, each of which takes
+/// seconds.
+const DETOUR_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// Asks the agent at `address`, which must have the public key `theirs`, to end. After its consent,
 /// which only the owner of that key can give, waits until nothing listens on its port. `timeout`
 /// applies to the connection, to the greeting, to the answer, and to the end.
@@ -67,6 +71,7 @@ fn await_reply(
 /// Waits until connections to `address` are refused: the listening socket of a process that ends may
 /// be closed after its connections. Returns the refusal.
 fn await_end(address: SocketAddr, timeout: Duration) -> Result<ConnectionError, ConnectionError> {
+    let timeout = if detour::is_taken(&address) { timeout.max(DETOUR_TIMEOUT) } else { timeout };
     let until_ns = clock::after(timeout);
     loop {
         let error = match detour::connect(address, timeout, Transport::Tcp) {

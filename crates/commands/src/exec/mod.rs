@@ -161,8 +161,8 @@ fn input_of(exec: &Exec) -> Result<Option<Box<dyn Read + Send>>, Failure> {
     if exec.no_stdin || inherited::is_input_closed() {
         return Ok(None);
     }
-    let input = inherited::input().or_nothing("cannot read standard input")?;
-    Ok((!input.is_terminal()).then(|| Box::new(input) as Box<dyn Read + Send>))
+    let own = inherited::input().or_nothing("cannot read standard input")?;
+    Ok((!own.is_terminal()).then(|| Box::new(own) as Box<dyn Read + Send>))
 }
 
 /// Returns the command and its arguments, as nodes execute them.

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use std::collections::BTreeSet;
+
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
 use garland_dataplane::Tracing;
 use garland_dataplane::compress::Packing;
@@ -62,6 +64,8 @@ pub struct CopyJob<'a> {
     pub transport: Transport,
     /// The timeouts of the head, and the decisions that it may make.
     pub policy: Policy,
+    /// The nodes that other ones reach, and so can feed; `None` for all. The head feeds the rest.
+    pub reached: Option<BTreeSet<NodeId>>,
     /// Receives the nodes that become available while the copy is running; `None` if no node can.
     pub late: Option<Receiver<Newcomer>>,
     /// The parameters of the trace; `None` for no trace.

@@ -241,6 +241,7 @@ fn job(plan: &Plan, ends: Ends) -> CopyJob<'_> {
         congestion: tcp::PREFERRED.map(str::to_owned).to_vec(),
         transport: Transport::Tcp,
         policy: Policy::for_nodes(1).with_idle_after(IDLE_NS),
+        reached: None,
         late: None,
         tracing: None,
         injections: Vec::new(),

@@ -73,6 +73,7 @@ fn run(
                 congestion: common.spec.tuning.congestion(),
                 transport: common.transport,
                 policy,
+                reached: None,
                 tracing: common.tracing,
                 injections: Vec::new(),
             };

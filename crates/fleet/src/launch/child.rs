@@ -13,7 +13,7 @@ use garland_protocol::wire::ReadyLine;
 use garland_sys::channel::{Receiver, RecvTimeoutError, channel};
 use garland_sys::clock::after;
 use garland_sys::threads::JoinHandle;
-use garland_sys::{clock, signal, threads};
+use garland_sys::{clock, process, signal, threads};
 
 use super::bootstrap::BootstrapLine;
 use super::cancellation::Cancellation;
@@ -56,6 +56,10 @@ pub struct StartTerms {
     pub cancellation: Cancellation,
     /// Where its output goes after the ready line.
     pub rest: Rest,
+    /// The time that each step of the start has; `None` for a minute.
+    pub step_max: Option<Duration>,
+    /// Whether the kernel ends the process with this one. It does not hear Ctrl-C then.
+    pub is_for_life: bool,
     /// Whether it runs something on another machine, and writes nothing on this one but its log.
     pub is_elsewhere: bool,
 }
@@ -80,6 +84,8 @@ pub struct Starting {
     other: Option<String>,
     /// How long the next step has been awaited.
     waited: Duration,
+    /// How long it may take.
+    step_max: Duration,
 }
 
 /// Where the standard error of a process is.
@@ -116,7 +122,10 @@ impl Starting {
             false => command.stderr(errors.try_clone()?),
         };
         signal::release_in(&mut command);
-        let mut child = command.spawn()?;
+        let mut child = match terms.is_for_life {
+            true => process::start_for_life(command)?,
+            false => command.spawn()?,
+        };
         let pipe = child.stdin.take();
         let output = child.stdout.take();
         let messages = child.stderr.take().map(|piped| Messages::read(piped, errors)).transpose();
@@ -129,8 +138,17 @@ impl Starting {
         let reader =
             output.map(|output| threads::spawn("child", move || stdout::read(output, tell, rest)));
         child.reader = reader.transpose()?;
+        let step_max = terms.step_max.unwrap_or(READY_TIMEOUT);
         let messages = messages?.map_or(ErrorOutput::InLog(log), ErrorOutput::Piped);
-        Ok(Self { child, cancellation, lines, messages, other: None, waited: Duration::ZERO })
+        Ok(Self {
+            child,
+            cancellation,
+            lines,
+            messages,
+            other: None,
+            waited: Duration::ZERO,
+            step_max,
+        })
     }
 
     /// Returns the standard input of the process; none if it has been closed.
@@ -144,7 +162,7 @@ impl Starting {
     /// When the process has ended or has printed too much, the start is cancelled, or a minute has
     /// passed since the start or the last step ([`Starting::has_gone_on`]).
     pub fn next_line(&mut self) -> Result<String, LaunchError> {
-        while self.waited < READY_TIMEOUT {
+        while self.waited < self.step_max {
             let began_ns = clock::now_ns();
             let line = self.lines.recv_timeout(Cancellation::POLL);
             // A head that stood still has not waited.
@@ -162,7 +180,13 @@ impl Starting {
                 Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
             }
         }
-        Err(LaunchError::Stalled("its agent did not start within", READY_TIMEOUT.as_secs()))
+        Err(LaunchError::Stalled("its agent did not start within", self.step_max.as_secs()))
+    }
+
+    /// Ends the process at once.
+    pub fn abandon(mut self) {
+        self.child.kill();
+        self.child.reap(after(REAPING));
     }
 
     /// Notes that the start has come a step further, so that the next step has all of its time. Only
@@ -192,8 +216,7 @@ impl Starting {
                 Ok(Some(ready)) => return Ok((ready, self.keep())),
                 Err(error) => {
                     // Without the agent the process is useless.
-                    self.child.kill();
-                    self.child.reap(after(REAPING));
+                    self.abandon();
                     return Err(error);
                 }
             }

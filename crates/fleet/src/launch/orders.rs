@@ -97,7 +97,8 @@ impl Orders {
     /// Returns the terms on which the process that keeps the agent alive is started.
     pub fn terms(&self, is_elsewhere: bool) -> StartTerms {
         let rest = if self.passes_output { Rest::Output } else { Rest::Dropped };
-        StartTerms { cancellation: self.cancellation.clone(), rest, is_elsewhere }
+        let cancellation = self.cancellation.clone();
+        StartTerms { cancellation, rest, is_elsewhere, ..StartTerms::default() }
     }
 
     /// Returns the agent's command-line arguments; none of them is secret. They lack the file of an

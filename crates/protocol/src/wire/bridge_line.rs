@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::bounds;
+
 /// The line that a bridge prints before any byte of the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeLine {
@@ -23,11 +25,18 @@ impl BridgeLine {
         let rest = line.trim_end().strip_prefix(Self::WORD)?.strip_prefix(' ')?;
         match rest.split_once(' ').unwrap_or((rest, "")) {
             ("open", "") => Some(Self::Open),
-            ("refused", why) => Some(Self::Refused(why.to_owned())),
-            ("failed", why) => Some(Self::Failed(why.to_owned())),
+            ("refused", why) => Some(Self::Refused(reason(why))),
+            ("failed", why) => Some(Self::Failed(reason(why))),
             _ => None,
         }
     }
+}
+
+/// Returns a reason that a node gives, cut to what a verdict has room for.
+fn reason(text: &str) -> String {
+    let mut text = text.to_owned();
+    bounds::cut(&mut text, bounds::FACT_MAX);
+    text
 }
 
 impl fmt::Display for BridgeLine {

@@ -451,6 +451,7 @@ impl Case {
             congestion: Vec::new(),
             transport: Transport::Tcp,
             policy,
+            reached: None,
             late: None,
             tracing: None,
             injections: self.injections.clone(),

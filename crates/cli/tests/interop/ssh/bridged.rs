@@ -1,11 +1,12 @@
 //! Nodes behind firewalls that let in ssh only.
 
 use std::fs;
+use std::process::Stdio;
 
 use garland_testkit::{Sshd, said};
 
-use crate::ssh::light::run;
-use crate::ssh::{assert_nothing_left, assert_whole, field_of, read};
+use crate::ssh::light::{garland, run};
+use crate::ssh::{assert_nothing_left, assert_whole, field_of, read, wait_for};
 
 /// Has node `node` drop what comes to it, but for ssh and what `also` lets in.
 fn wall(field: &Sshd, node: u8, also: &str) {
@@ -66,6 +67,36 @@ fn an_agent_that_stays_is_reached_by_ssh_at_once_and_ends_at_a_request() {
     succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
     (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
     succeeded(&field, &["down", "n[1-3]"]);
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_login_that_breaks_is_made_again_and_ends_no_session() {
+    let field = walled();
+    let line = "echo >begun; while ! test -e go; do sleep 0.05; done; echo done";
+    let mut exec = garland(&field, &["exec", "n1", "--", "sh", "-c", line]);
+    let exec = exec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for(|| read(&field, 1, "/mnt/home/begun").is_some());
+    field.machines.shell(0, "pkill -KILL -f '^ssh .* bridge 10.99.0.1:'").expect("there is one");
+    fs::write(field.machines.seen(1, "/mnt/home/go"), "").expect("it has room");
+    let output = exec.wait_with_output().expect("it ends");
+    let text = said(&output);
+    assert!(output.status.success() && text.contains("done"), "{text}");
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_node_that_cannot_be_logged_in_to_keeps_the_others_from_nothing() {
+    let field = walled();
+    let closed = "nft insert rule inet wall in tcp dport 22 reject with tcp reset";
+    field.machines.shell(2, closed).expect("a rule");
+    let output = run(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("star    n[1,3]: fed by this machine"), "{text}");
+    assert!(text.contains("failed  n2: "), "{text}");
+    assert_whole(&field, 1, "/mnt/home/copy");
+    assert_whole(&field, 3, "/mnt/home/copy");
     assert_nothing_left(&field);
 }
 

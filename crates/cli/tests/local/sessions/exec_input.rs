@@ -2,7 +2,7 @@
 
 use garland_testkit::{RunOutput, Running, Scratch};
 
-use super::garland;
+use super::garland_in;
 
 /// Waits until there is input, and leaves it unread.
 const AWAIT_INPUT: &str = "python3 -c 'import select; select.select([0], [], [])'";
@@ -11,7 +11,7 @@ const AWAIT_INPUT: &str = "python3 -c 'import select; select.select([0], [], [])
 fn exec(scratch: &Scratch, line: &str, arguments: &[&str]) -> RunOutput {
     let roots = scratch.path("roots");
     let words = ["exec", "--local-root", roots.to_str().expect("a path of text")];
-    Running::start(garland(scratch).by_shell(line, &[&words[..], arguments].concat())).end()
+    Running::start(garland_in(scratch).by_shell(line, &[&words[..], arguments].concat())).end()
 }
 
 #[test]

@@ -5,10 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use garland_core::cluster::{Node, Ssh};
 use garland_protocol::wire::BridgeLine;
 use garland_sys::socket::{TcpStream, pair};
+use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads;
 use garland_transport::detour::Detour;
 use serde::{Deserialize, Serialize};
@@ -17,10 +19,14 @@ use super::complaint;
 use super::login::{on_script, send};
 use super::shown::ShownLogin;
 use crate::launch::binary::Binary;
-use crate::launch::bootstrap::{self, ASKS_AGAIN, BootstrapLine, PLACES};
+use crate::launch::bootstrap::{self, ASKS_AGAIN, BootstrapLine};
 use crate::launch::error::{LaunchError, cannot};
 use crate::launch::stdout::Rest;
 use crate::launch::{Cancellation, StartTerms, Starting};
+
+/// The time in which a login must reach the agent. The head of a copy counts attempts to open a link
+/// by it: `OPENING_NS` in `garland_protocol`.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How a node is logged in to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,11 +76,29 @@ impl Bridge {
             cancellation: self.cancellation.clone(),
             rest: Rest::Connection(Arc::clone(&far)),
             is_elsewhere: true,
+            step_max: Some(LOGIN_TIMEOUT),
+            is_for_life: true,
         };
+        let _turn = Turn::take(ssh.fanout, &self.cancellation)?;
         // What ssh says is in the error.
         let mut starting = Starting::start(command, Path::new("/dev/null"), &terms)
             .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
-        let mut needs = 0;
+        if let Err(error) = self.await_open(&mut starting) {
+            starting.abandon();
+            return Err(error);
+        }
+        let child = starting.keep();
+        threads::spawn("bridge", move || child.feed(&*far))
+            .map_err(cannot("pass on what goes to the agent", ""))?;
+        Ok(near)
+    }
+
+    /// Waits until the login has reached the agent.
+    fn await_open(&self, starting: &mut Starting) -> Result<(), Unbridged> {
+        let Login { host, ssh } = &self.login;
+        let node = Node { host: host.clone(), ..Node::named(host) };
+        let binary = running()?;
+        let mut needs_program = false;
         loop {
             let line = starting.next_line().map_err(|error| match error {
                 LaunchError::Ended(words) => {
@@ -83,7 +107,7 @@ impl Bridge {
                 error => error,
             })?;
             match BridgeLine::parse(&line) {
-                Some(BridgeLine::Open) => break,
+                Some(BridgeLine::Open) => return Ok(()),
                 Some(BridgeLine::Refused(why)) => return Err(Unbridged::Refused(why)),
                 Some(BridgeLine::Failed(why)) => return Err(Unbridged::Failed(why)),
                 None => {}
@@ -91,8 +115,7 @@ impl Bridge {
             match BootstrapLine::parse(&line) {
                 // An agent of another release runs there.
                 BootstrapLine::Need { machine, missing } => {
-                    needs += 1;
-                    if needs > PLACES {
+                    if std::mem::replace(&mut needs_program, true) {
                         return Err(LaunchError::from(ASKS_AGAIN).into());
                     }
                     bootstrap::fits(binary, &machine, missing.as_deref())?;
@@ -108,10 +131,6 @@ impl Bridge {
                 | BootstrapLine::Other => {}
             }
         }
-        let child = starting.keep();
-        threads::spawn("bridge", move || child.feed(&*far))
-            .map_err(cannot("pass on what goes to the agent", ""))?;
-        Ok(near)
     }
 }
 
@@ -123,6 +142,33 @@ impl Detour for Bridge {
             }
             Unbridged::Failed(why) => io::Error::other(why),
         })
+    }
+}
+
+/// The turn of a login: servers refuse those that come all at once.
+struct Turn;
+
+/// The number of logins in progress, and what tells that one has ended.
+static IN_PROGRESS: Mutex<u32> = Mutex::new(0);
+static ONE_ENDED: Condvar = Condvar::new();
+
+impl Turn {
+    /// Waits until fewer than `fanout` logins are in progress.
+    fn take(fanout: u32, cancellation: &Cancellation) -> Result<Self, LaunchError> {
+        let mut in_progress = IN_PROGRESS.lock();
+        while *in_progress >= fanout.max(1) {
+            let _ = ONE_ENDED.wait_for(&mut in_progress, Cancellation::POLL);
+            cancellation.check()?;
+        }
+        *in_progress += 1;
+        Ok(Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *IN_PROGRESS.lock() -= 1;
+        ONE_ENDED.notify_one();
     }
 }
 

@@ -76,6 +76,7 @@ impl Head {
             let on_side = self.lanes[lane].side_fed.contains(&far);
             let feeder = near.and_then(|near| match on_side {
                 true => self.side_feeder(lane, far),
+                false if !self.is_reached(far) => Some(HEAD),
                 false => Some(self.lanes[lane].chain_feeder(far, near)),
             });
             self.lanes[lane].attach(far, feeder, on_side);
@@ -84,9 +85,14 @@ impl Head {
         }
     }
 
+    /// Returns whether other nodes can feed a node: whether they reach it.
+    fn is_reached(&self, of: NodeId) -> bool {
+        self.reached.as_ref().is_none_or(|reached| reached.contains(&of))
+    }
+
     /// Returns the feeder for node `of` on the side of a lane: of the nodes that can read back
     /// received blocks and are not slow, the one that feeds the fewest nodes, and of equal ones the
-    /// last. If none of them has room for another downstream, or only the head feeds, returns the lane's first node; `None`
+    /// last. If none of them has room for another downstream, or none reaches the node, returns the lane's first node; `None`
     /// if the first node has no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         self.other_side_feeder(lane, of, None)
@@ -100,7 +106,7 @@ impl Head {
             let known = &self.nodes[node.index()];
             let fit = known.report.holder && !known.detached && !self.slow.contains(node);
             let is_other = **node != of && **node != first && Some(**node) != not;
-            !self.policy.only_head_feeds && is_other && fit && !state.is_behind(**node, of)
+            self.is_reached(of) && is_other && fit && !state.is_behind(**node, of)
         };
         let free = state.nodes.iter().rev().filter(can);
         let free = free.min_by_key(|node| state.load(**node, of)).copied();

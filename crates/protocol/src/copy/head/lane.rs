@@ -18,12 +18,12 @@ const RETRY_NS: u64 = 300_000_000;
 /// The number of attempts after which a link is given up, and one of its ends fails.
 pub(super) const RETRIES: u32 = 3;
 
-/// The longest time in nanoseconds that opening a link takes: connecting, and the answer of its
-/// other end.
-const OPENING_NS: u64 = 4_000_000_000;
+/// The longest time in nanoseconds that opening a link takes: connecting, if need be by a login, and
+/// the answer of its other end.
+const OPENING_NS: u64 = 10_000_000_000;
 
 /// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
-const FORGIVE_NS: u64 = 10_000_000_000;
+const FORGIVE_NS: u64 = 16_000_000_000;
 
 // A link whose other end never asks for blocks is given up after the attempts, and not tried for
 // ever.

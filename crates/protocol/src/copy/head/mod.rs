@@ -55,6 +55,9 @@ use crate::message::FromAgent;
 pub struct Head {
     copy: CopyId,
     policy: Policy,
+    /// The nodes that other nodes can feed; `None` for all. The head feeds the rest, and nodes that
+    /// join.
+    reached: Option<BTreeSet<NodeId>>,
     /// The names of the nodes, for messages.
     names: Vec<String>,
     /// The number of planned nodes including the head. Nodes from this index on were added to all
@@ -105,6 +108,12 @@ pub struct Head {
 }
 
 impl Head {
+    /// Has the head feed all nodes that are not among `reached`: no other node reaches them. To be
+    /// called before the copy begins.
+    pub fn feed_unreached(&mut self, reached: BTreeSet<NodeId>) {
+        self.reached = Some(reached);
+    }
+
     /// Creates the head of a copy by `plan` to agents that listen at `addresses` (indexed by node;
     /// the head's own is not used).
     #[must_use]
@@ -121,6 +130,7 @@ impl Head {
         Self {
             copy,
             policy,
+            reached: None,
             names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
             planned: plan.nodes.len(),
             nodes: plan.nodes.iter().map(|_| Node::new(now)).collect(),

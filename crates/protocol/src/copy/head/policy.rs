@@ -46,8 +46,6 @@ pub struct Policy {
     /// The memory that the list of the parts of a tree which one node reports as absent may take,
     /// in bytes.
     pub absence_max: usize,
-    /// Whether only the head feeds nodes on the side: none of them reaches another one.
-    pub only_head_feeds: bool,
 }
 
 /// The default of [`Policy::dead_after_ns`].
@@ -86,14 +84,7 @@ impl Policy {
             stuck_after_ns: STUCK_AFTER_NS,
             idle_after_ns: None,
             absence_max: Absence::share_of(receivers),
-            only_head_feeds: false,
         }
-    }
-
-    /// Sets that no node reaches another one, so that only the head feeds nodes.
-    #[must_use]
-    pub fn fed_by_head(self) -> Self {
-        Self { only_head_feeds: true, ..self }
     }
 
     /// Changes the treatment of nodes below the share `slow_below` (in thousandths) of the others'

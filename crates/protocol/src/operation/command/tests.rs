@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn run(count: usize) -> CommandRun<'static> {
+fn started(count: usize) -> CommandRun<'static> {
     let order = CommandOrder { words: vec![b"cat".to_vec()], has_input: true };
     CommandRun::new(&order, count, |orders| {
         Query::new(orders, None, |_, message| match message {
@@ -33,7 +33,7 @@ fn fill(run: &mut CommandRun<'_>, nodes: usize) -> (usize, Vec<usize>) {
 
 #[test]
 fn the_slowest_command_decides_how_much_is_read() {
-    let mut run = run(2);
+    let mut run = started(2);
     run.begin(0, &mut Orders::default());
     assert_eq!(fill(&mut run, 2), (8, vec![8, 8]));
     tell(&mut run, 0, FromAgent::Input(InputNews::Taken(INPUT_WINDOW)));
@@ -50,7 +50,7 @@ fn the_slowest_command_decides_how_much_is_read() {
 
 #[test]
 fn input_that_no_command_has_read_is_noticed() {
-    let mut run = run(2);
+    let mut run = started(2);
     run.begin(0, &mut Orders::default());
     assert_eq!(run.unread_input(), None, "there was none");
     run.give_input(b"n2\n".to_vec());
