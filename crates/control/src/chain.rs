@@ -67,12 +67,12 @@ pub fn link_neighbours(
         let query = operation::stand_chain(&lists, order, &Secret(random::bytes()));
         let answers = session.run(query, &mut |_| {})?.into_answers();
         for (node, near) in nears.iter().enumerate() {
-            let Some(hop) = hop(node) else { continue };
+            let Some(link) = hop(node) else { continue };
             let links = near.and_then(|near| answers.get(&near)).and_then(Option::as_ref);
             let is_linked = links.is_some_and(|it| it.as_ref().is_ok_and(|it| it.count > 0));
             let _ = match is_linked {
-                true => UNREACHED.lock().remove(&hop),
-                false => UNREACHED.lock().insert(hop),
+                true => UNREACHED.lock().remove(&link),
+                false => UNREACHED.lock().insert(link),
             };
         }
     }

@@ -23,6 +23,9 @@
 //! - `lane/` obeys the relay of a lane; `context/lane_handle.rs` says when its link is silent.
 //! - `store/` has the sinks (`interface.rs` is the trait, `mod.rs` opens one), `source/` the
 //!   sources on the head.
+//! - A new kind of single file, such as one in an archive, implements [`Content`] and
+//!   [`RemoteFile`] (`source/content.rs`); nothing else of a copy needs to know it. Errors here
+//!   have no hints for users: callers above give them.
 //! - A rerun of a tree: `store/tree/status.rs` and `block_index/trees.rs` compare by size and
 //!   time, `tree/remainder.rs` is what is left; names of changes (`-v`) come from `status.rs` and
 //!   the sweeper of `--delete`.

@@ -17,6 +17,11 @@
 //!   In other operations: `operation/silence.rs`.
 //! - Busy agents and their queue, late nodes, phases, the end on the agents:
 //!   `copy/head/{admission,joining,milestones,ending}.rs`.
+//! - Links that break, and when they are given up: `copy/head/retries.rs`; the attempts of one
+//!   link: `lane.rs`. Who feeds whom: `chain.rs`.
+//! - What the head says of a node in the end: `NodeOutcome` in `copy/head/node.rs`, filled in
+//!   `ending.rs`; `results/src/copy/making.rs` makes the result of it. What nodes report is in
+//!   `copy/report.rs`.
 //! - How agents of other releases are ended: `wire/retirement.rs` has the bytes, which never
 //!   change.
 //! - Which greetings are repetitions, and which come too often:

@@ -8,7 +8,8 @@
 //!
 //! - `copy` has the result of a copy and what is printed of it; `explain/table.rs` prints an
 //!   explanation (when the line `disk` appears: `analysis/src/ledger/disks.rs`), `words.rs` has
-//!   places and shares in words.
+//!   places and shares in words. A new field of a result has `serde(default)`, so that older ones
+//!   can be read, and goes into docs/results.md and `cli/tests/local/results.rs`.
 
 #![forbid(unsafe_code)]
 

@@ -11,6 +11,8 @@
 //!
 //! # Where to change what
 //!
+//! - What the result of a copy says (`control::Outcome`) is seen in `tests/worlds` only: the
+//!   simulator's `NodeRun` has what its judge needs.
 //! - What befalls heads and agents: `tests/worlds/fate.rs`, by `sys/src/world/` (`disk.rs`: what
 //!   a loss of power leaves). On real processes, wires and disks: `cli/tests/soak_faults/`.
 

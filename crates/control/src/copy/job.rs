@@ -1,9 +1,8 @@
 //! The parameters of a copy: its plan, its source and destination, and its options.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-use std::collections::BTreeSet;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
 use garland_dataplane::Tracing;

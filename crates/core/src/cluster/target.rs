@@ -74,6 +74,9 @@ pub enum TargetError {
 /// assert_eq!(parse(OsStr::new("./a:b")), Ok(Target::Local("./a:b".into())));
 /// ```
 ///
+/// Addresses such as `s3://bucket/key` would be nodes here: callers ask `garland_remote::elsewhere`
+/// first.
+///
 /// # Errors
 /// [`TargetError`] if the argument is empty, the nodes or the path are missing, a bracket is not
 /// closed, or the nodes are not UTF-8.

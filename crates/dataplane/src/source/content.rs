@@ -1,4 +1,5 @@
-//! The interface of sources.
+//! The interface of sources. A source within another one passes on `is_unchanged`, `stamps`,
+//! `accept` and `device`.
 
 use garland_core::plan::Layout;
 use garland_protocol::copy::{Absence, FileStamp, StreamEnd};

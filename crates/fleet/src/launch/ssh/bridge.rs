@@ -79,7 +79,7 @@ impl Bridge {
             step_max: Some(LOGIN_TIMEOUT),
             is_for_life: true,
         };
-        let _turn = Turn::take(ssh.fanout, &self.cancellation)?;
+        let _place = LoginPlace::take(ssh.fanout, &self.cancellation)?;
         // What ssh says is in the error.
         let mut starting = Starting::start(command, Path::new("/dev/null"), &terms)
             .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
@@ -145,14 +145,14 @@ impl Detour for Bridge {
     }
 }
 
-/// The turn of a login: servers refuse those that come all at once.
-struct Turn;
+/// A place among the logins in progress: servers refuse those that come all at once.
+struct LoginPlace;
 
 /// The number of logins in progress, and what tells that one has ended.
 static IN_PROGRESS: Mutex<u32> = Mutex::new(0);
 static ONE_ENDED: Condvar = Condvar::new();
 
-impl Turn {
+impl LoginPlace {
     /// Waits until fewer than `fanout` logins are in progress.
     fn take(fanout: u32, cancellation: &Cancellation) -> Result<Self, LaunchError> {
         let mut in_progress = IN_PROGRESS.lock();
@@ -165,7 +165,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for LoginPlace {
     fn drop(&mut self) {
         *IN_PROGRESS.lock() -= 1;
         ONE_ENDED.notify_one();

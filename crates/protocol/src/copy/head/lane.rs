@@ -91,7 +91,8 @@ impl LaneState {
         nodes.filter(move |other| self.feeders.get(other) == Some(&node))
     }
 
-    /// Gives the link to a node a new epoch.
+    /// Gives the link to a node a new epoch: after a break, but also for another feeder and for
+    /// another rail.
     pub(super) fn renew(&mut self, far: NodeId) {
         self.next_epoch += 1;
         self.epochs.insert(far, self.next_epoch);
