@@ -101,6 +101,11 @@ fn failures(head: &Head, nodes: u32) -> Vec<(u32, String)> {
     (1..=nodes).filter_map(failed).collect()
 }
 
+/// Returns how often the link to each node was opened again.
+fn reopened(head: &Head, nodes: u32) -> Vec<u32> {
+    (1..=nodes).map(|node| head.outcome_of(NodeId(node)).reopened).collect()
+}
+
 #[test]
 fn a_node_that_two_feeders_cannot_reach_fails_and_both_are_named() {
     let head = breaking(4, |node, side| match (node, side) {
@@ -113,6 +118,7 @@ fn a_node_that_two_feeders_cannot_reach_fails_and_both_are_named() {
                   link to n4 after 3 tries: its other end closed it (both are alive: check for a \
                   firewall between them)";
     assert_eq!(failures(&head, 4), [(4, reason.to_owned())]);
+    assert_eq!(reopened(&head, 4), [0, 0, 0, 6], "three times by each feeder");
 }
 
 #[test]
@@ -394,6 +400,7 @@ fn the_head_opens_the_links_on_which_it_receives() {
         "{reason}"
     );
     assert!(matches!(head.verdict(NodeId(2)), Some(Verdict::Failed(_))));
+    assert_eq!(reopened(&head, 2), [3, 0], "the link to the head is the source's");
 }
 
 /// A heartbeat of a node whose write has made no progress for this many seconds.

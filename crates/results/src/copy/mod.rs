@@ -129,6 +129,10 @@ pub struct NodeResult {
     /// Whether the node was fed on the side for a while, to see whether it slowed the others down.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     tried: bool,
+    /// How often the link to the node was opened again after it broke; for a gather, its link to
+    /// this machine.
+    #[serde(default)]
+    links: u32,
     #[serde(default)]
     memory: u64,
     #[serde(default)]

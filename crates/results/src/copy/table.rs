@@ -40,6 +40,7 @@ impl fmt::Display for CopyResult {
             writeln!(f, "star    {names}: fed by this machine, since no other node reaches them")?;
         }
         self.write_verdicts(f)?;
+        self.write_links(f)?;
         self.write_already(f)?;
         self.write_removed(f)?;
         self.write_read_back(f)?;
@@ -104,6 +105,14 @@ impl CopyResult {
             groups.entry(amount(node)).or_default().push(&node.name);
         }
         groups
+    }
+
+    /// Writes how often links to nodes were opened again, the largest numbers first.
+    fn write_links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.groups(|node| node.links.into()).iter().rev().try_for_each(|(links, names)| {
+            let times = if *links == 1 { "once".to_owned() } else { format!("{links} times") };
+            writeln!(f, "links   {}: opened again {times} after a break", nodelist::fold(names))
+        })
     }
 
     /// Writes how many directory entries the nodes have removed, the largest numbers first.
@@ -193,18 +202,43 @@ mod tests {
     use super::super::SCHEMA;
     use super::*;
 
+    /// The table of a copy to `nodes`, of which each has some fields.
+    fn table(nodes: &[serde_json::Value]) -> String {
+        let result = serde_json::json!({
+            "schema": SCHEMA, "run": "r", "command": [], "elapsed_ns": 0, "phases": [],
+            "limit": null, "bytes": 9, "in_place": true, "sent_bytes": null, "rate": null,
+            "stream_rate": null, "congestion": null, "nodes": nodes, "tree": null,
+        });
+        serde_json::from_value::<CopyResult>(result).unwrap().to_string()
+    }
+
+    #[test]
+    fn links_are_told_if_one_was_opened_again() {
+        let shown = |links: [u32; 4]| {
+            let node = |(number, links): (usize, u32)| {
+                let name = format!("n{number}");
+                serde_json::json!({ "name": name, "verdict": "ok", "rate": null, "links": links })
+            };
+            let nodes: Vec<_> = (1..).zip(links).map(node).collect();
+            let table = table(&nodes);
+            let lines = table.lines().filter(|line| line.starts_with("links"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(shown([0; 4]), Vec::<String>::new());
+        let wanted = [
+            "links   n[2,4]: opened again 3 times after a break",
+            "links   n1: opened again once after a break",
+        ];
+        assert_eq!(shown([1, 3, 0, 3]), wanted);
+    }
+
     #[test]
     fn bytes_that_a_device_keeps_are_told_if_it_has_received_some() {
         let shown = |bytes: u64| {
             let node = serde_json::json!({
                 "name": "n1", "verdict": "failed", "reason": "why", "bytes": bytes, "rate": null,
             });
-            let result = serde_json::json!({
-                "schema": SCHEMA, "run": "r", "command": [], "elapsed_ns": 0, "phases": [],
-                "limit": null, "bytes": 9, "in_place": true, "sent_bytes": null, "rate": null,
-                "stream_rate": null, "congestion": null, "nodes": [node], "tree": null,
-            });
-            serde_json::from_value::<CopyResult>(result).unwrap().to_string()
+            table(&[node])
         };
         assert!(!shown(0).contains("keeps the bytes"), "{}", shown(0));
         assert!(shown(4).contains("keeps the bytes"), "{}", shown(4));

@@ -143,6 +143,8 @@ fn a_copy_in_a_world_gives_every_node_the_file() {
         let (case, _) = draw(seed);
         let ended = Trial::quiet(&case).check(judge);
         assert!(ended.took < Duration::from_secs(2), "{case:?} took {:?}", ended.took);
+        let nodes = ended.outcome.expect("the head lives").nodes;
+        assert!(nodes.iter().all(|node| node.reopened == 0), "no link of {case:?} broke");
     }
 }
 

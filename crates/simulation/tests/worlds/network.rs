@@ -75,6 +75,22 @@ fn a_changed_bit_is_found_where_it_arrives_and_its_hop_is_named() {
 }
 
 #[test]
+fn a_link_that_breaks_is_opened_again_and_counted_at_its_far_end() {
+    let mut reopened = 0;
+    for seed in Seeds::asked_for(20).iter() {
+        let mut random = Random::new(seed);
+        let case = Case::of_file(seed, 3, 600_000);
+        let at = Duration::from_nanos(11_000_000 + random.below(4_000_000));
+        let ended = Trial::new(&case, at, Blow::Break(1, 2)).check(crate::judge);
+        let nodes = ended.outcome.expect("the head lives").nodes;
+        let links: Vec<u32> = nodes.iter().map(|node| node.reopened).collect();
+        assert!(matches!(links[..], [0, 0..=1, 0]), "one link broke once: {links:?}");
+        reopened += links[1];
+    }
+    assert!(reopened > 0, "no link broke");
+}
+
+#[test]
 fn a_bit_that_changes_before_a_node_seals_a_block_anew_is_found() {
     let mut named = 0;
     for seed in Seeds::asked_for(10).iter() {

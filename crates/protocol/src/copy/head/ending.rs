@@ -54,6 +54,7 @@ impl Head {
             detached: node.detached,
             slow: node.slow,
             tried: node.tried,
+            reopened: node.reopened,
             held_ns: node.held_ns,
             silent: self.is_stuck(id) || self.is_open(id),
             absence: node.absence.absence().clone(),

@@ -64,6 +64,9 @@ pub struct NodeOutcome {
     pub slow: Option<Slow>,
     /// Whether the node was fed on the side for a while, to see whether it slowed the others down.
     pub tried: bool,
+    /// How often the link to the node was opened again after it broke, in all lanes; for a source,
+    /// its link to the head. Attempts that failed count, another feeder does not.
+    pub reopened: u32,
     /// The time at which the node had every block, in monotonic nanoseconds.
     pub held_ns: Option<u64>,
     /// Whether the node is dead or hangs; the head then does not wait for its agent to exit.
@@ -83,6 +86,7 @@ impl NodeOutcome {
             detached: false,
             slow: None,
             tried: false,
+            reopened: 0,
             held_ns: None,
             silent: false,
             absence: Absence::default(),
@@ -125,6 +129,9 @@ pub(super) struct Node {
     pub(super) slow: Option<Slow>,
     /// Whether the node was fed on the side on suspicion.
     pub(super) tried: bool,
+    /// How often the link to the node was opened again after it broke; for a source, its link to
+    /// the head.
+    pub(super) reopened: u32,
     /// What the node's feeder reported about the link to it before the node was suspected.
     pub(super) last_report: Option<String>,
     /// Whether the node was told to commit, and has not said whether it did.

@@ -60,6 +60,9 @@ impl Head {
             state.renew(far);
             // Another address may work, if there are several.
             *state.detours.entry(far).or_default() += 1;
+            // The link of a source to the head is the source's.
+            let its = if far == HEAD { near } else { far };
+            self.nodes[its.index()].reopened += 1;
             self.send_route(lane, near);
             self.send_route(lane, far);
         }
