@@ -16,7 +16,7 @@ pub struct FittedPlan {
     pub plan: Plan,
     /// The names of the nodes that this machine feeds, since no other one reaches them.
     pub fed_here: Vec<String>,
-    /// The nodes that other ones reach; `None` if all are taken to be reached.
+    /// The nodes that other ones reach; `None` if all are taken to be reached, as no login is needed.
     pub reached: Option<BTreeSet<NodeId>>,
 }
 
@@ -60,8 +60,10 @@ pub fn fit(plan: Plan, fleet: &mut Fleet, interrupts: &Interrupts) -> Result<Fit
             Ok(_) => Reach::Reached,
         })
         .collect();
+    let ids = || (1..).map(NodeId).zip(reaches.iter().copied());
     if !reaches.contains(&Reach::Unreached) {
-        return Ok(FittedPlan::kept(plan));
+        let present = ids().filter(|(_, reach)| *reach == Reach::Reached).map(|(id, _)| id);
+        return Ok(FittedPlan { reached: Some(present.collect()), ..FittedPlan::kept(plan) });
     }
     let hops = hops_around(&reaches);
     let fed = hops.iter().filter(|(_, near)| *near == HEAD).count();
@@ -76,7 +78,6 @@ pub fn fit(plan: Plan, fleet: &mut Fleet, interrupts: &Interrupts) -> Result<Fit
     // This machine feeds the first node of a chain in any case.
     let is_star = reaches.iter().filter(|reach| **reach == Reach::Reached).count() == 1;
     let fed_here = |reach: Reach| reach == Reach::Unreached || is_star && reach == Reach::Reached;
-    let ids = || (1..).map(NodeId).zip(reaches.iter().copied());
     let reached = ids().filter(|(_, reach)| *reach == Reach::Reached && !is_star);
     let reached = reached.map(|(id, _)| id).collect();
     let names = ids().filter(|(_, reach)| fed_here(*reach));

@@ -18,16 +18,23 @@ const RETRY_NS: u64 = 300_000_000;
 /// The number of attempts after which a link is given up, and one of its ends fails.
 pub(super) const RETRIES: u32 = 3;
 
-/// The longest time in nanoseconds that opening a link takes: connecting, if need be by a login, and
-/// the answer of its other end.
-const OPENING_NS: u64 = 10_000_000_000;
+/// The longest time in nanoseconds that opening a link takes: connecting, and the answer of its
+/// other end.
+const OPENING_NS: u64 = 4_000_000_000;
+
+/// The longest time in nanoseconds that opening a link takes if the connection needs a login.
+const OPENING_BY_LOGIN_NS: u64 = 10_000_000_000;
 
 /// The time in nanoseconds that a link must hold after an attempt to count as healthy again.
-const FORGIVE_NS: u64 = 16_000_000_000;
+pub(super) const FORGIVE_NS: u64 = 10_000_000_000;
+
+/// The time in nanoseconds for which a link that may need a login must hold to count as healthy.
+pub(super) const FORGIVE_BY_LOGIN_NS: u64 = 16_000_000_000;
 
 // A link whose other end never asks for blocks is given up after the attempts, and not tried for
 // ever.
 const _: () = assert!(FORGIVE_NS > RESUME_WITHIN_NS + OPENING_NS);
+const _: () = assert!(FORGIVE_BY_LOGIN_NS > RESUME_WITHIN_NS + OPENING_BY_LOGIN_NS);
 
 /// The present state of a lane.
 #[derive(Debug)]
@@ -206,9 +213,9 @@ pub(super) struct Retry {
 }
 
 impl Retry {
-    /// Notes that the link was lost.
-    pub(super) fn lost(&mut self, now: u64, side: LinkSide, reason: String) {
-        if now.saturating_sub(self.tried) >= FORGIVE_NS {
+    /// Notes that the link was lost. One that held for `forgive_ns` was healthy.
+    pub(super) fn lost(&mut self, now: u64, side: LinkSide, reason: String, forgive_ns: u64) {
+        if now.saturating_sub(self.tried) >= forgive_ns {
             self.tries = 0;
             self.since = None;
         }

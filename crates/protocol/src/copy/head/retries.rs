@@ -2,7 +2,7 @@
 
 use garland_core::plan::{HEAD, NodeId};
 
-use super::lane::{LaneState, RETRIES, Retry};
+use super::lane::{FORGIVE_BY_LOGIN_NS, FORGIVE_NS, LaneState, RETRIES, Retry};
 use super::{Head, NodeState};
 use crate::copy::link_limit::advice_on_own_limit;
 use crate::copy::route::LinkSide;
@@ -20,7 +20,8 @@ impl Head {
     ) {
         let Some(state) = self.lanes.get_mut(usize::from(lane)) else { return };
         let Some((_, far)) = state.ends(by, epoch, side) else { return };
-        state.retries.entry(far).or_default().lost(now, side, reason);
+        let forgive_ns = if self.reached.is_some() { FORGIVE_BY_LOGIN_NS } else { FORGIVE_NS };
+        state.retries.entry(far).or_default().lost(now, side, reason, forgive_ns);
     }
 
     /// Fails the nodes that the head feeds on the links with these epochs: nobody can send them
