@@ -126,7 +126,7 @@ fn cp() {
     faults []
     in_place false
     interrupted false
-    nodes[] {"already":0,"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"links":0,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"removed":0,"verdict":"ok","verified":false}
+    nodes[] {"already":0,"bytes":100000,"checksum":null,"cpu_ns":"CPU_NS","detached":false,"memory":"MEMORY","name":"local1","opening_ns":"OPENING_NS","rate":"RATE","reason":null,"removed":0,"reopened":0,"verdict":"ok","verified":false}
     rate "RATE"
     sent_bytes 100032
     shared false

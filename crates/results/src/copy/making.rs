@@ -193,7 +193,7 @@ impl NodeResult {
             detached: node.detached,
             slow: node.slow,
             tried: node.tried,
-            links: node.reopened,
+            reopened: node.reopened,
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,

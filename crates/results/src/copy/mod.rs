@@ -132,7 +132,7 @@ pub struct NodeResult {
     /// How often the link to the node was opened again after it broke; for a gather, its link to
     /// this machine.
     #[serde(default)]
-    links: u32,
+    reopened: u32,
     #[serde(default)]
     memory: u64,
     #[serde(default)]

@@ -109,8 +109,11 @@ impl CopyResult {
 
     /// Writes how often links to nodes were opened again, the largest numbers first.
     fn write_links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.groups(|node| node.links.into()).iter().rev().try_for_each(|(links, names)| {
-            let times = if *links == 1 { "once".to_owned() } else { format!("{links} times") };
+        self.groups(|node| node.reopened.into()).iter().rev().try_for_each(|(reopened, names)| {
+            let times = match reopened {
+                1 => "once".to_owned(),
+                _ => format!("{reopened} times"),
+            };
             writeln!(f, "links   {}: opened again {times} after a break", nodelist::fold(names))
         })
     }
@@ -217,11 +220,11 @@ mod tests {
         let shown = |links: [u32; 4]| {
             let node = |(number, links): (usize, u32)| {
                 let name = format!("n{number}");
-                serde_json::json!({ "name": name, "verdict": "ok", "rate": null, "links": links })
+                serde_json::json!({ "name": name, "verdict": "ok", "rate": null, "reopened": links })
             };
             let nodes: Vec<_> = (1..).zip(links).map(node).collect();
-            let table = table(&nodes);
-            let lines = table.lines().filter(|line| line.starts_with("links"));
+            let text = table(&nodes);
+            let lines = text.lines().filter(|line| line.starts_with("links"));
             lines.map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(shown([0; 4]), Vec::<String>::new());
