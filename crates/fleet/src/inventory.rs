@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::nodelist::{self, Origin, SourceError, Sources};
+use garland_core::cluster::nodelist::{
+    self, NodeListError, NodeListProblem, Origin, SourceError, Sources,
+};
 use garland_core::cluster::{Cluster, Node};
+use garland_core::nearest::nearest;
 use garland_core::printable;
 use garland_lab::Lab;
 use garland_sys::error::reason;
 use garland_terminal::failure::{Failure, OrFailure};
+use garland_terminal::output;
 
 use crate::context::Context;
 use crate::here;
@@ -17,6 +21,8 @@ use crate::here;
 #[derive(Debug)]
 pub struct Inventory {
     cluster: Option<Cluster>,
+    /// The path of the cluster file; empty without one.
+    path: PathBuf,
 }
 
 impl Inventory {
@@ -24,19 +30,25 @@ impl Inventory {
     /// file in the working directory must belong to the user, and its ssh options must run no
     /// program here.
     pub fn open(context: &Context) -> Result<Self, Failure> {
-        let usual = || {
+        let find_usual = || {
             let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
             let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
             let config = config.or_else(home).map(|dir| dir.join("garland/cluster.toml"));
             config.filter(|path| path.exists())
         };
         let here = Path::new("cluster.toml");
-        let cluster = match &context.cluster {
-            Some(named) => Some(read_cluster(named)?),
-            None if here.exists() => Some(here::read(here)?),
-            None => usual().map(|path| read_cluster(&path)).transpose()?,
+        let usual = find_usual();
+        let cluster = match (&context.cluster, &usual) {
+            (Some(named), _) => Some(read_cluster(named)?),
+            (None, _) if here.exists() => Some(here::read(here)?),
+            (None, usual) => usual.as_deref().map(read_cluster).transpose()?,
         };
-        Ok(Self { cluster })
+        let path = match &context.cluster {
+            Some(named) => named.clone(),
+            None if here.exists() => here.to_owned(),
+            None => usual.unwrap_or_default(),
+        };
+        Ok(Self { cluster, path })
     }
 
     /// Returns the cluster of the cluster file; none without a file.
@@ -44,23 +56,43 @@ impl Inventory {
         self.cluster.as_ref()
     }
 
-    /// Resolves a node list. Returns the nodes in the list's order. Fails if there is a cluster
-    /// file and it lacks a node.
+    /// Resolves a node list. Returns the nodes in the list's order. A node that the cluster file
+    /// lacks is one that only ssh knows; this is told, since the name may be mistyped.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
-        let names = nodelist::expand(list, self)
-            .map_err(|error| Failure::usage(format!("{error}\n{}", error.place.caret())))?;
+        let names = nodelist::expand(list, self).map_err(|error| self.refused(&error))?;
         let Some(cluster) = &self.cluster else {
             return Ok(names.iter().map(|name| Node::named(name)).collect());
         };
         let known: HashMap<&str, &Node> =
             cluster.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
-        let node = |name: String| match known.get(name.as_str()) {
-            _ if is_local(&name) || name.starts_with(LAB_PREFIX) => Ok(Node::named(&name)),
-            Some(&node) => Ok(node.clone()),
-            None => Err(Failure::usage(format!("node {name} is not in the cluster file"))
-                .hint("add it to the file, or use another file with --cluster")),
+        let is_elsewhere = |name: &str| is_local(name) || name.starts_with(LAB_PREFIX);
+        let unlisted = names.iter().map(String::as_str);
+        let unlisted = unlisted.filter(|name| !known.contains_key(name) && !is_elsewhere(name));
+        let unlisted: Vec<&str> = unlisted.collect();
+        if !unlisted.is_empty() {
+            let are = if unlisted.len() == 1 { "is" } else { "are" };
+            output::warn(format!(
+                "note: {} {are} not in {}, and reached as ssh knows the name",
+                nodelist::fold(&unlisted),
+                printable::path(&self.path)
+            ));
+        }
+        let node = |name: &String| match known.get(name.as_str()) {
+            Some(&node) => node.clone(),
+            None => Node::named(name),
         };
-        names.into_iter().map(node).collect()
+        Ok(names.iter().map(node).collect())
+    }
+
+    /// Returns the failure for a node list that cannot be resolved.
+    fn refused(&self, error: &NodeListError) -> Failure {
+        let failure = Failure::usage(format!("{error}\n{}", error.place.caret()));
+        let NodeListProblem::UnknownGroup(group) = &error.problem else { return failure };
+        let groups = self.cluster.iter().flat_map(|cluster| cluster.groups.keys());
+        match nearest(group, groups.map(String::as_str)) {
+            Some(near) => failure.hint(format!("did you mean @{near}?")),
+            None => failure,
+        }
     }
 }
 

@@ -17,10 +17,10 @@ pub(super) fn read_nodes(
     root: &Section<'_>,
     all: &Listening,
 ) -> Result<Vec<Node>, Fault> {
-    const EXAMPLE: &str = "`nodes = \"n[01-20]\"` or a section `[[nodes]]`";
     const KINDS: &str =
         "a node list such as \"n[01-20]\", or sections `[[nodes]]` in double brackets";
-    let value = root.value("nodes").ok_or_else(|| root.missing("nodes", EXAMPLE))?;
+    // Without nodes the file says how any node is reached.
+    let Some(value) = root.value("nodes") else { return Ok(Vec::new()) };
     let mut entries =
         Entries { file, all, nodes: Vec::new(), names: HashMap::new(), owners: HashMap::new() };
     match value.get_ref() {
