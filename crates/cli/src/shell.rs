@@ -28,7 +28,7 @@ pub fn manual(man: &Man) -> Result<Exit, Failure> {
     }
     let page = man.command.iter().try_fold(&program, |above, name| page_of(above, name))?;
     let mut text = Vec::new();
-    manual::write(page, &program, &mut text).or_nothing("writing the manual page")?;
+    manual::write(page, &program, &mut text).or_nothing("cannot write the manual page")?;
     output::print_bytes(&text)?;
     Ok(Exit::Done)
 }

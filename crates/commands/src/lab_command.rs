@@ -120,7 +120,7 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
     let mut command = lab.command(node, program)?;
     signal::release_in(command.args(words));
     let child = command.spawn();
-    let child = child.or_nothing(format!("starting {}", program.to_string_lossy()))?;
+    let child = child.or_nothing(format!("cannot start {}", program.to_string_lossy()))?;
     Ok(Exit::Code(wait(child, &requests)?))
 }
 
@@ -129,7 +129,7 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
 fn wait(mut child: Child, requests: &Interrupts) -> Result<u8, Failure> {
     let mut is_asked = false;
     loop {
-        if let Some(status) = child.try_wait().or_nothing("waiting for the command")? {
+        if let Some(status) = child.try_wait().or_nothing("cannot wait for the command")? {
             return Ok(code_of(status));
         }
         if requests.pending() {

@@ -45,7 +45,7 @@ pub fn run(
     command: &[OsString],
 ) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let interrupts = Interrupts::catch().or_nothing("catching interrupts")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot catch interrupts")?;
     let places = Places::open()?;
     let up = Lab::up_meanwhile(&state(&places)?, spec, Vec::new());
     let (lab, warden) = up?;
@@ -107,7 +107,7 @@ fn check_and_run(
         signal::release_in(command.args(words).env(LAB_VARIABLE, lab.name()));
         process::end_with_parent(&mut command);
         let child = command.spawn();
-        let child = child.or_nothing(format!("starting {}", program.to_string_lossy()))?;
+        let child = child.or_nothing(format!("cannot start {}", program.to_string_lossy()))?;
         outcome.code = Some(wait(child, interrupts)?);
         phases.end("command");
     }
@@ -120,7 +120,7 @@ fn check_and_run(
 fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
     let mut asked = None;
     loop {
-        if let Some(status) = child.try_wait().or_nothing("waiting for the command")? {
+        if let Some(status) = child.try_wait().or_nothing("cannot wait for the command")? {
             return Ok(code_of(status));
         }
         let signal = match (interrupts.pending(), asked) {

@@ -131,7 +131,7 @@ impl Due {
 /// Starts the agents of all nodes, and copies what comes into the directory to them, until the user
 /// interrupts.
 pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure> {
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let destination = parse_destination(up);
     elsewhere::refuse_as_destination(&destination)?;
     // Options that no copy can have are refused before anything is done.
@@ -144,14 +144,15 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let agents = start_on(&nodes, context.json)?;
     // Copies use the links of the chain, which takes the channels of this start.
     let linked = stand_chain(agents.into_iter().map(Result::ok).collect());
-    let links: u32 = linked.or_nothing("linking the nodes")?.iter().map(|node| node.count).sum();
+    let links: u32 =
+        linked.or_nothing("cannot link the nodes")?.iter().map(|node| node.count).sum();
     let agents = start_on(&nodes, true)?;
     hand_out_key(&place)?;
     let events = directory.closed_files().ok();
     let queue = Queue::new(nodes.len(), up.quiet());
     let (finished_file, finished) = directory
         .finished()
-        .or_nothing(format!("reading what is done in {}", shown(directory.path())))?;
+        .or_nothing(format!("cannot read what is done in {}", shown(directory.path())))?;
     let (members, starter) = Members::new(nodes.clone(), agents)?;
     let record =
         SpoolRecord::new(&place.places, directory.path(), Text::from(destination.as_bytes()))?;
@@ -168,7 +169,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     };
     std::thread::scope(|scope| {
         threads::spawn_in(scope, "starter", || starter.run(again))
-            .or_nothing("serving the spool")?;
+            .or_nothing("cannot serve the spool")?;
         Spool {
             context,
             spec,
@@ -297,7 +298,7 @@ impl Spool<'_> {
             return Ok(());
         }
         let path = shown(self.directory.path());
-        let mut found = self.directory.entries().or_nothing(format!("reading {path}"))?;
+        let mut found = self.directory.entries().or_nothing(format!("cannot read {path}"))?;
         // In `done` they would look as if nodes had them.
         found.entries.retain(|entry| !self.is_excluded(entry));
         for (name, reason) in &found.left_out {
@@ -596,7 +597,9 @@ impl Spool<'_> {
     /// Prints that all nodes have an entry.
     fn tell(&self, entry: &Entry, result: &CopyResult) -> Result<(), Failure> {
         if self.context.json {
-            return output::print_json(&serde_json::to_string(result).or_nothing("the result")?);
+            return output::print_json(
+                &serde_json::to_string(result).or_nothing("cannot store the result")?,
+            );
         }
         let size = bytes::format(result.bytes);
         let took = Nanos(result.head.elapsed_ns);

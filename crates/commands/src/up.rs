@@ -46,7 +46,7 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
         agents.push(agent.ok());
     }
     // The next copy uses the chain in the nodes' order, unless its options ask for another.
-    let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    let links = stand_chain(agents).or_nothing("cannot link the nodes")?;
     let mut are_told = true;
     if members::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         let keys = if up.new_cluster_key { MemberKeys::Fresh } else { MemberKeys::Present };

@@ -140,7 +140,7 @@ impl Made {
         if self.outcome.interrupted || have_joined {
             return Ok(None);
         }
-        let left = tree.without_changed().or_nothing("leaving out what has changed")?;
+        let left = tree.without_changed().or_nothing("cannot leave out what has changed")?;
         Ok(left.map(|left| CopySource::Tree(Arc::new(left))))
     }
 }

@@ -85,7 +85,7 @@ pub fn leave_out_unchanged(
         return Ok((Remaining { given, ends, plan, agents }, changes));
     };
     phases.end_at("set-up", began_ns);
-    let left = tree.without(&unchanged).or_nothing("leaving out what the nodes have")?;
+    let left = tree.without(&unchanged).or_nothing("cannot leave out what the nodes have")?;
     let plan = plan.ended_at(left.length());
     let left = Arc::new(left);
     let destination = Destination::Tree(destination.clone());
@@ -159,7 +159,7 @@ pub fn compare_first(
 /// shared.
 fn find_shared(given: &CopySource, plan: &Plan) -> Result<Option<SharedSource>, Failure> {
     let Some((path, source)) = given.file().filter(|_| plan.is_shared) else { return Ok(None) };
-    let path = std::path::absolute(path).or_nothing("making the source's path absolute")?;
+    let path = std::path::absolute(path).or_nothing("cannot make the source's path absolute")?;
     Ok(Some(SharedSource {
         path: path.into_os_string().into_vec(),
         modified: source.modified(),

@@ -70,7 +70,7 @@ pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(file)
     };
-    content.or_nothing(format!("reading {}", printable::path(file)))
+    content.or_nothing(format!("cannot read {}", printable::path(file)))
 }
 
 /// Returns the lines that are not empty and no comments, and their numbers.

@@ -46,7 +46,7 @@ impl Overtime {
                 std::process::exit(Exit::Interrupted.code().into());
             }
         })
-        .or_nothing("watching for Ctrl-C")?;
+        .or_nothing("cannot watch for Ctrl-C")?;
         Ok(Self(over))
     }
 

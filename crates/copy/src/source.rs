@@ -145,7 +145,7 @@ impl CopySource {
                 (name.as_bytes().to_vec(), StreamSource::of_pipe(source, layout))
             }
         };
-        let stream = opened.or_nothing(format!("opening {}", printable::path(source)))?;
+        let stream = opened.or_nothing(format!("cannot open {}", printable::path(source)))?;
         Ok(Self::Stream(name, layout, Arc::new(stream)))
     }
 
@@ -289,7 +289,7 @@ impl CopySource {
         match self {
             Self::File(file, source) => Ok(FileFacts {
                 name: file.file_name().ok_or_else(nameless)?.as_bytes().to_vec(),
-                mode: source.mode().or_nothing("reading the mode of the source")?,
+                mode: source.mode().or_nothing("cannot read the mode of the source")?,
                 modified: Some(source.modified()),
             }),
             Self::Elsewhere(elsewhere) => Ok(FileFacts {

@@ -112,7 +112,7 @@ fn rerun(
     mut phases: Phases,
 ) -> Result<(Run, Exit), Failure> {
     let experiment = scenario.experiment()?;
-    let interrupts = Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot install a handler for Ctrl-C")?;
     let places = Places::open()?;
     let run = Run::begin(&places, "scenario")?;
     let stage = Stage {

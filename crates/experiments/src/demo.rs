@@ -26,7 +26,7 @@ const SMALLER: u64 = 8;
 pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let run = Run::begin(&places, "demo")?;
-    let interrupts = Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot install a handler for Ctrl-C")?;
     let Scale { nodes, rate, length, measured } = Scale::choose(demo, &run, &interrupts)?;
     let started = clock::now_ns();
     let spec = Spec::switch("lab", nodes, Some(rate.bits_per_second()));

@@ -179,7 +179,7 @@ pub fn find(name: &str) -> Result<Scenario, Failure> {
     })?;
     let scenario = Scenario::parse(&text, name)?;
     // An absolute path is that of a file for certain, whatever its name is.
-    let file = std::path::absolute(name).or_nothing(format!("failed to find {name}"))?;
+    let file = std::path::absolute(name).or_nothing(format!("cannot find {name}"))?;
     Ok(Scenario { file: file.to_string_lossy().into_owned(), ..scenario })
 }
 

@@ -28,7 +28,7 @@ pub fn chain(
     let receivers = places.iter().skip(1);
     let names: Vec<String> = receivers.map(|place| topology.nodes[*place].name.clone()).collect();
     let plan = Plan::broadcast(Layout::fitting(length), &names, 1)
-        .or_nothing("failed to plan the copy to simulate")?;
+        .or_nothing("cannot plan the copy to simulate")?;
     let costs = Costs { processors, ..Costs::default() };
     copy(&CopyTry { wires: Wires::Drawn(topology), plan: &plan, places, costs })
         .map(|run| run.seconds)

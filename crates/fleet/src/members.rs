@@ -149,7 +149,7 @@ fn member_keys(
     let challenge = random::bytes();
     let order = NamesOrder::MemberKey { fresh: keys == MemberKeys::Fresh, challenge };
     let replies = ask_names(connected, NamesQuestion::new(&order), patience, None)
-        .or_nothing("asking agents for keys")?;
+        .or_nothing("cannot ask agents for keys")?;
     let mut agents = Vec::new();
     let mut shown = Vec::new();
     for (agent, reply) in standing.iter().zip(replies) {
@@ -168,7 +168,7 @@ fn tell(
 ) -> Result<Vec<Result<(), String>>, Failure> {
     let question = NamesQuestion { pieces: roster, ..NamesQuestion::new(&NamesOrder::Members) };
     let replies = ask_names(agents, question, patience, None)
-        .or_nothing("telling agents who the members are")?;
+        .or_nothing("cannot tell agents who the members are")?;
     Ok(replies.into_iter().map(|reply| reply.answer.map(drop)).collect())
 }
 

@@ -43,7 +43,7 @@ pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
         screen.draw(clock::now_ns(), &progress(&names, course));
     });
     screen.clear();
-    let course = course.or_nothing("failed to test disks")?;
+    let course = course.or_nothing("cannot test disks")?;
     phases.end("measure");
     end_agents(fleet.children, DiskResult::is_cut(&course), &mut phases);
     let result = DiskResult::new(&run, phases, &order, &names, disk.one_by_one, &course);

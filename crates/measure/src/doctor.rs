@@ -25,7 +25,7 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
     let gathered = gather("doctor", &nodes, &inventory, launch, context.json, talk, phases)?;
     let Gathered { mut phases, interrupts, run, fleet, .. } = gathered;
     let examined =
-        examine(fleet.agents, &path, Some(&interrupts)).or_nothing("examining the nodes")?;
+        examine(fleet.agents, &path, Some(&interrupts)).or_nothing("cannot examine the nodes")?;
     phases.end("examine");
     let mut agents = Vec::new();
     let mut checks = Vec::new();
@@ -38,7 +38,7 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
         checks.push(NodeCheck::new(&node.name, examined));
     }
     // The data of a copy goes from each node to the next one.
-    let links = stand_chain(agents).or_nothing("linking the nodes")?;
+    let links = stand_chain(agents).or_nothing("cannot link the nodes")?;
     phases.end("link");
     checks.iter_mut().zip(links).for_each(|(check, links)| check.add_links(links));
     let interrupted = interrupts.have_come();

@@ -53,7 +53,7 @@ pub fn gather(
     mut phases: Phases,
 ) -> Result<Gathered, Failure> {
     let interrupts =
-        Arc::new(Interrupts::catch().or_nothing("failed to install a handler for Ctrl-C")?);
+        Arc::new(Interrupts::catch().or_nothing("cannot install a handler for Ctrl-C")?);
     let places = Places::open()?;
     let lab = launch.enter_lab(nodes, &places)?;
     let beside = lab.as_ref().filter(|_| talk == Talk::BesideWires);

@@ -39,7 +39,7 @@ use crate::keepers::{self, Keepers, Kept, UnservedHolder, unknown};
 pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     check_name(&get.name).map_err(Failure::usage)?;
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let (access, place, target) = place(context, get, &interrupts)?;
     let access = Arc::new(access);
     refuse_streams(&target.path)?;

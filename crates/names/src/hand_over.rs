@@ -46,7 +46,7 @@ pub fn before(context: &Context, ending: Option<&str>, may_lose: bool) -> Result
     if nodes.iter().any(|node| node.name.starts_with(LAB_PREFIX)) {
         return Ok(());
     }
-    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot catch Ctrl-C")?;
     let access = match Access::open(&places, None) {
         Ok(access) => access,
         Err(failure) => {

@@ -503,7 +503,7 @@ impl<'a> Keepers<'a> {
         let records = Some(self.access.records());
         let question = NamesQuestion { order, pieces: manifest, records };
         let replies = ask_names(asked, question, self.patience, Some(self.interrupts));
-        let replies = replies.or_nothing("asking the agents that keep names")?;
+        let replies = replies.or_nothing("cannot ask the agents that keep names")?;
         let mut answers = Vec::new();
         for (number, reply) in numbers.into_iter().zip(replies) {
             if let (Err(reason), true) = (&reply.agent, reply.is_newly_left_out) {
@@ -559,7 +559,7 @@ pub fn digest(
     let order = NamesOrder::Digest(path.to_vec());
     let question = NamesQuestion::new(&order);
     let replies = ask_names(asked.collect(), question, access.patience(), Some(interrupts));
-    let replies = replies.or_nothing("reading the content on nodes")?;
+    let replies = replies.or_nothing("cannot read the content on nodes")?;
     if interrupts.have_come() {
         return Err(Failure::interrupted("reading the content on nodes"));
     }

@@ -17,7 +17,7 @@ pub fn run(context: &Context, names: &Names) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
     let lab = enter(&places, names.keepers.lab.as_deref())?;
-    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot catch Ctrl-C")?;
     let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
     let mut keepers = Keepers::open(&access, &interrupts)?;
     phases.end("set-up");

@@ -101,7 +101,7 @@ fn digest_object(
     if interrupts.have_come() {
         return Err(Failure::interrupted(format!("reading {address}")));
     }
-    let digests = digests.or_nothing(format!("reading {address}"))?;
+    let digests = digests.or_nothing(format!("cannot read {address}"))?;
     let ObjectFile { path, mode, modified, .. } = listed;
     Ok(NamedFile { path: path.to_vec(), mode, modified, layout, digests })
 }

@@ -76,7 +76,7 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
         Some(at) => enter_of(&places, asked, &at.nodes)?,
         None => enter(&places, asked)?,
     };
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     // Without agents that keep the name, nothing is read. Their channels are not kept open meanwhile.
     let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
     access.signer()?;

@@ -21,7 +21,7 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
     let places = Places::open()?;
     let lab = enter(&places, unpublish.keepers.lab.as_deref())?;
-    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot catch Ctrl-C")?;
     let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
     let signer = access.signer()?;
     let mut keepers = Keepers::open(&access, &interrupts)?;

@@ -36,7 +36,7 @@ pub fn tell(
     // Nodes that failed are named even if `--min-ok` allows them to.
     let is_told = !spec.run.is_quiet || result.exit(None) != Exit::Done;
     if context.json && is_output {
-        let text = serde_json::to_string_pretty(result).or_nothing("writing the result")?;
+        let text = serde_json::to_string_pretty(result).or_nothing("cannot write the result")?;
         output::warn_json(&text);
         Ok(())
     } else if context.json {
@@ -80,9 +80,9 @@ pub fn end_with(
 /// Saves a plan to the file of `--save-plan`.
 pub fn save(spec: &CopySpec, planned: &impl Serialize) -> Result<(), Failure> {
     let Some(file) = &spec.run.plan_file else { return Ok(()) };
-    let text = serde_json::to_string_pretty(planned).or_nothing("writing the plan")?;
+    let text = serde_json::to_string_pretty(planned).or_nothing("cannot write the plan")?;
     new_file::write_or_replace(file, text.as_bytes())
-        .or_nothing(format!("writing {}", printable::path(file)))
+        .or_nothing(format!("cannot write {}", printable::path(file)))
 }
 
 /// Prints a plan, why its order was chosen, and which files of a tree it copies and removes

@@ -32,11 +32,13 @@ pub fn start(
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(file.or_nothing(format!("opening the log {}", printable::path(log)))?)
+        .stderr(file.or_nothing(format!("cannot open the log {}", printable::path(log)))?)
         .spawn()
-        .or_nothing("starting a background process")?;
+        .or_nothing("cannot start a background process")?;
     let output = child.stdout.take().ok_or_else(|| Failure::nothing("no output to read"))?;
     let mut line = String::new();
-    BufReader::new(output).read_line(&mut line).or_nothing("waiting for a background process")?;
+    BufReader::new(output)
+        .read_line(&mut line)
+        .or_nothing("cannot wait for a background process")?;
     Ok((child, line))
 }

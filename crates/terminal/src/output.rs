@@ -111,6 +111,6 @@ pub fn print_json(json: &str) -> Result<(), Failure> {
 pub fn written(written: io::Result<()>) -> Result<(), Failure> {
     match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.or_nothing("failed to write to standard output"),
+        result => result.or_nothing("cannot write to standard output"),
     }
 }

@@ -41,7 +41,7 @@ const METRICS_NS: u64 = 1_000_000_000;
 
 /// Shows nodes until the user ends the command, or `--count` updates were shown.
 pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let inventory = Inventory::open(context)?;
     let nodes = inventory.nodes(&top.nodes)?;
     let places = Places::open()?;
@@ -52,7 +52,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
         ..FleetBuilder::new(&nodes, &inventory, &places, &top.launch, &run, lab.as_ref())
     };
     let fleet = builder.assemble()?;
-    let stage = Stage::enter().or_nothing("switching the terminal to full screen")?;
+    let stage = Stage::enter().or_nothing("cannot switch the terminal to full screen")?;
     let mut show = Show {
         board: Board::new(nodes.iter().map(|node| node.name.clone())),
         panes: Panes::default(),
@@ -66,7 +66,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     };
     let view = View::new(nodes.len(), Duration::from_nanos(top.interval.0));
     let mut session = Session::new(fleet.agents, Some(&interrupts)).with_wakes(Stage::input());
-    session.run(view, &mut |view| show.observe(view)).or_nothing("watching the nodes")?;
+    session.run(view, &mut |view| show.observe(view)).or_nothing("cannot watch the nodes")?;
     show.interrupted |= session.interrupted();
     drop(session);
     let Show { board, stage, interrupted, write_error, .. } = show;
@@ -75,7 +75,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     // A closed pipe is not an error: its reader has read all that it wanted.
     if let Some(error) = write_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        return Err(error).or_nothing("writing the figures");
+        return Err(error).or_nothing("cannot write the figures");
     }
     let lost: Vec<_> = board.nodes.iter().filter(|node| node.lost.is_some()).collect();
     let verdicts = lost.iter().map(|node| ("failed", node.lost.as_deref(), node.name.as_str()));

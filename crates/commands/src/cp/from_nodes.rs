@@ -28,7 +28,7 @@ pub fn run(
     destination: &OsStr,
 ) -> Result<Exit, Failure> {
     let phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let to = local_end(destination)?;
     let is_output = matches!(to, LocalEnd::Sink(Destination::Output));
     if is_output {

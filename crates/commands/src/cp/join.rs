@@ -65,7 +65,7 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     let list =
         cp.destination().to_str().ok_or_else(|| Failure::usage("a node list must be UTF-8"))?;
     let mut phases = Phases::begin();
-    let interrupts = Interrupts::catch().or_nothing("catching Ctrl-C")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot catch Ctrl-C")?;
     let places = Places::open()?;
     let copy = Run::find_own(&places, run, JOIN_DIR, "a copy that nodes can join")?;
     if !join_listener::is_open(&copy) {

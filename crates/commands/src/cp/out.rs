@@ -25,7 +25,7 @@ use super::sources;
 /// Copies a file, a tree, a stream or an object to every node of `destination`.
 pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Exit, Failure> {
     let phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     elsewhere::refuse_as_destination(destination)?;
     failed_list::check(&spec.source)?;
     // Before anything can fail; a dry run copies nothing, and leaves the list of a copy alone.

@@ -34,8 +34,6 @@ use display::Display;
 struct ExecResult {
     #[serde(flatten)]
     head: Head,
-    /// The command and its arguments.
-    command: Vec<String>,
     nodes: Vec<NodeResult>,
 }
 
@@ -60,7 +58,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         ));
     }
     let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let inventory = Inventory::open(context)?;
     let nodes = nodes_of(exec, &inventory)?;
     let input = input_of(exec)?;
@@ -115,7 +113,6 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         let ended = names.iter().zip(&ends).zip(&outputs);
         let result = ExecResult {
             head: Head::new("garland.exec/2", Some(&run), phases),
-            command: exec.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             nodes: ended.map(|((name, end), output)| node_result(name, end, output)).collect(),
         };
         run.keep("result.json", &result)?;

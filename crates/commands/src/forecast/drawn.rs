@@ -101,7 +101,7 @@ impl Drawn {
         };
         let section = document.get_mut("topology").and_then(Value::as_table_mut);
         change(section.ok_or_else(wrong)?)?;
-        toml::to_string(&document).or_nothing("writing the topology")
+        toml::to_string(&document).or_nothing("cannot write the topology")
     }
 }
 

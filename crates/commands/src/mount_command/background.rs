@@ -21,7 +21,7 @@ pub fn start() -> Result<Exit, Failure> {
     if line.trim_end() == MOUNTED {
         return Ok(Exit::Done);
     }
-    let status = child.wait().or_nothing("waiting for the mount's process")?;
+    let status = child.wait().or_nothing("cannot wait for the mount's process")?;
     // Its messages have been printed.
     let _ = std::fs::remove_file(log);
     Ok(Exit::Code(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(3)))

@@ -105,7 +105,7 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     // Mount before entering the lab: the mount must be visible to all processes, the lab's network only here.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     // Ctrl-C must not end this process between the mount and the loop that unmounts.
-    let interrupts = Interrupts::catch().or_nothing("waiting for Ctrl-C")?;
+    let interrupts = Interrupts::catch().or_nothing("cannot wait for Ctrl-C")?;
     let mounted = garland_mount::mount(job).map_err(refused)?;
     let begun = lab::enter(&nodes, &places, lab, None)
         .and_then(|_| Kept::begin(&places, mounted.dir().to_owned(), listed, sealed));

@@ -37,16 +37,17 @@ impl Record {
     /// Writes the record of this process's mount.
     pub fn keep(places: &Places, dir: &Path, nodes: String, run: &str) -> Result<Self, Failure> {
         let Identity { pid, start, boot } =
-            Identity::own().or_nothing("reading the start time of this process")?;
+            Identity::own().or_nothing("cannot read the start time of this process")?;
         let file = places.folder("mounts")?.join(format!("{pid}.json"));
         let schema = SCHEMA.to_owned();
         let since_ns = clock::wall_ns();
         let dir = dir.to_owned();
         let run = run.to_owned();
         let record = Self { schema, dir, pid, start, boot, nodes, since_ns, run, file };
-        let text = serde_json::to_vec_pretty(&record).or_nothing("writing the mount's record")?;
+        let text =
+            serde_json::to_vec_pretty(&record).or_nothing("cannot write the mount's record")?;
         private_file::replace_unsynced(&record.file, &text)
-            .or_nothing(format!("writing {}", printable::path(&record.file)))?;
+            .or_nothing(format!("cannot write {}", printable::path(&record.file)))?;
         Ok(record)
     }
 

@@ -83,7 +83,7 @@ fn ask(record: Record) -> Result<Option<MountState>, Failure> {
         // The receiver may have timed out.
         let _ = sender.send(std::fs::read(path));
     });
-    begun.or_nothing("asking a mount for its status")?;
+    begun.or_nothing("cannot ask a mount for its status")?;
     let (state, account) = match receiver.recv_timeout(STATUS_TIMEOUT) {
         Err(_) => ("silent", None),
         Ok(Ok(text)) => match serde_json::from_slice::<Account>(&text) {

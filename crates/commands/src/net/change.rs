@@ -77,7 +77,8 @@ impl fmt::Display for Change {
 /// Writes the file `path`, whose directory is created if missing, with these permission bits.
 pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(directory).or_nothing(format!("creating {}", printable::path(directory)))?;
+    fs::create_dir_all(directory)
+        .or_nothing(format!("cannot create {}", printable::path(directory)))?;
     let write = || -> io::Result<()> {
         let mut file = NewFile::with_mode(path, 0o600)?;
         file.write_all(bytes)?;
@@ -85,7 +86,7 @@ pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
         file.file().sync_all()?;
         file.commit()
     };
-    write().or_nothing(format!("writing {}", printable::path(path)))
+    write().or_nothing(format!("cannot write {}", printable::path(path)))
 }
 
 fn read(path: &Path) -> Result<Option<Content>, Failure> {
@@ -96,7 +97,7 @@ fn read(path: &Path) -> Result<Option<Content>, Failure> {
     match content() {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).or_nothing(format!("reading {}", printable::path(path))),
+        Err(error) => Err(error).or_nothing(format!("cannot read {}", printable::path(path))),
     }
 }
 
@@ -108,7 +109,7 @@ fn ours(root: &Path, format: Format) -> Result<Vec<String>, Failure> {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => {
-            return Err(error).or_nothing(format!("reading {}", printable::path(&directory)));
+            return Err(error).or_nothing(format!("cannot read {}", printable::path(&directory)));
         }
     };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -134,7 +135,7 @@ fn below(root: &Path, path: &str) -> Result<PathBuf, Failure> {
                 .hint("replace it by its target, or write the files with --output-dir"));
             }
             whole = fs::canonicalize(&whole)
-                .or_nothing(format!("resolving {}", printable::path(&whole)))?;
+                .or_nothing(format!("cannot resolve {}", printable::path(&whole)))?;
         }
     }
     Ok(whole)

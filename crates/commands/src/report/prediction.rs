@@ -13,7 +13,7 @@ use super::super::forecast;
 
 /// Reads a result of `garland forecast --json`.
 pub fn read(file: &Path) -> Result<Value, Failure> {
-    let text = fs::read(file).or_nothing(format!("reading {}", printable::path(file)))?;
+    let text = fs::read(file).or_nothing(format!("cannot read {}", printable::path(file)))?;
     let forecast: Option<Value> = serde_json::from_slice(&text).ok();
     forecast.filter(|forecast| forecast["schema"] == "garland.forecast/2").ok_or_else(|| {
         Failure::usage(format!("{} is not a forecast", printable::path(file)))

@@ -116,7 +116,8 @@ impl SpoolDir {
     /// `done` cannot be created, is not a directory of this user, others can replace it,
     /// or another process serves the directory.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let path = std::path::absolute(path).or_nothing("finding the directory of the spool")?;
+        let path =
+            std::path::absolute(path).or_nothing("cannot find the directory of the spool")?;
         // Without links, and where nobody else can put another directory in place of one.
         let opening = || format!("opening {}", shown(&path));
         let path = fs::canonicalize(&path).or_nothing(opening()).map_err(|failure| {
@@ -406,7 +407,7 @@ fn open_done(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, Failure> {
     // Whatever the umask says: others shall not write there.
     match mkdirat(folder, DONE, Mode::from_raw_mode(0o755)) {
         Err(error) if error != Errno::EXIST => {
-            return Err(io::Error::from(error)).or_nothing(format!("creating {name}"));
+            return Err(io::Error::from(error)).or_nothing(format!("cannot create {name}"));
         }
         _ => {}
     }

@@ -66,7 +66,7 @@ impl Members {
         nodes: Vec<Node>,
         agents: Vec<Result<Agent, String>>,
     ) -> Result<(Self, Starter), Failure> {
-        let wake = Arc::new(Wake::new().or_nothing("serving the spool")?);
+        let wake = Arc::new(Wake::new().or_nothing("cannot serve the spool")?);
         let (starts, ordered) = channel();
         let (done, started) = channel();
         let starter = Starter { starts: ordered, started: done, wake: Arc::clone(&wake) };
@@ -162,7 +162,7 @@ impl Members {
                 rest.end();
             }
         });
-        let mut lost = rested.or_nothing("waiting for agents")?.into_lost();
+        let mut lost = rested.or_nothing("cannot wait for agents")?.into_lost();
         for (at, (node, agent)) in numbers.into_iter().zip(session.into_agents()).enumerate() {
             self.take_back(node, lost.remove(&at).map_or(agent, Err));
         }

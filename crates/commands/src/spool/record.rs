@@ -32,7 +32,7 @@ impl SpoolRecord {
     pub fn keep(&mut self, waiting: Vec<WaitingEntry>, more: usize) -> Result<(), Failure> {
         self.state.waiting = waiting;
         self.state.more = more;
-        let text = serde_json::to_vec_pretty(&self.state).or_nothing("encoding what waits")?;
+        let text = serde_json::to_vec_pretty(&self.state).or_nothing("cannot encode what waits")?;
         let what = format!("writing {}", printable::path(&self.path));
         private_file::replace_unsynced(&self.path, &text).or_nothing(what)
     }

@@ -54,11 +54,11 @@ impl Target {
             }
             Some(path) if fs::metadata(path).is_ok_and(|file| !file.is_file()) => {
                 let file = File::options().write(true).open(path);
-                Output::InPlace(Box::new(file.or_nothing(format!("opening {what}"))?))
+                Output::InPlace(Box::new(file.or_nothing(format!("cannot open {what}"))?))
             }
             Some(path) => {
                 let file = NewFile::create(path);
-                Output::File(file.or_nothing(format!("creating {what}"))?)
+                Output::File(file.or_nothing(format!("cannot create {what}"))?)
             }
         };
         Ok(Self { output: BufWriter::with_capacity(BUFFER, output), what, written: 0 })
@@ -74,7 +74,7 @@ impl Target {
         self.output.flush().map_err(|error| self.failure(&error))?;
         // The buffer is empty.
         if let (Output::File(file), _) = self.output.into_parts() {
-            file.commit().or_nothing(format!("renaming to {}", self.what))?;
+            file.commit().or_nothing(format!("cannot rename to {}", self.what))?;
         }
         Ok(self.written)
     }

@@ -114,7 +114,7 @@ impl<'a> WantedGather<'a> {
             observer.waits(clock::now_ns(), "looking for the files", &names);
         };
         let replies = stat(agents, requests, Some(&place.interrupts), &mut tell);
-        let seen = replies.or_nothing("asking the nodes for their files")?;
+        let seen = replies.or_nothing("cannot ask the nodes for their files")?;
         let tasks = tasks::all(spec, &here, &wanted, seen, place.inventory.cluster())?;
         Ok(PlannedGather { session, nodes, tasks, children })
     }

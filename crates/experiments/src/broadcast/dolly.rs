@@ -43,7 +43,7 @@ pub fn copy_by_dolly(
     }
     let mut text = String::new();
     if let Some(mut told) = told {
-        told.read_to_string(&mut text).or_nothing("failed to read what dolly's chain reports")?;
+        told.read_to_string(&mut text).or_nothing("cannot read what dolly's chain reports")?;
     }
     let seconds = text.lines().find_map(|line| line.strip_prefix("Time: ")?.parse::<f64>().ok());
     let seconds = seconds
@@ -58,5 +58,5 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     command.args(disk.map(|rate| rate.to_string()));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     signal::release_in(&mut command);
-    command.spawn().or_nothing("failed to start dolly's chain")
+    command.spawn().or_nothing("cannot start dolly's chain")
 }

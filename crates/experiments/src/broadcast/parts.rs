@@ -44,7 +44,7 @@ pub fn await_end(
     began_ns: u64,
 ) -> Result<(), Failure> {
     loop {
-        match child.try_wait().or_nothing(format!("failed to wait for {whose}"))? {
+        match child.try_wait().or_nothing(format!("cannot wait for {whose}"))? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => return Err(Failure::nothing(format!("{whose} failed: {status}"))),
             None if lab.interrupted() => {
@@ -69,7 +69,7 @@ fn await_listener(lab: &Lab, node: &str, port: &str) -> Result<(), Failure> {
     let pattern = format!("sport = :{port}");
     while clock::now_ns() < deadline {
         let mut sockets = lab.command(node, "ss").map_err(Failure::nothing)?;
-        let output = sockets.args(["-Htln", &pattern]).output().or_nothing("failed to run ss")?;
+        let output = sockets.args(["-Htln", &pattern]).output().or_nothing("cannot run ss")?;
         if !output.stdout.is_empty() {
             return Ok(());
         }

@@ -53,5 +53,5 @@ fn start(lab: &Lab, node: &str, role: &str, file: &Path, next: &str) -> Result<C
     command.args(block.map(|block| block.to_string()));
     command.stdin(Stdio::null());
     signal::release_in(&mut command);
-    command.spawn().or_nothing("failed to start the pipe script")
+    command.spawn().or_nothing("cannot start the pipe script")
 }

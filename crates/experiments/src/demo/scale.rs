@@ -73,7 +73,7 @@ fn emulated(nodes: u32, run: &Run, interrupts: &Interrupts) -> Result<Rate, Fail
     let result = lab.garland(&words)?;
     lab.end()?;
     let result: serde_json::Value =
-        serde_json::from_slice(&result).or_nothing("reading the result of a copy")?;
+        serde_json::from_slice(&result).or_nothing("cannot read the result of a copy")?;
     let rate = result["stream_rate"].as_f64().unwrap_or_default();
     format!("{rate}B/s").parse().map_err(Failure::nothing)
 }

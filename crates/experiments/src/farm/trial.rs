@@ -280,7 +280,7 @@ impl FarmTrial<'_> {
         for at in 1..self.experiment.job.jobs {
             let next = path(at);
             fs::copy(&first, &next)
-                .or_nothing(format!("failed to create {}", printable::path(&next)))?;
+                .or_nothing(format!("cannot create {}", printable::path(&next)))?;
             paths.push(next);
         }
         Ok(paths)
@@ -322,12 +322,10 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
     let mut first: Option<Vec<u8>> = None;
     let mut equal = true;
     for path in sounds.iter().map(|path| path.with_extension(made)) {
-        let made =
-            fs::read(&path).or_nothing(format!("failed to read {}", printable::path(&path)))?;
+        let made = fs::read(&path).or_nothing(format!("cannot read {}", printable::path(&path)))?;
         equal &= !made.is_empty() && first.as_ref().is_none_or(|first| *first == made);
         first.get_or_insert(made);
-        fs::remove_file(&path)
-            .or_nothing(format!("failed to remove {}", printable::path(&path)))?;
+        fs::remove_file(&path).or_nothing(format!("cannot remove {}", printable::path(&path)))?;
     }
     Ok(equal)
 }

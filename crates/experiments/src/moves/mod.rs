@@ -38,7 +38,7 @@ impl Moves {
                 garland_terminal::errln!("{} ...", treatment.words());
                 let list = lab.files().join("jobs.toml");
                 std::fs::write(&list, self.list(treatment, loops, lab.files()))
-                    .or_nothing(format!("failed to write {}", printable::path(&list)))?;
+                    .or_nothing(format!("cannot write {}", printable::path(&list)))?;
                 let slow = Slow::begin(lab, &self.job, self.after_s()? * scale)?;
                 let words = [&list.to_string_lossy(), &*nodes, "--data", "stage", "--slots", "1"];
                 let words = [&words[..], &["--overwrite"], treatment.options()].concat();

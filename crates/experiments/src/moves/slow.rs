@@ -21,7 +21,7 @@ impl Slow {
         command.args(["-c", busy, "sh", &format!("{after_s:.3}"), &job.busy.to_string()]);
         command.stdin(Stdio::null()).process_group(0);
         signal::release_in(&mut command);
-        Ok(Self(command.spawn().or_nothing("failed to start the processes that make a node slow")?))
+        Ok(Self(command.spawn().or_nothing("cannot start the processes that make a node slow")?))
     }
 
     /// Ends the processes.

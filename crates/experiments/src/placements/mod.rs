@@ -27,7 +27,7 @@ impl Placements {
         stage.in_lab(topology, 1 << 20, phases, |lab, phases| {
             let list = lab.files().join("jobs");
             std::fs::write(&list, self.list(stage.scale.unwrap_or(1.0)))
-                .or_nothing(format!("failed to write {}", printable::path(&list)))?;
+                .or_nothing(format!("cannot write {}", printable::path(&list)))?;
             phases.end("set-up");
             let mut rows = Vec::new();
             for at_once in [false, true] {

@@ -78,7 +78,7 @@ impl Scaling {
         }
         let path = lab.files().join("jobs.toml");
         std::fs::write(&path, text)
-            .or_nothing(format!("failed to write {}", printable::path(&path)))?;
+            .or_nothing(format!("cannot write {}", printable::path(&path)))?;
         Ok(path.to_string_lossy().into_owned())
     }
 

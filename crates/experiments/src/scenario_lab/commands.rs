@@ -53,7 +53,7 @@ impl ScenarioLab<'_> {
                 Err(error) => {
                     // The running commands are useless now. Report the failed start, not their errors.
                     let _ = self.wait(children, true);
-                    return Err(error).or_nothing(format!("failed to start {}", what(words)));
+                    return Err(error).or_nothing(format!("cannot start {}", what(words)));
                 }
             }
         }
@@ -61,7 +61,7 @@ impl ScenarioLab<'_> {
         let whole = clock::now_ns() - started;
         let mut outputs = Vec::new();
         for (words, output) in commands.iter().zip(ended) {
-            let output = output.or_nothing(format!("failed to wait for {}", what(words)))?;
+            let output = output.or_nothing(format!("cannot wait for {}", what(words)))?;
             let mut ends = tolerated.iter().chain(&[Exit::Done]);
             if !ends.any(|end| output.status.code() == Some(end.code().into())) {
                 self.go_on()?;

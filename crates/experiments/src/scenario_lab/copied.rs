@@ -85,5 +85,5 @@ impl ScenarioLab<'_> {
 }
 
 fn parse<T: DeserializeOwned>(result: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(result).or_nothing("failed to parse the result of garland")
+    serde_json::from_slice(result).or_nothing("cannot parse the result of garland")
 }

@@ -56,7 +56,7 @@ impl<'a> ScenarioLab<'a> {
         let files = files_directory(run, room)?;
         let state = run.folder().join("state");
         std::fs::create_dir_all(&state)
-            .or_nothing(format!("failed to create {}", printable::path(&state)))?;
+            .or_nothing(format!("cannot create {}", printable::path(&state)))?;
         let interrupted = Cell::new(false);
         let mut built = Self { lab: None, warden: None, state, files, interrupts, interrupted };
         let roots = Some(built.files.clone());
@@ -142,9 +142,9 @@ impl<'a> ScenarioLab<'a> {
     pub fn verify(&self, node: &str, name: &str, source: &Path) -> Result<bool, Failure> {
         let path = self.lab()?.root(node).map_err(Failure::nothing)?.join(name);
         let same = are_equal(source, &path)
-            .or_nothing(format!("failed to compare {} with its source", printable::path(&path)))?;
+            .or_nothing(format!("cannot compare {} with its source", printable::path(&path)))?;
         std::fs::remove_file(&path)
-            .or_nothing(format!("failed to remove {}", printable::path(&path)))?;
+            .or_nothing(format!("cannot remove {}", printable::path(&path)))?;
         Ok(same)
     }
 
@@ -154,7 +154,7 @@ impl<'a> ScenarioLab<'a> {
         let to = places.folder("runs")?;
         for name in names {
             let moved = std::fs::rename(from.join(name), to.join(name));
-            moved.or_nothing(format!("failed to keep the run {name}"))?;
+            moved.or_nothing(format!("cannot keep the run {name}"))?;
         }
         Ok(())
     }
@@ -208,7 +208,7 @@ fn files_directory(run: &Run, room: u64) -> Result<PathBuf, Failure> {
     let base = if roomy { memory } else { run.folder() };
     let files = base.join(format!("garland-{}", run.name()));
     std::fs::create_dir_all(&files)
-        .or_nothing(format!("failed to create {}", printable::path(&files)))?;
+        .or_nothing(format!("cannot create {}", printable::path(&files)))?;
     if process::free_space(&files).is_some_and(|free| free < room) {
         let files = printable::path(&files);
         let room = garland_core::units::bytes::format(room);

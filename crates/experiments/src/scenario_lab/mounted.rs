@@ -33,17 +33,16 @@ impl ScenarioLab<'_> {
     ) -> Result<T, Failure> {
         let dir = self.files.join("mount");
         std::fs::create_dir_all(&dir)
-            .or_nothing(format!("failed to create {}", printable::path(&dir)))?;
+            .or_nothing(format!("cannot create {}", printable::path(&dir)))?;
         let device = |dir: &PathBuf| std::fs::metadata(dir).map(|there| there.dev()).ok();
         let before = device(&dir);
         let words = ["mount", "--foreground", &dir.to_string_lossy(), nodes].map(str::to_owned);
         let mut mounted =
-            Mounted { process: self.start(&words).or_nothing("failed to start garland mount")? };
+            Mounted { process: self.start(&words).or_nothing("cannot start garland mount")? };
         let deadline_ns = clock::now_ns() + PATIENCE_NS;
         while device(&dir) == before {
             self.go_on()?;
-            let ended =
-                mounted.process.try_wait().or_nothing("failed to wait for garland mount")?;
+            let ended = mounted.process.try_wait().or_nothing("cannot wait for garland mount")?;
             if let Some(status) = ended {
                 return Err(Failure::nothing(format!("garland mount failed: {status}")));
             }
@@ -66,11 +65,11 @@ impl ScenarioLab<'_> {
         signal::release_in(&mut command);
         process::end_with_parent(&mut command);
         let started = clock::now_ns();
-        let child = command.spawn().or_nothing(format!("failed to start {program}"))?;
+        let child = command.spawn().or_nothing(format!("cannot start {program}"))?;
         let ended = self.wait(vec![child], false).pop();
         let whole = clock::now_ns() - started;
         let ended = ended.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()));
-        let ended = ended.or_nothing(format!("failed to wait for {program}"))?;
+        let ended = ended.or_nothing(format!("cannot wait for {program}"))?;
         if !ended.status.success() {
             self.go_on()?;
             return Err(Failure::nothing(format!("{program} failed: {}", ended.status)));

@@ -170,7 +170,7 @@ impl Trial<'_> {
                 .map(|(trace, _)| trace.origin.node == self.server())?;
             if of_server {
                 fs::remove_file(&path)
-                    .or_nothing(format!("failed to remove {}", printable::path(&path)))?;
+                    .or_nothing(format!("cannot remove {}", printable::path(&path)))?;
             }
         }
         Ok(Explained { whole, half: ask()? })

@@ -48,7 +48,7 @@ pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
         series.measure(&mut |line| screen.draw(clock::now_ns(), &[line]))
     });
     screen.clear();
-    measured.or_nothing("failed to measure with the agents")?;
+    measured.or_nothing("cannot measure with the agents")?;
     let cpu = since.busy_since();
     phases.end("rounds");
     let findings = series.into_findings();

@@ -128,7 +128,7 @@ impl Series<'_> {
             pin: self.request.pin,
             task: Task::Ping(self.request.task.clone()),
         };
-        let ends = meet(session, &[meeting]).or_nothing("failed to measure with the agents")?;
+        let ends = meet(session, &[meeting]).or_nothing("cannot measure with the agents")?;
         for (end, findings) in ends {
             findings.into_iter().for_each(|(node, finding)| pair.found(node == 0, finding));
             match end {

@@ -81,7 +81,7 @@ impl NamedSource {
             interrupts: Arc::clone(interrupts),
         });
         for _ in 0..near.clamp(1, ACTIVE) {
-            Shared::activate(&shared).or_nothing("reading from holders")?;
+            Shared::activate(&shared).or_nothing("cannot read from holders")?;
         }
         Ok(Self(shared))
     }

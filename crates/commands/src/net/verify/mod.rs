@@ -34,7 +34,7 @@ use crate::args::NetVerify;
 /// Runs `garland net verify`.
 pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     let mut phases = Phases::begin();
-    let interrupts = Arc::new(Interrupts::catch().or_nothing("catching Ctrl-C")?);
+    let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let topology = scenarios::load(&options.topology)?;
     let places = Places::open()?;
     let inventory = Inventory::open(context)?;
