@@ -122,10 +122,10 @@ pub(super) fn watched(command: &mut Command) -> Result<()> {
     left
 }
 
-/// Returns the number of test threads, two for each processor. `.config/nextest.toml` assigns one thread to
-/// a test that mostly waits, two to a test that computes, and all to a test that measures.
+/// Returns the number of test threads, three for each processor. `.config/nextest.toml` assigns one thread to
+/// a test that mostly waits, three to a test that computes, and all to a test that measures.
 fn threads() -> String {
-    (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
+    (3 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
 }
 
 fn step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
