@@ -2,8 +2,9 @@
 
 use garland_analysis::pairs::{Component, median};
 use garland_core::units::Rate;
+use garland_protocol::operation::wires::{DirectionRates, Rail};
 
-use super::survey::{DirectionRates, Rail, Survey};
+use super::survey::Survey;
 
 /// A loss below this percentage is no evidence.
 const LOST: f64 = 0.1;

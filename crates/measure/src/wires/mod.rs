@@ -2,6 +2,7 @@
 
 mod evidence;
 mod measured;
+mod meetings;
 mod naming;
 mod result;
 mod survey;
@@ -12,6 +13,7 @@ use garland_analysis::conditions::{Conditions, Purpose};
 use garland_control::{Agent, Session};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
+use garland_protocol::operation::wires::Rail;
 use garland_results::head::{Head, Phases, tell};
 use garland_results::wires_baseline::Baseline;
 use garland_results::wires_baseline::{self, SCHEMA};
@@ -23,9 +25,10 @@ use garland_terminal::notes::guard_rails;
 use garland_terminal::screen::Screen;
 
 use self::measured::Measured;
+use self::meetings::Meetings;
 use self::naming::{Measure, Named};
 use self::result::{WiresFindings, WiresResult};
-use self::survey::{Meetings, Rail, Survey};
+use self::survey::Survey;
 use crate::args::Wires;
 use crate::gather::{Gathered, Talk, emulator, end_agents, gather};
 

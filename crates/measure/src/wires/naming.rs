@@ -2,10 +2,11 @@
 
 use garland_analysis::pairs::{Accusation, Component, OnRails};
 use garland_core::cluster::nodelist;
+use garland_protocol::operation::wires::GRACE_NS;
 use serde::Serialize;
 
 use super::evidence::Evidence;
-use super::survey::{GRACE_NS, Survey};
+use super::survey::Survey;
 
 /// A measure by which faults are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -5,6 +5,7 @@ use garland_analysis::pairs::{
     Accusation, Component, Effects, MatchUp, Matrix, OnRails, Tolerance, accuse, node_effects,
     over_rails, worse,
 };
+use garland_protocol::operation::wires::{DirectionRates, Rail};
 use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_results::tcp_account::TcpAccount;
 use garland_results::wires_baseline::Baseline;
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use super::measured::{FailedPair, Measured};
 use super::naming::{self, Measure, Named};
-use super::survey::{DirectionRates, Rail, Survey};
+use super::survey::Survey;
 
 /// The result object `garland.wires/2`.
 #[derive(Serialize)]

@@ -20,6 +20,7 @@ mod survey;
 mod turns;
 mod unchanged;
 mod view;
+pub mod wires;
 
 pub use chain::{Links, count_links, stand_chain};
 pub use channels::{ChannelFate, ChannelState, Channels, DialEnd};

@@ -1,10 +1,7 @@
 //! The survey: measures every pair of nodes, rail by rail and round by round. If agents fail or the
 //! user interrupts, the results so far are kept.
 
-mod meetings;
 mod proof;
-mod rail;
-pub mod task;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +9,10 @@ use garland_analysis::conditions::Conditions;
 use garland_analysis::pairs::{MatchUp, Matrix, Tolerance, accuse, rounds};
 use garland_protocol::measure::Task;
 use garland_protocol::operation::PairEnd;
+use garland_protocol::operation::wires::{LoadRates, PairFindings, Rail, meeting, ping, streams};
 use garland_terminal::failure::Failure;
 
-pub use self::meetings::{Meetings, PairFindings};
-pub use self::rail::{DirectionRates, GRACE_NS, LoadRates, Rail};
-use self::task::{meeting, ping, streams};
+use super::meetings::Meetings;
 
 /// Pairs measured at once count as undisturbed if their median rate is at least this fraction of
 /// the rate of a pair measured alone.

@@ -2,11 +2,10 @@
 //! stream is that loses segments.
 
 use garland_analysis::pairs::{Accusation, Component, MatchUp, Tolerance, accuse};
+use garland_protocol::operation::wires::{AtOnce, Rail, streams};
 use garland_terminal::failure::Failure;
 
-use super::rail::AtOnce;
-use super::task::streams;
-use super::{Rail, Survey};
+use super::Survey;
 
 /// The maximum number of pairs at once between two groups.
 const PAIRS: usize = 4;

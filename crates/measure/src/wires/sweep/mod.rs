@@ -15,6 +15,7 @@ use garland_fleet::context::Context;
 use garland_lab::Lab;
 use garland_protocol::measure::PACKETS;
 use garland_protocol::operation::PairEnd;
+use garland_protocol::operation::wires::{meeting, packets, ping};
 use garland_results::head::{Head, tell};
 use garland_sys::clock;
 use garland_sys::processors::Processors;
@@ -26,8 +27,7 @@ use garland_topology::bounds;
 use self::groups::{Group, Network};
 use self::result::{NodeResult, PointResult, SCHEMA, SweepResult, WireResult};
 use super::measured::{FailedPair, Measured};
-use super::survey::Meetings;
-use super::survey::task::{meeting, packets, ping};
+use super::meetings::Meetings;
 use crate::gather::{Gathered, emulator, end_agents};
 
 /// Packet sizes in bytes; those above the path MTU are replaced by the MTU.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use garland_analysis::pairs::{Component, Expected, MatchUp, Matrix, median, rounds};
-use garland_protocol::measure::{Summary, TxStats};
+
+use crate::measure::{Summary, TxStats};
 
 /// The number of different partners in a row with which a node must fail to be excluded.
 const STRIKES: usize = 2;

@@ -1,10 +1,9 @@
-//! Measurements of pairs of nodes, which their agents carry out.
+//! What the agents of a pair have found, taken together.
 
 use garland_analysis::conditions::Conditions;
-use garland_control::{Session, meet};
-use garland_protocol::measure::{Finding, Summary, TxStats};
-use garland_protocol::operation::{Pair, PairEnd};
-use garland_terminal::failure::{Failure, OrFailure};
+
+use super::super::meetings::{Pair, PairEnd};
+use crate::measure::{Finding, Summary, TxStats};
 
 /// The findings of one pair, in which one node connects to the other.
 #[derive(Clone, Debug, Default)]
@@ -25,41 +24,10 @@ pub struct PairFindings {
 /// The findings of a pair, or why some of them are missing.
 pub type MetPair = Result<Box<PairFindings>, PairEnd>;
 
-/// A session with the agents that measure pairs.
-pub struct Meetings<'a> {
-    session: Session<'a>,
-    /// Whether the user interrupted a round.
-    pub interrupted: bool,
-}
-
-impl<'a> Meetings<'a> {
-    /// Creates the measurements of `session`, with no round run yet.
-    pub fn new(session: Session<'a>) -> Self {
-        Self { session, interrupted: false }
-    }
-
-    /// Returns whether the control channel to a node's agent is open.
-    pub fn has(&self, node: usize) -> bool {
-        self.session.closed()[node].is_none()
-    }
-
-    /// Measures all pairs at once. Returns the results in the order of `meetings`.
-    pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MetPair>, Failure> {
-        let ends = meet(&mut self.session, meetings);
-        let ends = ends.or_nothing("cannot wait for the agents")?;
-        let met = |((end, found), pair): ((PairEnd, Vec<_>), &Pair)| match end {
-            PairEnd::Done => Ok(Box::new(PairFindings::combine(found, pair))),
-            end => Err(end),
-        };
-        let ends: Vec<_> = ends.zip(meetings).map(met).collect();
-        self.interrupted |= ends.iter().any(|end| matches!(end, Err(PairEnd::Interrupted)));
-        Ok(ends)
-    }
-}
-
 impl PairFindings {
     /// Combines the findings of a pair. Each has the index of the node that reported the finding.
-    fn combine(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
+    #[must_use]
+    pub fn combine(found: Vec<(usize, Finding)>, pair: &Pair) -> Self {
         let mut sum = Self::default();
         found.into_iter().for_each(|(node, finding)| sum.take(finding, node == pair.to));
         sum

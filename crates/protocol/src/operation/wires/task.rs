@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use garland_analysis::pairs::MatchUp;
-use garland_protocol::measure::{
+
+use super::super::meetings::Pair;
+use crate::measure::{
     PingKind, PingPoint, PingTask, PingTransport, PingWait, StreamTask, TargetState, Task,
 };
-use garland_protocol::operation::Pair;
 
 /// The size of each write in bytes.
 const WRITE: u32 = 128 << 10;
