@@ -3,7 +3,8 @@
 //!
 //! # Where to change what
 //!
-//! - `wires`: which pairs meet, and who is left out, in `wires/survey`; series of meetings in
+//! - `wires`: which pairs meet, what is believed and who is left out is decided in
+//!   `protocol/src/operation/wires`, which `wires/meetings` drives; series of meetings in
 //!   `wires/sweep`.
 //! - Of each command: arguments in `args` or its `request`, the JSON object in `result`, what is
 //!   printed in `table` and `notes`. What a node does for it is in `agent` (`probe`, `disk`, `balance`).

@@ -30,6 +30,7 @@
 //!   numbered. Sealed frames of control channels and mounts: `wire/line.rs`; their keys come from
 //!   the handshake in `channel.rs`.
 //! - What all nodes have of a tree before a rerun: `operation/unchanged.rs`.
+//! - Which pairs `wires` measures next, what it believes and who is left out: `operation/wires/`.
 //! - A farm: `farm/dispatch/head.rs` composes the machine of agents, `batch.rs` divides copies of
 //!   files of jobs, `rounds.rs` is the machine of engines that choose nodes themselves;
 //!   `moves.rs` decides which running jobs move, by `work.rs`.

@@ -2,9 +2,7 @@
 
 use garland_analysis::pairs::{Component, median};
 use garland_core::units::Rate;
-use garland_protocol::operation::wires::{DirectionRates, Rail};
-
-use super::survey::Survey;
+use garland_protocol::operation::wires::{DirectionRates, Rail, Survey};
 
 /// A loss below this percentage is no evidence.
 const LOST: f64 = 0.1;
@@ -29,7 +27,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// Collects what is known of a part, on `rail` or on all rails.
-    pub fn collect(part: &Component, rail: Option<usize>, survey: &Survey<'_>) -> Self {
+    pub fn collect(part: &Component, rail: Option<usize>, survey: &Survey) -> Self {
         let rails = survey.rails.iter().enumerate();
         let rails: Vec<&Rail> = rails
             .filter(|(at, _)| rail.is_none_or(|rail| *at == rail))

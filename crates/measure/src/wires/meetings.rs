@@ -1,7 +1,7 @@
-//! Measurements of pairs of nodes, which their agents carry out.
+//! Measurements of pairs of nodes, which their agents carry out: the driver of a survey and of a sweep.
 
 use garland_control::{Session, meet};
-use garland_protocol::operation::wires::{MetPair, PairFindings};
+use garland_protocol::operation::wires::{MetPair, PairFindings, Progress, Survey};
 use garland_protocol::operation::{Pair, PairEnd};
 use garland_terminal::failure::{Failure, OrFailure};
 
@@ -18,9 +18,19 @@ impl<'a> Meetings<'a> {
         Self { session, interrupted: false }
     }
 
-    /// Returns whether the control channel to a node's agent is open.
-    pub fn has(&self, node: usize) -> bool {
-        self.session.closed()[node].is_none()
+    /// Holds the meetings of `survey` until it is over. Calls `tell` with a line of progress before
+    /// each round.
+    pub fn hold(
+        &mut self,
+        survey: &mut Survey,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<(), Failure> {
+        while let Some(step) = survey.begin_step() {
+            step.progress.into_iter().for_each(|progress| tell(line(progress)));
+            let met = self.round(&step.meetings)?;
+            survey.end_step(met, self.session.closed());
+        }
+        Ok(())
     }
 
     /// Measures all pairs at once. Returns the results in the order of `meetings`.
@@ -34,5 +44,16 @@ impl<'a> Meetings<'a> {
         let ends: Vec<_> = ends.zip(meetings).map(met).collect();
         self.interrupted |= ends.iter().any(|end| matches!(end, Err(PairEnd::Interrupted)));
         Ok(ends)
+    }
+}
+
+/// Returns a line that says how far a survey is.
+fn line(progress: Progress) -> String {
+    match progress {
+        Progress::Round { number, count, rail } => {
+            let of_rail = rail.map_or_else(String::new, |rail| format!(" of rail {rail}"));
+            format!("measuring: round {number} of {count}{of_rail}")
+        }
+        Progress::Alone { number, count } => format!("measuring: pair {number} of {count} alone"),
     }
 }

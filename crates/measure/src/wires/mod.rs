@@ -5,7 +5,6 @@ mod measured;
 mod meetings;
 mod naming;
 mod result;
-mod survey;
 mod sweep;
 mod table;
 
@@ -13,7 +12,7 @@ use garland_analysis::conditions::{Conditions, Purpose};
 use garland_control::{Agent, Session};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_protocol::operation::wires::Rail;
+use garland_protocol::operation::wires::{Rail, Survey};
 use garland_results::head::{Head, Phases, tell};
 use garland_results::wires_baseline::Baseline;
 use garland_results::wires_baseline::{self, SCHEMA};
@@ -28,7 +27,6 @@ use self::measured::Measured;
 use self::meetings::Meetings;
 use self::naming::{Measure, Named};
 use self::result::{WiresFindings, WiresResult};
-use self::survey::Survey;
 use crate::args::Wires;
 use crate::gather::{Gathered, Talk, emulator, end_agents, gather};
 
@@ -67,16 +65,17 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     let session = Session::new(fleet.agents, Some(&interrupts));
     let absent = session.closed().to_vec();
     let never: Vec<bool> = absent.iter().map(Option::is_some).collect();
-    let mut survey = Survey::new(Meetings::new(session), absent, rails, wires.streams);
+    let mut meetings = Meetings::new(session);
+    let mut survey = Survey::new(absent, rails, wires.streams);
     let since = Processors::now();
     let mut screen = Screen::new(context.json);
-    survey.run(&mut |line| screen.draw(clock::now_ns(), &[line]))?;
+    meetings.hold(&mut survey, &mut |line| screen.draw(clock::now_ns(), &[line]))?;
     drop(screen);
     let cpu = since.busy_since();
     phases.end("rounds");
     let findings = findings_of(&names, &survey, &never, baseline.as_ref(), cpu);
     // Agents exit when their channels close.
-    drop(survey);
+    drop(meetings);
     end_agents(fleet.children, findings.measured.interrupted, &mut phases);
     let result = WiresResult { head: Head::new(SCHEMA, Some(&run), phases), findings };
     tell(&run, context.json, &result)?;
@@ -92,7 +91,7 @@ fn fewest_rails(agents: &[Result<Agent, String>]) -> usize {
 /// Returns the measurements of a survey, and the faults that they show.
 fn findings_of(
     names: &[&str],
-    survey: &Survey<'_>,
+    survey: &Survey,
     never: &[bool],
     baseline: Option<&Baseline>,
     cpu: f64,
@@ -102,7 +101,7 @@ fn findings_of(
     let measured = Measured {
         cpu,
         warnings: warnings(names, survey, cpu, baseline.as_ref(), &faults),
-        interrupted: survey.interrupted(),
+        interrupted: survey.interrupted,
     };
     WiresFindings {
         nodes: result::nodes(survey, names, never),
@@ -121,7 +120,7 @@ fn findings_of(
 
 fn warnings(
     names: &[&str],
-    survey: &Survey<'_>,
+    survey: &Survey,
     cpu: f64,
     baseline: Option<&result::BaselineResult>,
     faults: &[Named],

@@ -2,11 +2,10 @@
 
 use garland_analysis::pairs::{Accusation, Component, OnRails};
 use garland_core::cluster::nodelist;
-use garland_protocol::operation::wires::GRACE_NS;
+use garland_protocol::operation::wires::{GRACE_NS, Survey};
 use serde::Serialize;
 
 use super::evidence::Evidence;
-use super::survey::Survey;
 
 /// A measure by which faults are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +58,7 @@ impl Named {
     }
 
     /// Describes the fault `found`, which the measure `by` revealed; `names` are those of all nodes.
-    pub fn new(found: &OnRails, by: Measure, names: &[&str], survey: &Survey<'_>) -> Self {
+    pub fn new(found: &OnRails, by: Measure, names: &[&str], survey: &Survey) -> Self {
         let OnRails { accusation, rail } = found;
         let component = accusation.part.clone();
         let of = |places: &[usize]| -> Vec<String> {

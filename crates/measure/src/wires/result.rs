@@ -5,7 +5,7 @@ use garland_analysis::pairs::{
     Accusation, Component, Effects, MatchUp, Matrix, OnRails, Tolerance, accuse, node_effects,
     over_rails, worse,
 };
-use garland_protocol::operation::wires::{DirectionRates, Rail};
+use garland_protocol::operation::wires::{DirectionRates, Rail, Survey};
 use garland_results::head::{Head, NodeEnd, NodeVerdict};
 use garland_results::tcp_account::TcpAccount;
 use garland_results::wires_baseline::Baseline;
@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use super::measured::{FailedPair, Measured};
 use super::naming::{self, Measure, Named};
-use super::survey::Survey;
 
 /// The result object `garland.wires/2`.
 #[derive(Serialize)]
@@ -152,7 +151,7 @@ pub struct BaselineResult {
 
 /// Returns the faults that a survey shows, and its comparison with the baseline if there is one.
 pub fn judge(
-    survey: &Survey<'_>,
+    survey: &Survey,
     baseline: Option<&Baseline>,
     names: &[&str],
 ) -> (Vec<Named>, Option<BaselineResult>) {
@@ -185,7 +184,7 @@ pub fn judge(
 
 /// Returns whether a fault is that of one pair, of which a node died or stood still: it may have done so
 /// while the pair was measured, and there is no other evidence of a pair.
-fn is_of_a_dead_node(found: &OnRails, survey: &Survey<'_>) -> bool {
+fn is_of_a_dead_node(found: &OnRails, survey: &Survey) -> bool {
     match &found.accusation.part {
         Component::Pair(one, other) | Component::OneWay(one, other) => {
             survey.out[*one].is_some() || survey.out[*other].is_some()
@@ -202,7 +201,7 @@ fn accused(rails: &[Matrix], tolerance: &Tolerance) -> Vec<OnRails> {
 }
 
 /// Returns the results of all nodes. For each node, `never` says whether it never had an agent.
-pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeResult> {
+pub fn nodes(survey: &Survey, names: &[&str], never: &[bool]) -> Vec<NodeResult> {
     let rates: Vec<Matrix> = survey.rails.iter().map(Rail::rates).collect();
     let effects: Vec<Option<Effects>> = rates.iter().map(Effects::fit).collect();
     let node = |(at, name): (usize, &&str)| {
@@ -234,7 +233,7 @@ pub fn nodes(survey: &Survey<'_>, names: &[&str], never: &[bool]) -> Vec<NodeRes
 }
 
 /// Returns the results of all ordered pairs that were measured, rail by rail.
-pub fn directions(survey: &Survey<'_>, names: &[&str]) -> Vec<DirectionResult> {
+pub fn directions(survey: &Survey, names: &[&str]) -> Vec<DirectionResult> {
     survey
         .rails
         .iter()
@@ -267,7 +266,7 @@ fn directions_of(rail: usize, found: &Rail, names: &[&str]) -> Vec<DirectionResu
 }
 
 /// Returns the rates for each number of pairs at once, rail by rail.
-pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
+pub fn loads(survey: &Survey) -> Vec<LoadResult> {
     let all = survey.rails.iter().enumerate();
     let all = all.flat_map(|(rail, found)| found.loads.iter().map(move |load| (rail, load)));
     all.filter(|(_, load)| !load.rates.is_empty())
@@ -282,7 +281,7 @@ pub fn loads(survey: &Survey<'_>) -> Vec<LoadResult> {
 }
 
 /// Returns the pairs that failed although neither node is excluded, rail by rail.
-pub fn failed(survey: &Survey<'_>, names: &[&str]) -> Vec<FailedOnRail> {
+pub fn failed(survey: &Survey, names: &[&str]) -> Vec<FailedOnRail> {
     let is_there = |pair: MatchUp| pair.nodes().iter().all(|node| survey.out[*node].is_none());
     let of_rail = |(rail, found): (usize, &Rail)| -> Vec<FailedOnRail> {
         let failed = found.failed.iter().filter(|(pair, _)| is_there(**pair));
