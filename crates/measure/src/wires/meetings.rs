@@ -36,7 +36,7 @@ impl<'a> Meetings<'a> {
     /// Measures all pairs at once. Returns the results in the order of `meetings`.
     pub fn round(&mut self, meetings: &[Pair]) -> Result<Vec<MetPair>, Failure> {
         let ends = meet(&mut self.session, meetings);
-        let ends = ends.or_nothing("failed to wait for the agents")?;
+        let ends = ends.or_nothing("cannot wait for the agents")?;
         let met = |((end, found), pair): ((PairEnd, Vec<_>), &Pair)| match end {
             PairEnd::Done => Ok(Box::new(PairFindings::combine(found, pair))),
             end => Err(end),

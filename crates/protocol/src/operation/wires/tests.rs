@@ -71,7 +71,7 @@ struct Run {
 }
 
 /// Runs a survey of `nodes` nodes with `rails` addresses, whose pairs answer as `answer` says.
-fn run(nodes: usize, rails: usize, answer: impl FnMut(&Ordered) -> Answer) -> Run {
+fn run_survey(nodes: usize, rails: usize, answer: impl FnMut(&Ordered) -> Answer) -> Run {
     let mut run = Run {
         survey: Survey::new(vec![None; nodes], rails, 4),
         closed: vec![None; nodes],
@@ -129,8 +129,8 @@ impl Run {
             assert_eq!(meeting.dial, dial, "{node} of {from} to {to}");
         }
         for (at, ordered) in meetings.iter().enumerate() {
-            let answer = answer(ordered);
-            self.answer(&mut round, id(at), ordered, answer);
+            let answered = answer(ordered);
+            self.answer(&mut round, id(at), ordered, answered);
         }
         while !round.is_over() {
             self.now_ns += SECOND_NS / 10;
@@ -246,7 +246,7 @@ fn rate(rate: f64) -> Answer {
 
 #[test]
 fn all_pairs_of_healthy_nodes_are_measured_with_several_at_once() {
-    let run = run(4, 1, |_| HEALTHY);
+    let run = run_survey(4, 1, |_| HEALTHY);
     let number = |number| Progress::Round { number, count: 3, rail: None };
     assert_eq!(run.progress, [number(1), number(2), number(3)]);
     let rail = run.rail();
@@ -283,7 +283,7 @@ fn all_pairs_of_healthy_nodes_are_measured_with_several_at_once() {
 
 #[test]
 fn pairs_that_disturb_each_other_are_measured_one_after_the_other() {
-    let run = run(4, 1, |it| rate(RATE / it.at_once as f64));
+    let run = run_survey(4, 1, |it| rate(RATE / it.at_once as f64));
     assert_eq!((run.rail().at_once, run.rail().rounds), (1, 6));
     assert_eq!(run.rail().loads[1].rates, [RATE / 2.0; 2]);
     assert!(run.rail().directions.values().all(|way| way.one == Some(RATE)));
@@ -296,7 +296,7 @@ fn pairs_that_disturb_each_other_are_measured_one_after_the_other() {
 #[test]
 fn a_slow_pair_is_not_what_several_at_once_are_compared_with() {
     let slow = |it: &Ordered| rate(if it.is_of(0) { RATE / 10.0 } else { RATE });
-    let run = run(8, 1, slow);
+    let run = run_survey(8, 1, slow);
     let loads: Vec<_> = run.rail().loads.iter().map(|load| (load.pairs, load.rates[0])).collect();
     assert_eq!(loads, [(1, RATE), (2, RATE / 10.0), (4, RATE / 10.0)]);
     assert_eq!(run.rail().at_once, 4, "one slow pair is no contention");
@@ -304,7 +304,7 @@ fn a_slow_pair_is_not_what_several_at_once_are_compared_with() {
 
 #[test]
 fn nodes_without_an_agent_meet_nobody() {
-    let mut run = run(0, 1, |_| HEALTHY);
+    let mut run = run_survey(0, 1, |_| HEALTHY);
     let gone = Some("no route".to_owned());
     run.survey = Survey::new(vec![None, gone.clone(), None, None], 1, 4);
     run.closed = vec![None, gone.clone(), None, None];
@@ -319,7 +319,7 @@ fn nodes_without_an_agent_meet_nobody() {
 
 #[test]
 fn a_node_that_fails_with_two_partners_in_a_row_is_left_out_and_asked_nothing_more() {
-    let run = run(5, 1, |it| match it.is_of(4) {
+    let run = run_survey(5, 1, |it| match it.is_of(4) {
         true => Answer::Complaint(4, "no buffers"),
         false => HEALTHY,
     });
@@ -333,7 +333,7 @@ fn a_node_that_fails_with_two_partners_in_a_row_is_left_out_and_asked_nothing_mo
 
 #[test]
 fn the_other_nic_of_a_node_is_measured() {
-    let run = run(5, 2, |it| match it.is_of(4) && it.pair.rail == 0 {
+    let run = run_survey(5, 2, |it| match it.is_of(4) && it.pair.rail == 0 {
         true => Answer::Complaint(4, "no route"),
         false => HEALTHY,
     });
@@ -350,7 +350,7 @@ fn the_other_nic_of_a_node_is_measured() {
 #[test]
 fn a_node_whose_agent_exits_is_left_out_of_all_rails_at_once() {
     let mut exited = 0;
-    let run = run(5, 2, |it| match it.is_of(2) && it.step >= 10 {
+    let run = run_survey(5, 2, |it| match it.is_of(2) && it.step >= 10 {
         true => {
             exited += 1;
             Answer::Exit(2)
@@ -369,7 +369,7 @@ fn a_node_whose_agent_exits_is_left_out_of_all_rails_at_once() {
 fn a_pair_that_failed_is_measured_once_more() {
     let suspect = MatchUp::new(1, 3);
     let mut failures = 0;
-    let once = run(4, 1, |it| {
+    let once = run_survey(4, 1, |it| {
         if it.ends() == suspect && std::mem::replace(&mut failures, 1) == 0 {
             return Answer::Complaint(3, "connection reset");
         }
@@ -377,7 +377,7 @@ fn a_pair_that_failed_is_measured_once_more() {
     });
     assert_eq!((once.rail().failed.len(), once.rail().directions.len()), (0, 12));
     assert_eq!((once.rail().rounds, once.rail().out.clone()), (4, vec![None; 4]));
-    let always = run(4, 1, |it| match it.ends() == suspect {
+    let always = run_survey(4, 1, |it| match it.ends() == suspect {
         true => Answer::Complaint(3, "connection reset"),
         false => HEALTHY,
     });
@@ -388,9 +388,9 @@ fn a_pair_that_failed_is_measured_once_more() {
 
 #[test]
 fn a_silent_node_is_waited_for_twice() {
-    let healthy = run(5, 1, |_| HEALTHY);
+    let healthy = run_survey(5, 1, |_| HEALTHY);
     assert_eq!(healthy.now_ns, 0);
-    let run = run(5, 1, |it| match it.is_of(3) {
+    let run = run_survey(5, 1, |it| match it.is_of(3) {
         true => Answer::Silence(3),
         false => HEALTHY,
     });
@@ -407,14 +407,14 @@ fn suspected_pairs_are_measured_again_and_the_highest_rate_is_believed() {
         let alone = run.steps.iter().flatten().filter(|it| it.at_once == 1 && it.is_of(2));
         alone.filter(|it| it.limits() == Some([60, 80, 300])).count()
     };
-    let noise = run(6, 1, |it| match it.is_of(2) && it.at_once > 1 {
+    let noise = run_survey(6, 1, |it| match it.is_of(2) && it.at_once > 1 {
         true => rate(RATE / 2.0),
         false => HEALTHY,
     });
     assert_eq!(noise.accused(), [], "noise disappears");
     assert_eq!(pairs_of_2(&noise), 5 * 2, "another look is not needed");
     assert_eq!(noise.rail().rounds, 5 + 5);
-    let fault = run(6, 1, |it| match it.is_of(2) {
+    let fault = run_survey(6, 1, |it| match it.is_of(2) {
         true => rate(RATE / 2.0),
         false => HEALTHY,
     });
@@ -426,7 +426,7 @@ fn suspected_pairs_are_measured_again_and_the_highest_rate_is_believed() {
 fn what_others_may_have_slowed_down_is_measured_alone() {
     // The pairs of the second round share a wire.
     let sharing = rounds(6)[1].clone();
-    let run = run(6, 1, |it| match it.at_once > 1 && sharing.contains(&it.ends()) {
+    let run = run_survey(6, 1, |it| match it.at_once > 1 && sharing.contains(&it.ends()) {
         true => rate(RATE / 2.0),
         false => HEALTHY,
     });
@@ -439,7 +439,7 @@ fn what_others_may_have_slowed_down_is_measured_alone() {
 #[test]
 fn of_too_many_pairs_that_share_wires_the_rates_are_dropped() {
     let sharing: Vec<MatchUp> = rounds(24)[1..8].concat();
-    let run = run(24, 1, |it| match it.at_once > 1 && sharing.contains(&it.ends()) {
+    let run = run_survey(24, 1, |it| match it.at_once > 1 && sharing.contains(&it.ends()) {
         true => rate(RATE / 2.0),
         false => HEALTHY,
     });
@@ -450,7 +450,7 @@ fn of_too_many_pairs_that_share_wires_the_rates_are_dropped() {
 
 #[test]
 fn what_an_accused_link_carries_of_several_pairs_is_measured() {
-    let run = run(8, 1, |it| match (it.pair.from < 4) != (it.pair.to < 4) {
+    let run = run_survey(8, 1, |it| match (it.pair.from < 4) != (it.pair.to < 4) {
         true => rate(RATE / 4.0),
         false => HEALTHY,
     });
@@ -465,7 +465,7 @@ fn what_an_accused_link_carries_of_several_pairs_is_measured() {
 
 #[test]
 fn a_stream_of_a_second_shows_what_a_loss_costs() {
-    let run = run(6, 1, |it| match (it.is_of(2), it.limits()) {
+    let run = run_survey(6, 1, |it| match (it.is_of(2), it.limits()) {
         (true, Some([60, 1000, 1000])) => rate(RATE / 5.0),
         (true, _) => Answer::Rates([RATE; 2], [20; 2]),
         (false, _) => HEALTHY,
@@ -481,10 +481,10 @@ fn an_interrupted_survey_keeps_what_was_measured_and_looks_at_no_suspects() {
         let alone = run.meetings().filter(|it| it.at_once == 1 && it.is_of(2));
         alone.filter(|it| it.limits() == Some([60, 80, 300])).count()
     };
-    let whole = run(6, 1, slow);
+    let whole = run_survey(6, 1, slow);
     assert_eq!((whole.survey.interrupted, looks(&whole)), (false, 2 * 5 * 2));
     // In the last of five rounds.
-    let run = run(6, 1, |it| match it.step < 26 {
+    let run = run_survey(6, 1, |it| match it.step < 26 {
         true => slow(it),
         false => Answer::Interrupt,
     });
