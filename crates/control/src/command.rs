@@ -59,14 +59,16 @@ pub enum CommandNews<'a> {
     Ended,
 }
 
-/// Runs a command on all `agents`. Calls `news` with the index of a node, and an event there.
+/// Runs a command on all `agents`. Calls `news` with the index of a node, and an event there. If it
+/// refuses an output, the command has failed on that node for the reason that it gives, and nothing
+/// more comes from there.
 ///
 /// # Errors
 /// When this host cannot wait for the agents, or start the thread that reads the input.
 pub fn run_command(
     agents: Vec<Result<Agent, String>>,
     request: CommandRequest<'_>,
-    news: &mut dyn FnMut(usize, CommandNews<'_>),
+    news: &mut dyn FnMut(usize, CommandNews<'_>) -> Result<(), String>,
 ) -> io::Result<CommandEnds> {
     let CommandRequest { words, input, timeout, interrupts } = request;
     let news = RefCell::new(news);
@@ -78,8 +80,8 @@ pub fn run_command(
     let run = CommandRun::new(&order, count, |orders| {
         Query::new(orders, patience, |node, message| match message {
             FromAgent::Output(is_error, bytes) => {
-                news.borrow_mut()(node, CommandNews::Output(is_error, &bytes));
-                None
+                let told = news.borrow_mut()(node, CommandNews::Output(is_error, &bytes));
+                told.err().map(Err)
             }
             FromAgent::Exited(code) => Some(Ok(code)),
             FromAgent::ExecFailed(reason) => Some(Err(reason)),
@@ -90,7 +92,8 @@ pub fn run_command(
     let mut reader = input.map(|input| InputReader::start(input, Arc::clone(&wake))).transpose()?;
     let mut observe = |run: &mut CommandRun<'_>| {
         for node in open.extract_if(.., |node| run.has_answered(*node)) {
-            news.borrow_mut()(node, CommandNews::Ended);
+            // Nothing follows that could be refused.
+            let _ = news.borrow_mut()(node, CommandNews::Ended);
         }
         wake.lower();
         if let Some(reader) = &mut reader

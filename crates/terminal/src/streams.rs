@@ -12,6 +12,10 @@ use crate::output;
 /// The number of bytes of an output that are kept in memory; more are kept in a file without a name.
 const KEPT_MAX: usize = 32 << 10;
 
+/// The number of bytes of the outputs of a node or job that are kept in files until they can be printed. It
+/// may send without end.
+pub const OUTPUT_MAX: usize = 1 << 30;
+
 /// The longest line that is printed whole, in bytes; longer ones are printed in pieces.
 const LINE_MAX: usize = 64 << 10;
 
@@ -192,6 +196,14 @@ impl Streams {
         self.is_wanted
     }
 
+    /// Returns whether `length` more bytes of a node or job can be kept until they can be printed: together
+    /// with what is kept of it by now, at most [`OUTPUT_MAX`].
+    pub fn has_room(&self, number: u32, length: usize) -> bool {
+        let parts = self.open.get(&number).into_iter().flat_map(|stream| &stream.parts);
+        let kept: usize = parts.map(|(_, kept)| kept.length()).sum();
+        kept.saturating_add(length) <= OUTPUT_MAX
+    }
+
     /// Adds bytes to an output.
     ///
     /// # Errors
@@ -252,5 +264,22 @@ impl Streams {
             parts: [false, true].map(|is_error| (Lines::new(prefix, is_error), Kept::default())),
             has_ended: false,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_for_others_has_a_limit_and_what_is_printed_has_none() {
+        let mut streams = Streams::new(Arrangement::Numbered, Vec::new(), &std::env::temp_dir());
+        streams.add(1, false, b"waits\n").expect("it is kept");
+        streams.add(1, true, b"too\n").expect("it is kept");
+        assert!(streams.has_room(1, OUTPUT_MAX - 10));
+        assert!(!streams.has_room(1, OUTPUT_MAX - 9));
+        assert!(streams.has_room(0, OUTPUT_MAX), "it is printed as it comes");
+        streams.restart(1).expect("nothing is begun");
+        assert!(streams.has_room(1, OUTPUT_MAX), "it starts over");
     }
 }

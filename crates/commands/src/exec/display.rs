@@ -4,10 +4,13 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use garland_control::CommandNews;
-use garland_terminal::streams::{Arrangement, Streams};
+use garland_terminal::streams::{Arrangement, OUTPUT_MAX, Streams};
 
 use super::folded::Folded;
 use crate::args::Exec;
+
+/// The longest output of a node that is kept in memory for the result object, in bytes.
+const RESULT_MAX: usize = 64 << 20;
 
 /// The output of the commands of all nodes.
 pub enum Display {
@@ -33,6 +36,31 @@ impl Display {
         let arrangement = if exec.group { Arrangement::Numbered } else { Arrangement::Lines };
         let prefixes = names.iter().map(|name| format!("{name}: ")).collect();
         Self::Streams(Streams::new(arrangement, prefixes, folder))
+    }
+
+    /// Fails if an output of the node with this index cannot be kept: why its command has failed. A node may
+    /// send without end.
+    pub fn admit(&self, at: usize, news: CommandNews<'_>) -> Result<(), String> {
+        let CommandNews::Output(_, bytes) = news else { return Ok(()) };
+        let number = u32::try_from(at).expect("there are fewer nodes");
+        let has_room = match self {
+            Self::Result(outputs) => {
+                outputs[at].iter().map(Vec::len).sum::<usize>() + bytes.len() <= RESULT_MAX
+            }
+            Self::Streams(streams) => streams.has_room(number, bytes.len()),
+            // Long ones are printed as they come.
+            Self::Folded(_) => true,
+        };
+        if has_room {
+            return Ok(());
+        }
+        let is_result = matches!(self, Self::Result(_));
+        let limit = if is_result { RESULT_MAX } else { OUTPUT_MAX } >> 20;
+        let option = if is_result { "without --json" } else { "in place of --group" };
+        Err(format!(
+            "its output is longer than {limit} MiB, and not kept; to print it as it comes: \
+             --line-buffer {option}"
+        ))
     }
 
     /// Handles an event of the node with this index.
@@ -67,5 +95,28 @@ impl Display {
             Self::Streams(streams) => streams.close()?,
         }
         Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_node_has_a_limit_and_the_reason_names_what_prints_it() {
+        let mut display = Display::Result(vec![Default::default(); 2]);
+        let piece = vec![b'x'; RESULT_MAX / 2];
+        for is_error in [false, true] {
+            let news = CommandNews::Output(is_error, &piece);
+            assert_eq!(display.admit(0, news), Ok(()));
+            display.show(0, news).expect("memory");
+        }
+        let more = CommandNews::Output(false, b"x");
+        let why = display.admit(0, more).expect_err("it is full");
+        let told = "its output is longer than 64 MiB, and not kept; to print it as it comes: \
+                    --line-buffer without --json";
+        assert_eq!(why, told);
+        assert_eq!(display.admit(0, CommandNews::Ended), Ok(()));
+        assert_eq!(display.admit(1, more), Ok(()), "the other node's is its own");
     }
 }

@@ -84,6 +84,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         interrupts: Some(&interrupts),
     };
     let ran = run_command(fleet.agents, request, &mut |at, news| {
+        display.admit(at, news)?;
         if let Err(error) = display.show(at, news) {
             failed.get_or_insert(error);
         }
@@ -91,6 +92,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         if failed.is_some() || !display.is_wanted() {
             interrupts.raise();
         }
+        Ok(())
     })
     .or_nothing("cannot run the command")?;
     let CommandEnds { nodes: mut ends, unread_input } = ran;

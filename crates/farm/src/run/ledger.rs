@@ -213,7 +213,10 @@ impl Ledger {
 
     /// Prints or keeps output of a running job.
     pub fn wrote(&mut self, job: u32, is_error: bool, bytes: &[u8]) {
-        self.print(job, |streams, number| streams.add(number, is_error, bytes));
+        self.print(job, |streams, number| match streams.has_room(number, bytes.len()) {
+            true => streams.add(number, is_error, bytes),
+            false => Err(ErrorKind::FileTooLarge.into()),
+        });
     }
 
     fn print(&mut self, job: u32, print: impl FnOnce(&mut Streams, u32) -> io::Result<()>) {

@@ -105,6 +105,10 @@ impl<T> Operation for Query<'_, T> {
     }
 
     fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        // Who has answered, or was not asked, is not heard: what follows an answer would be endless.
+        if !matches!(self.answers.get(&node), Some(None)) {
+            return;
+        }
         if matches!(&event, AgentEvent::Message(message) if (self.shows_work)(message)) {
             let _ = self.deadlines_ns.insert(node, self.deadline_ns(node, now_ns));
         }
@@ -112,9 +116,7 @@ impl<T> Operation for Query<'_, T> {
             AgentEvent::Message(message) => (self.answer)(node, message),
             AgentEvent::Lost(reason) => Some(Err(reason)),
         };
-        if let Some(open @ None) = self.answers.get_mut(&node) {
-            *open = result;
-        }
+        let _ = self.answers.insert(node, result);
     }
 
     fn tick(&mut self, now_ns: u64, _: &mut Orders) {

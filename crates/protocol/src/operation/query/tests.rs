@@ -45,3 +45,22 @@ fn an_interrupt_ends_a_query_and_keeps_the_answers() {
     let wanted = [(0, None), (1, Some(Ok(0))), (3, None)];
     assert_eq!(query.into_answers(), BTreeMap::from(wanted));
 }
+
+#[test]
+fn what_a_node_says_after_its_answer_is_not_heard() {
+    let mut heard = Vec::new();
+    let orders = [0, 1].map(|node| (node, ToAgent::View)).to_vec();
+    let mut query = Query::new(orders, None, |node, message| {
+        heard.push(node);
+        matches!(message, FromAgent::Exited(_)).then_some(Ok(()))
+    });
+    let mut orders = Orders::default();
+    query.begin(0, &mut orders);
+    for node in [0, 1, 0, 2] {
+        query.handle(0, node, AgentEvent::Message(FromAgent::Exited(0)), &mut orders);
+    }
+    query.handle(0, 1, AgentEvent::Message(FromAgent::Output(false, vec![7])), &mut orders);
+    assert!(query.is_over());
+    drop(query);
+    assert_eq!(heard, [0, 1]);
+}
