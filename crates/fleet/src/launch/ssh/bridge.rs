@@ -99,10 +99,12 @@ impl Bridge {
         let node = Node { host: host.clone(), ..Node::named(host) };
         let binary = running()?;
         let mut needs_program = false;
+        let mut has_begun = false;
         loop {
             let line = starting.next_line().map_err(|error| match error {
                 LaunchError::Ended(words) => {
-                    LaunchError::Ended(complaint::reason(&words, &ShownLogin::new(ssh, &node)))
+                    let login = ShownLogin::new(ssh, &node);
+                    LaunchError::Ended(complaint::reason(&words, &login, has_begun))
                 }
                 error => error,
             })?;
@@ -125,10 +127,8 @@ impl Bridge {
                     starting.has_gone_on();
                 }
                 BootstrapLine::Refused(why) => return Err(bootstrap::refused(&why).into()),
-                BootstrapLine::At(..)
-                | BootstrapLine::Unserved(_)
-                | BootstrapLine::Ended(_)
-                | BootstrapLine::Other => {}
+                BootstrapLine::At(..) => has_begun = true,
+                BootstrapLine::Unserved(_) | BootstrapLine::Ended(_) | BootstrapLine::Other => {}
             }
         }
     }

@@ -63,9 +63,13 @@ const ENDS: [&str; 4] = [
 /// The exit status of ssh if it failed itself.
 const SSH_FAILED: u8 = 255;
 
-/// Returns the reason for ssh's error messages `words`, with a hint about `login`. Returns `words`
-/// themselves if they match no known error.
-pub fn reason(words: &str, login: &ShownLogin<'_>) -> String {
+/// Returns the reason why a login ended with `words` on standard error. As long as nothing of the script
+/// has come, these are ssh's, and a hint about `login` follows if they match a known error. Otherwise
+/// (`has_begun`) they are the node's, which may say what it likes.
+pub fn reason(words: &str, login: &ShownLogin<'_>, has_begun: bool) -> String {
+    if has_begun {
+        return format!("ssh: {words}");
+    }
     if let Some(reason) = reason_of_jump(words) {
         let command = login.command(&[]);
         return format!("ssh: {reason}; see what its jump host says: {command}");
@@ -73,14 +77,14 @@ pub fn reason(words: &str, login: &ShownLogin<'_>) -> String {
     match KNOWN.iter().find(|(sign, ..)| words.contains(sign)) {
         Some((_, meaning, hint)) => {
             let tried = methods(words).map(|methods| format!(" ({methods})"));
-            format!("ssh: {meaning}{}; {}", tried.unwrap_or_default(), filled(hint, words, login))
+            format!("ssh: {meaning}{}; {}", tried.unwrap_or_default(), filled(hint, login))
         }
         None => format!("ssh: {words}"),
     }
 }
 
 /// Returns a hint of [`KNOWN`] with its commands. What one of them contains is not replaced again.
-fn filled(hint: &str, words: &str, login: &ShownLogin<'_>) -> String {
+fn filled(hint: &str, login: &ShownLogin<'_>) -> String {
     let mut filled = String::new();
     for (at, word) in hint.split(' ').enumerate() {
         filled.push_str(if at > 0 { " " } else { "" });
@@ -88,7 +92,7 @@ fn filled(hint: &str, words: &str, login: &ShownLogin<'_>) -> String {
         filled.push_str(&match bare {
             "LOGIN" => login.command(&[]),
             "ACCEPT" => login.command(&["-oStrictHostKeyChecking=accept-new"]),
-            "FORGET" => login.forget(changed(words)),
+            "FORGET" => login.forget(),
             "COPY_ID" => login.copy_id(),
             other => other.to_owned(),
         });
@@ -104,12 +108,6 @@ pub fn reason_of_silence(words: &str, login: &ShownLogin<'_>) -> Option<String> 
     let runs = "the login shell there ran nothing, as /bin/false does";
     let see = || format!("ssh: {runs} ({words}); see: {}", login.command(&[]));
     (status != SSH_FAILED).then(see)
-}
-
-/// Returns the name of the host whose key has changed, with its port if that is not 22.
-fn changed(words: &str) -> Option<&str> {
-    let (_, rest) = words.split_once("ost key for ")?;
-    rest.split_once(" has changed").map(|(name, _)| name)
 }
 
 /// Returns what the command of a ProxyJump or ProxyCommand said before it ended; `None` if there is
@@ -144,7 +142,7 @@ mod tests {
     fn reason_with(words: &str, host: &str, options: &[&str], user: Option<&str>) -> String {
         let options = options.iter().map(|&option| option.to_owned()).collect();
         let ssh = Ssh { options, user: user.map(str::to_owned), ..Ssh::default() };
-        super::reason(words, &ShownLogin::new(&ssh, &Node::named(host)))
+        super::reason(words, &ShownLogin::new(&ssh, &Node::named(host)), false)
     }
 
     fn reason(words: &str, host: &str) -> String {
@@ -168,7 +166,7 @@ mod tests {
         );
         let two_words = ["-4", "-o", "UserKnownHostsFile known"];
         let told = reason_with(changed, "n3", &two_words, None);
-        assert!(told.contains("ssh-keygen -f known -R '[n3]:2222'"), "{told}");
+        assert!(told.contains("ssh-keygen -f known -R n3, then "), "{told}");
         let changed = "has changed and you have requested strict checking";
         let told = reason_with(changed, "bob@n3", &[], None);
         assert!(told.contains("ssh-keygen -R n3, then ssh bob@n3 true"), "{told}");
@@ -178,6 +176,17 @@ mod tests {
             "ssh: the login is refused (publickey); ssh -4 -p 2222 -J jump bob@n3 true must work \
              without a password: ssh-copy-id -p 2222 bob@n3"
         );
+    }
+
+    #[test]
+    fn a_node_has_no_host_key_forgotten_by_what_it_says() {
+        let words = "Host key for n9 has changed and you have requested strict checking.";
+        let told = reason(words, "n3");
+        assert!(told.contains("ssh-keygen -R n3, then ssh n3 true"), "{told}");
+        let ssh = Ssh::default();
+        let node = Node::named("n3");
+        let told = super::reason(words, &ShownLogin::new(&ssh, &node), true);
+        assert_eq!(told, format!("ssh: {words}"));
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Logins {
             LaunchError::Ended(words) => {
                 let login = ShownLogin::new(&self.ssh, node);
                 let silent = complaint::reason_of_silence(&words, &login).filter(|_| !has_begun);
-                let known = || complaint::reason(&words, &login);
+                let known = || complaint::reason(&words, &login, has_begun);
                 LaunchError::Ended(silent.unwrap_or_else(known))
             }
             error => error,

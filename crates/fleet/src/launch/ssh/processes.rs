@@ -57,17 +57,22 @@ pub fn on_node(
         input.write_all(format!("{tag}\n").as_bytes())?;
     }
     let mut found = FoundProcesses::default();
+    let mut has_begun = false;
     // The login has a minute in all: a node that must be left cannot keep this from its end.
     loop {
         let line = starting.next_line().map_err(|error| match error {
             LaunchError::Ended(words) => {
-                LaunchError::Ended(complaint::reason(&words, &ShownLogin::new(ssh, node)))
+                let login = ShownLogin::new(ssh, node);
+                LaunchError::Ended(complaint::reason(&words, &login, has_begun))
             }
             error => error,
         })?;
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
         match word {
-            "ENDED" => found.ended = numbers(rest),
+            "ENDED" => {
+                has_begun = true;
+                found.ended = numbers(rest);
+            }
             "PROCESSES" => {
                 found.running = numbers(rest);
                 return Ok(found);

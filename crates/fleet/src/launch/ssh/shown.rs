@@ -1,7 +1,12 @@
 //! Commands for hints, which do what ours did when they are pasted into a shell.
 
+use std::path::Path;
+use std::process::Command;
+
 use garland_core::cluster::{Node, Ssh};
 use garland_core::printable;
+
+use crate::launch::{StartTerms, Starting};
 
 /// The options that ssh-copy-id(1) passes on to ssh; others it refuses.
 const OF_COPY_ID: [&str; 4] = ["-o", "-p", "-F", "-i"];
@@ -49,10 +54,11 @@ impl<'a> ShownLogin<'a> {
         words.join(" ")
     }
 
-    /// Returns the command that forgets the host key that is known by `name`, as ssh names it; if it
-    /// has not said, by the host.
-    pub fn forget(&self, name: Option<&str>) -> String {
-        let name = printable::word(name.unwrap_or(self.host()));
+    /// Returns the command that forgets the host key of the node. Its name there is what ssh would log in
+    /// to: what came over the login, even ssh's own message, may be the node's words.
+    pub fn forget(&self) -> String {
+        let name = self.known_name().unwrap_or_else(|| self.host().to_owned());
+        let name = printable::word(name);
         // ssh uses the first value of an option, and adds new keys to the first of several files.
         let mut options = self.ssh.options.iter().map(String::as_str);
         let file = loop {
@@ -71,6 +77,33 @@ impl<'a> ShownLogin<'a> {
             format!("-f {home}{} ", printable::word(rest))
         });
         format!("ssh-keygen {file}-R {name}")
+    }
+
+    /// Returns the name by which ssh knows the node's host key, as ssh itself says without a login
+    /// (`ssh -G`); `None` if it does not.
+    fn known_name(&self) -> Option<String> {
+        let mut command = Command::new("ssh");
+        command.arg("-G").args(&self.ssh.options).args(["--", &self.node.host]);
+        let terms = StartTerms { is_elsewhere: true, ..StartTerms::default() };
+        let mut asked = Starting::start(command, Path::new("/dev/null"), &terms).ok()?;
+        let mut host = None;
+        let mut port = None;
+        let mut alias = None;
+        while let Ok(line) = asked.next_line() {
+            let (setting, value) = line.split_once(' ').unwrap_or((&line, ""));
+            let place = match setting {
+                "hostname" => &mut host,
+                "port" => &mut port,
+                "hostkeyalias" => &mut alias,
+                _ => continue,
+            };
+            *place = Some(value.to_owned());
+        }
+        match (alias.filter(|alias| alias != "none"), host?, port) {
+            (Some(alias), ..) => Some(alias),
+            (None, host, Some(port)) if port != "22" => Some(format!("[{host}]:{port}")),
+            (None, host, _) => Some(host),
+        }
     }
 
     fn user_and_host(&self) -> String {
