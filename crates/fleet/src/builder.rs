@@ -24,6 +24,7 @@ use garland_sys::process;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::Failure;
 use garland_terminal::starting;
+use garland_transport::detour;
 
 use self::notes::Notes;
 use crate::args::Launch;
@@ -337,19 +338,42 @@ impl FleetBuilder<'_> {
         Ok((agent, launched.child))
     }
 
-    /// Connects to the agent of a node that has just been started. Where its port cannot be reached,
-    /// the node can be logged in to: `record` then has the login by which the agent was reached.
+    /// Connects to the agent of a node that has just been started. What the node has said of it counts
+    /// only if the agent proves its key there.
     fn connect(
         &self,
         node: &Node,
         record: &mut Standing,
         starter: &Starter<'_>,
     ) -> Result<Agent, LaunchError> {
-        let Starter { keys, orders, launchers, notes, .. } = *starter;
-        let error = match self.reach(node, record, |at| at.connect(keys)) {
-            Ok(agent) => return Ok(agent),
-            Err(error) => error,
+        let connected = match self.reach(node, record, |at| at.connect_directly(starter.keys)) {
+            Ok((agent, address)) => {
+                self.claims.prove(&node.name, address);
+                return Ok(agent);
+            }
+            // The detour that another node has there is not given to this one.
+            Err(error)
+                if self.claims.is_contested(&node.name)
+                    && record.sockets().iter().any(detour::is_taken) =>
+            {
+                Err(LaunchError::Refused(error.after_login()))
+            }
+            Err(error) => self.connect_by_login(node, record, starter, &error),
         };
+        connected.inspect_err(|_| self.claims.withdraw(&node.name))
+    }
+
+    /// Connects to the agent of a node that cannot be connected to directly, because of `error`. Where
+    /// its port cannot be reached, the node can be logged in to: `record` then has the login by which
+    /// the agent was reached.
+    fn connect_by_login(
+        &self,
+        node: &Node,
+        record: &mut Standing,
+        starter: &Starter<'_>,
+        error: &Unreached,
+    ) -> Result<Agent, LaunchError> {
+        let Starter { keys, orders, launchers, notes, .. } = *starter;
         if !self.is_real(node) {
             return Err(LaunchError::Refused(error.to_string()));
         }

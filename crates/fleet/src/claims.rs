@@ -1,6 +1,7 @@
 //! Which agents belong to which nodes. The line by which an agent says that it is ready comes from a
 //! node that may lie: a key, or an address with a port, that another node has is refused. Otherwise
-//! this machine would take one node for another one.
+//! this machine would take one node for another one. Who was first with an address has not shown that it
+//! has it: of two that claim it, the one whose agent answers there with its key keeps it.
 
 use std::net::SocketAddr;
 
@@ -24,8 +25,11 @@ struct Claim {
     node: String,
     key: PublicKey,
     sockets: Vec<SocketAddr>,
-    /// Whether the agent has a record from an earlier command, or has proved its key. A later claim
-    /// casts no doubt on it then.
+    /// Those of them at which the agent has proved its key, or that have a record from an earlier
+    /// command.
+    proved: Vec<SocketAddr>,
+    /// Whether the agent has such a record, or has proved its key. A later claim casts no doubt on it
+    /// then.
     is_known: bool,
     /// The node that claimed the same key later.
     rival: Option<String>,
@@ -62,7 +66,8 @@ impl Claims {
         known.claims.push(Claim::new(standing, true));
     }
 
-    /// Adds an agent as its node describes it, in place of what is known of this node.
+    /// Adds an agent as its node describes it, in place of what is known of this node. Another one that
+    /// has only claimed the same address may not have it: see [`prove`](Self::prove).
     ///
     /// # Errors
     /// When another node has this key or address. If it has just claimed this key, neither is to be
@@ -72,12 +77,14 @@ impl Claims {
         known.claims.retain(|claim| claim.node != standing.name);
         let sockets = standing.sockets();
         for claim in &mut known.claims {
-            let address = sockets.iter().find(|address| claim.sockets.contains(address)).copied();
-            if claim.key == standing.key || address.is_some() {
-                let address = address.filter(|_| claim.key != standing.key);
-                if address.is_none() && !claim.is_known {
+            if claim.key == standing.key {
+                if !claim.is_known {
                     claim.rival = Some(standing.name.clone());
                 }
+                return Err(Conflict { other: claim.node.clone(), address: None });
+            }
+            let address = claim.proved.iter().find(|address| sockets.contains(address)).copied();
+            if address.is_some() {
                 return Err(Conflict { other: claim.node.clone(), address });
             }
         }
@@ -85,15 +92,42 @@ impl Claims {
         Ok(())
     }
 
-    /// Removes what is known of a node whose agent has ended.
+    /// Notes that the agent of a node has proved its key at `address`, one of those that the node has
+    /// claimed.
+    pub fn prove(&self, node: &str, address: SocketAddr) {
+        let mut known = self.0.lock();
+        let own = known.claims.iter_mut().find(|claim| claim.node == node);
+        own.into_iter().for_each(|claim| {
+            claim.is_known = true;
+            claim.proved.push(address);
+        });
+    }
+
+    /// Returns whether another node claims an address of this node's agent, too.
+    pub fn is_contested(&self, node: &str) -> bool {
+        let known = self.0.lock();
+        let Some(own) = known.claims.iter().find(|claim| claim.node == node) else { return false };
+        let has_it = |claim: &Claim| claim.sockets.iter().any(|at| own.sockets.contains(at));
+        known.claims.iter().any(|claim| claim.node != node && has_it(claim))
+    }
+
+    /// Removes what is known of a node whose agent has ended, or cannot be reached.
     pub fn withdraw(&self, node: &str) {
         self.0.lock().claims.retain(|claim| claim.node != node);
     }
 
-    /// Returns the node that claimed the key of this node's agent, if one did.
-    pub fn rival(&self, node: &str) -> Option<String> {
+    /// Returns what speaks against the agent of a node by now: another node that claimed its key, or one
+    /// whose agent answers at its address.
+    pub fn rival(&self, node: &str) -> Option<Conflict> {
         let known = self.0.lock();
-        known.claims.iter().find(|claim| claim.node == node)?.rival.clone()
+        let own = known.claims.iter().find(|claim| claim.node == node)?;
+        if let Some(other) = own.rival.clone() {
+            return Some(Conflict { other, address: None });
+        }
+        let others = known.claims.iter().filter(|claim| claim.node != own.node);
+        let mut proofs = others.flat_map(|claim| claim.proved.iter().map(|at| (&claim.node, *at)));
+        let (other, address) = proofs.find(|(_, address)| own.sockets.contains(address))?;
+        Some(Conflict { other: other.clone(), address: Some(address) })
     }
 }
 
@@ -102,6 +136,7 @@ impl Claim {
         Self {
             node: standing.name.clone(),
             key: standing.key,
+            proved: if is_known { standing.sockets() } else { Vec::new() },
             sockets: standing.sockets(),
             is_known,
             rival: None,
@@ -168,10 +203,29 @@ mod tests {
         assert_eq!(claims.claim(&agent("n3", 1, "10.0.0.3:4100")), Ok(()));
         assert_eq!(claims.rival("n3"), None);
         assert!(claims.claim(&agent("n1", 1, "10.0.0.1:4100")).is_err());
-        assert_eq!(claims.rival("n3").as_deref(), Some("n1"));
+        let rival = Some(Conflict { other: "n1".to_owned(), address: None });
+        assert_eq!(claims.rival("n3"), rival);
         // One that is known is not doubted, or each node could have others ended.
         claims.know(&agent("n2", 2, "10.0.0.2:4100"));
         assert!(claims.claim(&agent("n3", 2, "10.0.0.3:4100")).is_err());
         assert_eq!(claims.rival("n2"), None);
+    }
+
+    #[test]
+    fn whoever_was_first_with_an_address_does_not_keep_it_from_who_has_it() {
+        let claims = Claims::default();
+        // n1 says that it has the address of n2, before n2 has said anything.
+        assert_eq!(claims.claim(&agent("n1", 1, "10.0.0.2:4100")), Ok(()));
+        assert_eq!(claims.claim(&agent("n2", 2, "10.0.0.2:4100")), Ok(()));
+        assert_eq!((claims.rival("n1"), claims.rival("n2")), (None, None));
+        assert!(claims.is_contested("n1") && claims.is_contested("n2"));
+        let address: SocketAddr = "10.0.0.2:4100".parse().expect("an address");
+        claims.prove("n2", address);
+        let conflict = Conflict { other: "n2".to_owned(), address: Some(address) };
+        // Also if it was reached by a login, which says nothing about addresses.
+        assert_eq!(claims.rival("n1"), Some(conflict.clone()));
+        assert_eq!(claims.rival("n2"), None);
+        claims.withdraw("n1");
+        assert_eq!(claims.claim(&agent("n3", 3, "10.0.0.2:4100")), Err(conflict));
     }
 }

@@ -380,6 +380,29 @@ impl Standing {
         Ok(Agent { connection, addresses: self.sockets() })
     }
 
+    /// Connects to the agent at its own address, whatever detour another node has there, which says that
+    /// it has the same address. Returns the address at which the agent has proved its key: no detour is
+    /// left there then.
+    ///
+    /// # Errors
+    /// Those of [`Standing::connect`].
+    pub fn connect_directly(&self, keys: &KeyPair) -> Result<(Agent, SocketAddr), Unreached> {
+        let detours: Vec<_> =
+            self.sockets().into_iter().map(|at| (at, detour::leave(&at))).collect();
+        let connect = |address| {
+            let connection = connect_agent(address, keys, &self.key, CONNECT)?;
+            Ok((Agent { connection, addresses: self.sockets() }, address))
+        };
+        let connected = self.at_any_address(connect);
+        let proved = connected.as_ref().ok().map(|(_, address)| *address);
+        for (address, detour) in detours {
+            if let Some(detour) = detour.filter(|_| proved != Some(address)) {
+                detour::take(address, detour);
+            }
+        }
+        connected
+    }
+
     /// Asks the agent, which may be of another release, to end, and waits for its end.
     ///
     /// # Errors

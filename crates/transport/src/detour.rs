@@ -30,9 +30,10 @@ pub fn take(address: SocketAddr, detour: Arc<dyn Detour>) {
     let _ = DETOURS.lock().insert(address, detour);
 }
 
-/// From now on opens connections to the agent at `address` by TCP.
-pub fn leave(address: &SocketAddr) {
-    let _ = DETOURS.lock().remove(address);
+/// From now on opens connections to the agent at `address` by TCP again. Returns the detour that it
+/// had.
+pub fn leave(address: &SocketAddr) -> Option<Arc<dyn Detour>> {
+    DETOURS.lock().remove(address)
 }
 
 /// Returns whether connections to the agent at `address` take a detour.

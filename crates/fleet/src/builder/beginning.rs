@@ -111,7 +111,8 @@ impl FleetBuilder<'_> {
     }
 
     /// Rejects the agents of nodes that claimed a key first which another node claimed later: one of
-    /// the two lies, and it is not known which one.
+    /// the two lies, and it is not known which one. Also rejects those with the address of another one's
+    /// agent, which answers there.
     pub(super) fn reject_rivals(
         &self,
         nodes: &[Node],
@@ -119,10 +120,8 @@ impl FleetBuilder<'_> {
         starter: &Starter<'_>,
     ) {
         for (node, result) in nodes.iter().zip(results) {
-            let Some(rival) = self.claims.rival(&node.name).filter(|_| result.is_ok()) else {
-                continue;
-            };
-            let conflict = Conflict { other: rival, address: None };
+            let rival = self.claims.rival(&node.name).filter(|_| result.is_ok());
+            let Some(conflict) = rival else { continue };
             let mut error = LaunchError::Refused(conflict.reason());
             // That of a standing agent leads to the one of the other node.
             if let Ok(Some(record)) = Standing::find(starter.records, &node.name) {

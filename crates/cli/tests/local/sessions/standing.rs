@@ -380,3 +380,30 @@ fn a_node_does_not_pass_for_another_one() {
     assert_eq!(site.run(&["down"]).with_code(0).out, "down    n1\n");
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn who_claims_the_address_of_a_node_first_does_not_keep_it_from_its_agent() {
+    let scratch = Scratch::new("claims-first");
+    let site = Site::new(&scratch);
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = free.local_addr().expect("it listens").port();
+    drop(free);
+    // n3 says that it has the address of n1, and n1 starts its agent when this is known.
+    let claimed = scratch.path("claimed");
+    let key = "07".repeat(32);
+    site.hook(&format!(
+        "if [ \"$starts\" ] && [ $node = n3 ]; then
+            echo 'AT - 127.0.0.1 50000 127.0.0.1 22'
+            echo 'garland-agent 0.1.0 {port} {key} at=127.0.0.1 /x'
+            sleep 1; >'{claimed}'; read -r end; exit
+        elif [ \"$starts\" ]; then
+            while [ ! -e '{claimed}' ]; do sleep 0.05; done
+        fi",
+        claimed = claimed.display()
+    ));
+    let port = port.to_string();
+    let said = site.run(&["exec", "--port", &port, "n[1,3]", "--", "echo", "here"]).with_code(1);
+    let text = format!("{}{}", said.out, said.err);
+    assert!(text.contains("n1: here") && text.contains("failed  n3: "), "{text}");
+    scratch.assert_nothing_left();
+}
