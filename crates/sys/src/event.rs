@@ -96,6 +96,16 @@ pub fn wait(interests: &[Interest<'_>], timeout: Option<Duration>) -> io::Result
     Ok(fds.iter().map(ready).collect())
 }
 
+/// Returns whether the other end of a connection sends nothing more: it is closed, or shut down for
+/// writing. What it has sent before may still be unread.
+#[must_use]
+pub fn has_hung_up(fd: BorrowedFd<'_>) -> bool {
+    let over = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::RDHUP)];
+    let polled = poll(&mut fds, Some(&timespec(Duration::ZERO)));
+    polled.is_ok() && fds[0].revents().intersects(over)
+}
+
 /// Waits until `fd` is readable, or until a signal ends the wait. For a single descriptor this
 /// allocates nothing.
 ///

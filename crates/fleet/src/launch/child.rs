@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -24,6 +25,10 @@ use super::stdout::{self, Rest};
 
 /// Timeout for each step before an agent is ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Timeout for all steps together. What the head itself does in between, such as sending the program, does
+/// not count.
+const START_MAX: Duration = Duration::from_secs(180);
 
 /// Timeout for a process to end after it has closed its output, without an agent. An ssh that waits for
 /// nothing (`SessionType none`), or a login that goes on without output, might never end.
@@ -86,6 +91,8 @@ pub struct Starting {
     waited: Duration,
     /// How long it may take.
     step_max: Duration,
+    /// How long earlier steps were awaited.
+    earlier: Duration,
 }
 
 /// Where the standard error of a process is.
@@ -148,6 +155,7 @@ impl Starting {
             other: None,
             waited: Duration::ZERO,
             step_max,
+            earlier: Duration::ZERO,
         })
     }
 
@@ -159,28 +167,45 @@ impl Starting {
     /// Waits for the next line of the process's output.
     ///
     /// # Errors
-    /// When the process has ended or has printed too much, the start is cancelled, or a minute has
-    /// passed since the start or the last step ([`Starting::has_gone_on`]).
+    /// When the process has ended or has printed too much, the start is cancelled, a minute has passed
+    /// since the start or the last step ([`Starting::has_gone_on`]), or three since the start.
     pub fn next_line(&mut self) -> Result<String, LaunchError> {
-        while self.waited < self.step_max {
-            let began_ns = clock::now_ns();
-            let line = self.lines.recv_timeout(Cancellation::POLL);
-            // A head that stood still has not waited.
-            let waited = Duration::from_nanos(clock::now_ns() - began_ns);
-            self.waited += waited.min(2 * Cancellation::POLL);
-            match line {
-                Ok(line) => {
-                    let line = line?.trim_end().to_owned();
-                    if BootstrapLine::parse(&line) == BootstrapLine::Other && !line.is_empty() {
-                        self.other = Some(line.clone());
-                    }
-                    return Ok(line);
-                }
-                Err(RecvTimeoutError::Timeout) => self.cancellation.check()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
+        let limit = self.step_max.min(START_MAX.saturating_sub(self.earlier));
+        while self.waited < limit {
+            if let Some(line) = self.line_within(Cancellation::POLL)? {
+                return Ok(line);
             }
         }
-        Err(LaunchError::Stalled("its agent did not start within", self.step_max.as_secs()))
+        let seconds = (self.earlier + self.waited).max(self.step_max).as_secs();
+        Err(LaunchError::Stalled("its agent did not start within", seconds))
+    }
+
+    /// Returns the next line of the process's output, or `None` if none comes within `time`.
+    ///
+    /// # Errors
+    /// When the process has ended or has printed too much, or the start is cancelled.
+    pub fn line_within(&mut self, time: Duration) -> Result<Option<String>, LaunchError> {
+        let began_ns = clock::now_ns();
+        let line = self.lines.recv_timeout(time);
+        // A head that stood still has not waited.
+        let waited = Duration::from_nanos(clock::now_ns() - began_ns);
+        self.waited += waited.min(2 * Cancellation::POLL);
+        match line {
+            Ok(line) => {
+                let line = line?.trim_end().to_owned();
+                if BootstrapLine::parse(&line) == BootstrapLine::Other && !line.is_empty() {
+                    self.other = Some(line.clone());
+                }
+                Ok(Some(line))
+            }
+            Err(RecvTimeoutError::Timeout) => self.cancellation.check().map(|()| None),
+            Err(RecvTimeoutError::Disconnected) => Err(self.last_words()),
+        }
+    }
+
+    /// Returns how long lines have been waited for, since the start or the last step.
+    pub fn waited(&self) -> Duration {
+        self.waited
     }
 
     /// Ends the process at once.
@@ -192,7 +217,7 @@ impl Starting {
     /// Notes that the start has come a step further, so that the next step has all of its time. Only
     /// what happens once is a step: a node that talks on and on must not hold up all others.
     pub fn has_gone_on(&mut self) {
-        self.waited = Duration::ZERO;
+        self.earlier += std::mem::take(&mut self.waited);
     }
 
     /// Waits for the agent's ready line. Calls `answer` with every earlier line and the input of
@@ -280,9 +305,9 @@ fn last_lines(text: &str) -> String {
 }
 
 impl LaunchedChild {
-    /// Passes all of `bytes` on to the process, to their end or until it ends, and waits a moment for
-    /// its end.
-    pub fn feed(mut self, bytes: impl Read) {
+    /// Passes all bytes of a connection on to the process, to their end or until it ends, and waits a
+    /// moment for its end.
+    pub fn feed(mut self, bytes: impl Read + AsFd) {
         if let Some(input) = self.input.as_mut() {
             // A login that is gone is noticed by the end of what it sends.
             let _ = input.pass_on(bytes);
@@ -411,6 +436,16 @@ mod tests {
         let mut starting = login("while :; do echo x; sleep 0.02; done", "words");
         starting.waited = READY_TIMEOUT - Duration::from_millis(300);
         assert_eq!(reason(starting, "words"), "its agent did not start within 60 s");
+    }
+
+    #[test]
+    fn all_steps_of_a_login_together_have_a_limit() {
+        let mut starting = login("while :; do echo x; sleep 0.02; done", "steps");
+        for _ in 0..4 {
+            starting.waited = Duration::from_secs(45) - Duration::from_millis(50);
+            starting.has_gone_on();
+        }
+        assert_eq!(reason(starting, "steps"), "its agent did not start within 180 s");
     }
 
     #[test]
