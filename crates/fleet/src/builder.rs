@@ -177,7 +177,7 @@ impl FleetBuilder<'_> {
             self.start_all(self.nodes, &cancellation, &records, ready, &notes)
         });
         notes.print();
-        let (results, child) = started?;
+        let (results, shared) = started?;
         let (agents, mut children): (Vec<_>, Vec<_>) = results
             .into_iter()
             .map(|result| match result {
@@ -185,7 +185,7 @@ impl FleetBuilder<'_> {
                 Err(error) => (Err(error.to_string()), None),
             })
             .unzip();
-        children.push(child);
+        children.extend(shared.into_iter().map(Some));
         let mut fleet = Fleet { agents, children: Children(children) };
         if cancellation.is_cancelled() {
             // The agents end when their channels close.
@@ -198,7 +198,7 @@ impl FleetBuilder<'_> {
     }
 
     /// Starts or finds the agents of `nodes`. Adds one to `ready` for each node that has an agent
-    /// or has failed. Returns the agents, and the process that all of them share, if there is one.
+    /// or has failed. Returns the agents, and the processes that they share.
     fn start_all(
         &self,
         nodes: &[Node],
@@ -206,7 +206,7 @@ impl FleetBuilder<'_> {
         records: &RecordDir,
         ready: &AtomicUsize,
         notes: &Notes,
-    ) -> Result<(Vec<Started>, Option<LaunchedChild>), Failure> {
+    ) -> Result<(Vec<Started>, Vec<LaunchedChild>), Failure> {
         // Until the agents have records, by which those of this key are found.
         let lease = self.places.lease_controller_keys(|| cancellation.is_cancelled())?;
         let keys = &lease.keys;
@@ -234,7 +234,7 @@ impl FleetBuilder<'_> {
             result
         });
         self.reject_rivals(nodes, &mut results, &starter);
-        Ok((results, launchers.into_child()))
+        Ok((results, launchers.into_children()))
     }
 
     /// Returns whether a node is a real machine, not a lab's node or a process of this machine.

@@ -86,3 +86,41 @@ fn outside_of_an_allocation_it_says_so() {
         said(&output)
     );
 }
+
+/// Has n1 run `instead` in place of the script that becomes the agent.
+fn hostile(slurm: &Slurm, instead: &str) {
+    let shell = format!(
+        "#!/bin/bash\nif [ \"$SLURMD_NODENAME\" = n1 ] && [ \"$2\" != \"${{2#*garland}}\" ]; then\n\
+         {instead}; fi\nexec /bin/bash --posix \"$@\"\n"
+    );
+    fs::write(slurm.machines.seen(1, "/mnt/home/sh"), shell).expect("a script");
+    let place = "chmod +x /mnt/home/sh && mount --bind /mnt/home/sh /bin/sh";
+    slurm.machines.shell(1, place).expect("it takes the place of the shell");
+}
+
+/// Copies to three nodes, of which n1 fails for the reason `why`.
+fn copied_but_to_one(slurm: &Slurm, why: &str) {
+    let salloc = ["salloc", "--quiet", "--nodes=3"];
+    let output = run(slurm, &salloc, &["cp", "/mnt/head/source", "@slurm:/mnt/home/copy"]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(why), "{text}");
+    assert_whole(slurm, 2, "/mnt/home/copy");
+    assert_whole(slurm, 3, "/mnt/home/copy");
+}
+
+#[test]
+fn a_node_of_a_step_speaks_for_no_other_one() {
+    let slurm = cluster(3);
+    hostile(&slurm, "echo AT n2 -; echo REFUSED by another node; exec sleep 60");
+    let why = "failed  n1: Slurm started task 0 of the step on it, which says that it runs on n2";
+    copied_but_to_one(&slurm, why);
+}
+
+#[test]
+fn a_silent_node_of_a_step_takes_neither_the_program_nor_the_copy_from_others() {
+    let slurm = cluster(3);
+    // It reads nothing, either.
+    hostile(&slurm, "echo AT n1 -; exec sleep 100");
+    copied_but_to_one(&slurm, "failed  n1: its agent did not start within ");
+}

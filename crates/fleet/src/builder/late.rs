@@ -211,8 +211,8 @@ impl LateNodes<'_> {
         let notes = Notes::default();
         let started = builder.start_all(nodes, &self.cancellation, &records, &ready, &notes);
         notes.print();
-        let (results, child) = started?;
-        self.children.extend(child.map(|child| (None, child)));
+        let (results, shared) = started?;
+        self.children.extend(shared.into_iter().map(|child| (None, child)));
         Ok(results)
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use garland_core::printable;
@@ -67,6 +67,8 @@ pub struct StartTerms {
     pub is_for_life: bool,
     /// Whether it runs something on another machine, and writes nothing on this one but its log.
     pub is_elsewhere: bool,
+    /// Whether its output is that of several tasks of a Slurm step, whose lines have numbers.
+    pub is_labelled: bool,
 }
 
 /// Whether a line of output was a step of the start.
@@ -142,8 +144,12 @@ impl Starting {
         child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
         let rest = terms.rest.clone();
-        let reader =
-            output.map(|output| threads::spawn("child", move || stdout::read(output, tell, rest)));
+        let is_labelled = terms.is_labelled;
+        let read = move |output: ChildStdout| match is_labelled {
+            true => stdout::read_labelled(output, &tell),
+            false => stdout::read(output, tell, rest),
+        };
+        let reader = output.map(|output| threads::spawn("child", move || read(output)));
         child.reader = reader.transpose()?;
         let step_max = terms.step_max.unwrap_or(READY_TIMEOUT);
         let messages = messages?.map_or(ErrorOutput::InLog(log), ErrorOutput::Piped);

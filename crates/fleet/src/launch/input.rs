@@ -94,6 +94,20 @@ impl Input {
         }
     }
 
+    /// Writes as many of `bytes` as the process takes at once, and returns their number: all if the process
+    /// has ended, whose error message says more than a broken pipe.
+    pub fn write_some(&mut self, bytes: &[u8]) -> usize {
+        match self.pipe.write(bytes) {
+            Ok(taken) => taken,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) =>
+            {
+                0
+            }
+            Err(_) => bytes.len(),
+        }
+    }
+
     /// Writes all of `bytes`. Succeeds if the process has ended: the error message of the process
     /// says more than a broken pipe.
     ///

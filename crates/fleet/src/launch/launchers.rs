@@ -93,9 +93,10 @@ impl<'a> Launchers<'a> {
         }
     }
 
-    /// Returns the process that all agents share; none unless they were started in a Slurm step.
-    pub fn into_child(self) -> Option<LaunchedChild> {
-        self.slurm_step.into_inner()?.ok()?.into_child()
+    /// Returns the processes that agents share; none unless they were started in a Slurm step.
+    pub fn into_children(self) -> Vec<LaunchedChild> {
+        let step = self.slurm_step.into_inner().and_then(Result::ok);
+        step.map(SlurmStep::into_children).unwrap_or_default()
     }
 
     /// Returns the Slurm step. The first caller starts the step; others wait for it.

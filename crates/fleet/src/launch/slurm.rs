@@ -1,50 +1,52 @@
 //! Starts agents inside a Slurm allocation: one `srun` starts all of them, and they end with this
 //! `srun`.
 //!
-//! `srun` forwards its input to every task. So if nodes lack the program, it is sent once, after all
-//! nodes have reported whether they have it; nodes which have it ignore the input.
+//! `srun` forwards its input to every task, and keeps it for those that have not read it yet. So if
+//! nodes lack the program, it is sent once; nodes which have it ignore the input.
 
-use std::collections::{BTreeMap, HashMap};
+mod step;
+
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::listen::{ListenAt, Listening};
 use garland_protocol::wire::ReadyLine;
 use garland_sys::sync::Mutex;
 
+use self::step::{READY_WAIT_MAX, Step};
 use super::binary::Binary;
-use super::bootstrap::{self, ASKS_AGAIN, BootstrapLine, PLACES};
-use super::child::{Answered, LaunchedChild, Starting};
+use super::bootstrap;
+use super::cancellation::Cancellation;
+use super::child::{LaunchedChild, StartTerms, Starting};
 use super::error::{LaunchError, cannot};
+use super::input::upload_limit;
 use super::orders::{Doors, LaunchResult, Launched, Orders};
 use super::resolve::{HostAddresses, Lookup, Unresolved};
 
-/// The agents started by one `srun`.
+/// How long the next line is awaited while the program is sent.
+const SENDING_POLL: Duration = Duration::from_millis(2);
+
+/// Why a node that waits for the program does not get it.
+const NOT_SENT: &str =
+    "the program cannot be sent to it: a node of its Slurm step does not read it";
+
+/// The agents started by one `srun`, or by several if a node keeps the program from others.
 pub struct SlurmStep {
     launched: Mutex<HashMap<String, LaunchResult>>,
-    child: Option<LaunchedChild>,
+    children: Vec<LaunchedChild>,
 }
 
-/// The state of a task of the step; there is one per node.
-enum Task {
-    /// The task has printed nothing yet, or has the program.
-    Starting,
-    /// The task waits for the program, and has asked for it so many times.
-    Needing(usize),
-    /// The task has been sent the program, as many times.
-    Sent(usize),
-    /// The task's agent is ready, or has failed.
-    Settled(Result<ReadyLine, LaunchError>),
-}
-
-/// The tasks of a step.
-#[derive(Default)]
-struct Step {
-    /// For each task, by the number that `srun` prints before its lines: the name of its node.
-    names: BTreeMap<usize, String>,
-    /// The state of each task, by the name of its node.
-    tasks: HashMap<String, Task>,
+/// How the start of a step's agents has ended.
+enum Ended {
+    /// All are ready or have failed.
+    Settled,
+    /// Some wait for the program, which is sent no further.
+    Stuck,
+    /// srun has failed.
+    Failed(LaunchError),
 }
 
 impl SlurmStep {
@@ -79,45 +81,11 @@ impl SlurmStep {
             .map(|lookups| lookups.into_iter().map(Lookup::addresses).collect())
             .collect();
         let doors = choose_doors(nodes, &found, orders)?;
-        let mut starting =
-            Starting::start(command(nodes, binary, orders, &doors), log, &orders.terms(true))
-                .map_err(cannot("run srun", "; install Slurm's client commands"))?;
-        let mut step = Step::new(nodes);
-        let ended = loop {
-            if step.settled() {
-                break None;
-            }
-            if step.waits_for_binary() {
-                step.sent();
-                // If srun has ended, `next_line` below reports it.
-                let sent = starting.input().map_or(Ok(()), |input| {
-                    let bytes = binary.bytes()?;
-                    input.write_all(bootstrap::SEND).and_then(|()| input.write_all(bytes))
-                });
-                if let Err(error) = sent {
-                    break Some(error);
-                }
-                starting.has_gone_on();
-                continue;
-            }
-            match starting.next_line() {
-                Ok(line) => {
-                    if step.handle(&line, binary) == Answered::Step {
-                        starting.has_gone_on();
-                    }
-                }
-                Err(LaunchError::Ended(words)) => {
-                    break Some(LaunchError::Ended(format!("srun: {words}")));
-                }
-                Err(error) => break Some(error),
-            }
-        };
+        let Steps { mut ends, children } = Steps::start(nodes, binary, orders, &doors, log)?;
         let mut launched = HashMap::new();
         for (node, found) in nodes.iter().zip(found) {
-            let ready = match step.tasks.remove(&node.name) {
-                Some(Task::Settled(ready)) => ready,
-                _ => Err(ended.clone().unwrap_or_else(|| "srun started no task on it".into())),
-            };
+            let ready =
+                ends.remove(&node.name).unwrap_or_else(|| Err("srun started no task on it".into()));
             let made = ready.and_then(|ready| {
                 let asked = orders.listening.or(&node.listening).listen;
                 // Which address srun has used is not known: SSH_CONNECTION is of the user's login.
@@ -128,7 +96,7 @@ impl SlurmStep {
             });
             launched.insert(node.name.clone(), made);
         }
-        Ok(Self { launched: Mutex::new(launched), child: Some(starting.keep()) })
+        Ok(Self { launched: Mutex::new(launched), children })
     }
 
     /// Removes and returns the agent of `node`. Fails if the node is not part of the step.
@@ -139,93 +107,113 @@ impl SlurmStep {
             .unwrap_or_else(|| Err("it is not part of this Slurm step".into()))
     }
 
-    /// Returns the process that keeps all agents alive.
-    pub fn into_child(self) -> Option<LaunchedChild> {
-        self.child
+    /// Returns the processes that keep all agents alive.
+    pub fn into_children(self) -> Vec<LaunchedChild> {
+        self.children
     }
 }
 
-impl Step {
-    fn new(nodes: &[Node]) -> Self {
-        let tasks = nodes.iter().map(|node| (node.name.clone(), Task::Starting)).collect();
-        Self { names: BTreeMap::new(), tasks }
-    }
+/// What became of the agents of all nodes, and the sruns that keep them alive.
+struct Steps {
+    ends: HashMap<String, Result<ReadyLine, LaunchError>>,
+    children: Vec<LaunchedChild>,
+}
 
-    /// Handles a line of output. If the step has several tasks, the number of the line's task
-    /// precedes it, as in `3: NEED x86_64 -`.
-    fn handle(&mut self, line: &str, binary: &Binary) -> Answered {
-        let alone = self.tasks.len() == 1;
-        let Some((label, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
-            return Answered::Other;
-        };
-        let parsed = BootstrapLine::parse(text);
-        let mut answered = Answered::Other;
-        if let BootstrapLine::At(Some(node), _) = &parsed
-            && !self.names.contains_key(&label)
-            && label < self.tasks.len()
-        {
-            self.names.insert(label, node.clone());
-            answered = Answered::Step;
-        }
-        let task = self.names.get(&label).and_then(|name| self.tasks.get_mut(name));
-        let has_ended = matches!(parsed, BootstrapLine::Ended(_));
-        let is_open = |task: &Task| match task {
-            // An agent that was ready may end while others start.
-            Task::Settled(ready) => has_ended && ready.is_ok(),
-            Task::Starting | Task::Needing(_) | Task::Sent(_) => true,
-        };
-        let Some(task) = task.filter(|task| is_open(task)) else { return answered };
-        let next = match parsed {
-            BootstrapLine::Need { machine, missing } => {
-                let asked = match task {
-                    Task::Needing(_) => return answered,
-                    Task::Sent(asked) => *asked + 1,
-                    Task::Starting | Task::Settled(_) => 1,
+impl Steps {
+    /// Starts the agents of all `nodes` in one step. If a node keeps the program from others, these are
+    /// started anew in another one.
+    fn start(
+        nodes: &[Node],
+        binary: &Binary,
+        orders: &Orders,
+        doors: &Doors,
+        log: &Path,
+    ) -> Result<Self, LaunchError> {
+        let mut steps = Self { ends: HashMap::new(), children: Vec::new() };
+        let mut nodes = nodes.to_vec();
+        let mut ready_wait = READY_WAIT_MAX;
+        while !nodes.is_empty() {
+            let terms = StartTerms { is_labelled: nodes.len() > 1, ..orders.terms(true) };
+            let mut starting =
+                match Starting::start(command(&nodes, binary, orders, doors), log, &terms) {
+                    Ok(starting) => starting,
+                    // The agents of the first step are used.
+                    Err(_) if !steps.children.is_empty() => break,
+                    Err(error) => {
+                        return Err(cannot("run srun", "; install Slurm's client commands")(error));
+                    }
                 };
-                match bootstrap::fits(binary, &machine, missing.as_deref()) {
-                    Ok(()) if asked > PLACES => Task::Settled(Err(ASKS_AGAIN.into())),
-                    Ok(()) => Task::Needing(asked),
-                    Err(error) => Task::Settled(Err(error)),
+            let mut step = Step::new(&nodes, ready_wait);
+            let ended = drive(&mut starting, &mut step, binary);
+            let now = starting.waited();
+            steps.children.push(starting.keep());
+            ready_wait = step.ready_wait_left(now);
+            let waiting = step.waiting();
+            let has_others = waiting.len() < nodes.len();
+            nodes.retain(|node| waiting.contains(&node.name));
+            let why = match ended {
+                Ended::Stuck if has_others => {
+                    step.give_up_silent(now);
+                    NOT_SENT.into()
+                }
+                Ended::Settled | Ended::Stuck => {
+                    nodes.clear();
+                    NOT_SENT.into()
+                }
+                Ended::Failed(error) => {
+                    nodes.clear();
+                    error
+                }
+            };
+            steps.ends.extend(step.into_ends(&why));
+        }
+        Ok(steps)
+    }
+}
+
+/// Reads what the tasks say, and sends the program to those that wait for it, until all agents are
+/// ready or have failed. Sending waits for nobody, so that a task that does not read hides no line.
+fn drive(starting: &mut Starting, step: &mut Step, binary: &Binary) -> Ended {
+    let mut program = Vec::new();
+    let mut sent = None;
+    while !step.is_settled() {
+        let now = starting.waited();
+        if sent.is_none() && step.needs_program() {
+            if program.is_empty() {
+                match binary.bytes() {
+                    Ok(bytes) => program = [bootstrap::SEND, bytes].concat(),
+                    Err(error) => return Ended::Failed(error),
                 }
             }
-            BootstrapLine::Refused(why) => Task::Settled(Err(bootstrap::refused(&why))),
-            BootstrapLine::Ended(status) => {
-                let words = format!("its agent ended with status {status} before it was ready");
-                Task::Settled(Err(LaunchError::Ended(words)))
+            step.sending(now, upload_limit(program.len()));
+            sent = Some(0);
+        }
+        if let (Some(at), Some(input)) = (sent, starting.input()) {
+            let at = at + input.write_some(&program[at..]);
+            if sent != Some(at) {
+                step.sending_goes_on(now);
             }
-            BootstrapLine::At(..) | BootstrapLine::Unserved(_) => return answered,
-            BootstrapLine::Other => match ReadyLine::parse(text) {
-                Some(ready) => Task::Settled(Ok(ready)),
-                None => return answered,
-            },
-        };
-        *task = next;
-        Answered::Step
-    }
-
-    fn settled(&self) -> bool {
-        self.tasks.values().all(|task| matches!(task, Task::Settled(_)))
-    }
-
-    /// Returns whether all tasks are settled or wait for the program, and at least one waits.
-    fn waits_for_binary(&self) -> bool {
-        !self.settled()
-            && !self.tasks.values().any(|task| matches!(task, Task::Starting | Task::Sent(_)))
-    }
-
-    fn sent(&mut self) {
-        for task in self.tasks.values_mut() {
-            if let Task::Needing(asked) = task {
-                *task = Task::Sent(*asked);
+            sent = (at < program.len()).then_some(at);
+            if sent.is_none() {
+                step.sent(now);
+                continue;
             }
         }
+        if step.is_stuck(now) && step.needs_program() {
+            return Ended::Stuck;
+        }
+        let poll = if sent.is_some() { SENDING_POLL } else { Cancellation::POLL };
+        match starting.line_within(poll) {
+            Ok(Some(line)) => step.handle(starting.waited(), &line, binary),
+            Ok(None) => {}
+            Err(LaunchError::Ended(words)) => {
+                return Ended::Failed(LaunchError::Ended(format!("srun: {words}")));
+            }
+            Err(error) => return Ended::Failed(error),
+        }
+        step.give_up_late(starting.waited());
     }
-}
-
-/// Splits a line into the number of its task and the text; none if the line has no number.
-fn labelled(line: &str) -> Option<(usize, &str)> {
-    let (label, text) = line.split_once(": ")?;
-    Some((label.trim().parse().ok()?, text))
+    Ended::Settled
 }
 
 /// The addresses of a node's rails.
@@ -280,7 +268,10 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders, doors: &Doors) -> C
     let mut command = Command::new("srun");
     command
         .args(["--nodes", &count, "--ntasks", &count, "--ntasks-per-node=1"])
-        .args(["--nodelist", &names.join(",")])
+        // Tasks are numbered in the order of this list, so that the number of a task tells its node,
+        // whatever the task says.
+        .args(["--nodelist", &names.join(","), "--distribution=arbitrary"])
+        .env_remove("SLURM_HOSTFILE")
         // Share the CPUs with other steps of the job, and let the tasks end independently.
         .args(["--overlap", "--kill-on-bad-exit=0", "--no-kill", "--wait=0"])
         .args(["--cpu-bind=none", "--mpi=none", "--chdir=/", "--job-name=garland"]);
@@ -306,29 +297,6 @@ mod tests {
 
     fn binary() -> Binary {
         Binary::from_bytes(vec![0; 3], "00".to_owned(), "x86_64")
-    }
-
-    #[test]
-    fn the_program_is_sent_once_every_node_has_reported() {
-        let nodes = ["n1", "n2", "n3"].map(Node::named);
-        let mut step = Step::new(&nodes);
-        let ready = format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32));
-        step.handle("0: AT n2 -", &binary());
-        step.handle("2: AT n1 -", &binary());
-        step.handle("0: NEED x86_64", &binary());
-        step.handle(&format!("2: {ready}"), &binary());
-        assert!(!step.waits_for_binary() && !step.settled(), "n3 has not reported");
-        step.handle("1: AT n3 -", &binary());
-        step.handle("1: NEED aarch64", &binary());
-        assert!(step.waits_for_binary());
-        step.sent();
-        assert!(!step.waits_for_binary(), "it is sent once");
-        step.handle(&format!("0: {ready}"), &binary());
-        assert!(step.settled());
-        let wrong = step.tasks.remove("n3");
-        assert!(
-            matches!(wrong, Some(Task::Settled(Err(error))) if error.to_string().contains("aarch64"))
-        );
     }
 
     #[test]
@@ -369,9 +337,30 @@ mod tests {
             srun.get_args().any(|argument| argument == "--label")
         };
         assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));
-        let mut step = Step::new(&nodes);
-        step.handle("AT n1 -", &binary());
-        step.handle("NEED x86_64 -", &binary());
-        assert!(step.waits_for_binary());
+        let mut step = Step::new(&nodes, READY_WAIT_MAX);
+        step.handle(Duration::ZERO, "AT n1 -", &binary());
+        step.handle(Duration::ZERO, "NEED x86_64 -", &binary());
+        assert!(step.needs_program());
+    }
+
+    #[test]
+    fn the_program_reaches_a_task_while_another_one_is_silent() {
+        let ready = format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32));
+        let script = format!(
+            "echo '0: AT n1 -'; echo '1: AT n2 -'; echo '1: NEED x86_64 -'; \
+             read -r word; head -c 3 >/dev/null; echo '1: {ready}'"
+        );
+        let mut srun = Command::new("sh");
+        srun.args(["-c", &script]);
+        let log = std::env::temp_dir().join(format!("garland-srun-{}", std::process::id()));
+        let terms = StartTerms { is_elsewhere: true, is_labelled: true, ..StartTerms::default() };
+        let mut starting = Starting::start(srun, &log, &terms).expect("sh is there");
+        let nodes = ["n1", "n2"].map(Node::named);
+        let mut step = Step::new(&nodes, READY_WAIT_MAX);
+        let ended = drive(&mut starting, &mut step, &binary());
+        assert!(matches!(ended, Ended::Failed(_)), "the script has ended, and n1 has said nothing");
+        let ends: HashMap<_, _> = step.into_ends(&"silent".into()).into_iter().collect();
+        assert!(ends["n2"].is_ok() && ends["n1"].is_err());
+        std::fs::remove_file(log).expect("there is a log");
     }
 }

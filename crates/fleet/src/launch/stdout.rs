@@ -2,6 +2,7 @@
 //! until the agent is ready or reached, and then the bytes of a copy to standard output, those of the
 //! agent, or nothing that anybody asked for.
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::sync::Arc;
 
@@ -19,9 +20,11 @@ const LAST_LINE: usize = 16;
 /// another one is dropped.
 const LINE_MAX: u64 = 64 << 10;
 
-/// The maximum length in bytes of all lines until the agent is ready; a Slurm step has those of all of
-/// its nodes.
+/// The maximum length in bytes of all lines until the agent is ready.
 const LINES_MAX: usize = 8 << 20;
+
+/// The maximum length in bytes of all lines of a task of a Slurm step; the rest is dropped.
+const TASK_LINES_MAX: usize = 256 << 10;
 
 /// The bytes that are read from a process at once.
 const PIECE: usize = 64 << 10;
@@ -39,6 +42,36 @@ pub enum Rest {
     Output,
     /// Into this connection, which is shut down at their end.
     Connection(Arc<TcpStream>),
+}
+
+/// Reads the `output` of the tasks of a Slurm step to its end, and tells the lines, each with the number
+/// of its task. A task that says too much is not heard any more: others go on.
+pub fn read_labelled(output: impl Read, tell: &Sender<Result<String, LaunchError>>) {
+    let mut output = BufReader::with_capacity(PIECE, output);
+    let mut costs: HashMap<usize, usize> = HashMap::new();
+    let mut unlabelled = 0;
+    let mut is_heard = true;
+    loop {
+        let mut cost = 0;
+        // srun itself says little.
+        let Some(line) = next_line(&mut output, &mut cost) else { return };
+        let so_far = match labelled(&line) {
+            Some((task, _)) => costs.entry(task).or_default(),
+            None => &mut unlabelled,
+        };
+        *so_far += cost;
+        if is_heard && *so_far <= TASK_LINES_MAX {
+            // Nobody listens when all agents are started. A closed pipe would end them.
+            is_heard = tell.send(Ok(line)).is_ok();
+        }
+    }
+}
+
+/// Splits a line of a Slurm step into the number of its task and the text; none if the line has no
+/// number.
+pub fn labelled(line: &str) -> Option<(usize, &str)> {
+    let (label, text) = line.split_once(": ")?;
+    Some((label.trim().parse().ok()?, text))
 }
 
 /// Reads `output` to its end. Tells the lines until the agent is ready or reached. What follows goes
@@ -177,6 +210,26 @@ mod tests {
             assert_eq!(passed(bytes, false), (bytes.to_vec(), true));
         }
         assert_eq!(passed(b"half a line", true), (b"half a line".to_vec(), false));
+    }
+
+    #[test]
+    fn a_task_that_prints_on_and_on_hides_no_line_of_others() {
+        let long = format!("0: {}\n", "x".repeat(1000)).repeat(100_000);
+        let text = format!("1: AT n2 -\n{long}no number\n1: last\n");
+        let (tell, lines) = garland_sys::channel::channel();
+        read_labelled(text.as_bytes(), &tell);
+        drop(tell);
+        let mut others = Vec::new();
+        let mut length = 0;
+        while let Ok(line) = lines.recv() {
+            let line = line.expect("a line").trim_end().to_owned();
+            match line.starts_with("0: ") {
+                true => length += line.len(),
+                false => others.push(line),
+            }
+        }
+        assert_eq!(others, ["1: AT n2 -", "no number", "1: last"]);
+        assert!(length <= TASK_LINES_MAX, "{length}");
     }
 
     #[test]

@@ -78,6 +78,7 @@ impl Bridge {
             is_elsewhere: true,
             step_max: Some(LOGIN_TIMEOUT),
             is_for_life: true,
+            is_labelled: false,
         };
         let _place = LoginPlace::take(ssh.fanout, &self.cancellation)?;
         // What ssh says is in the error.
