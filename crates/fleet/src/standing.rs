@@ -419,7 +419,9 @@ impl Standing {
             tcp::connect(*address, PORT_OPENS_WITHIN, Transport::Tcp).is_ok()
         };
         let login = self.login.as_ref().filter(|_| !sockets.iter().any(is_open));
-        let Some(login) = login else { return sockets.iter().for_each(detour::leave) };
+        let Some(login) = login else {
+            return sockets.iter().for_each(|address| drop(detour::leave(address)));
+        };
         let bridge: Arc<Bridge> = Arc::new(Bridge::new(login.clone(), self.cancellation.clone()));
         for address in sockets {
             let detour: Arc<dyn Detour> = Arc::<Bridge>::clone(&bridge);

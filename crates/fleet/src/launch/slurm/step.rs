@@ -275,7 +275,7 @@ mod tests {
         Binary::from_bytes(vec![0; 3], "00".to_owned(), "x86_64")
     }
 
-    fn step(names: &[&str]) -> Step {
+    fn begun(names: &[&str]) -> Step {
         let nodes: Vec<Node> = names.iter().map(|name| Node::named(name)).collect();
         Step::new(&nodes, READY_WAIT_MAX)
     }
@@ -284,12 +284,12 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn ready() -> String {
+    fn ready_line() -> String {
         format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32))
     }
 
     /// The nodes' ends: an empty text if the agent is ready.
-    fn ends(step: Step) -> Vec<String> {
+    fn ends_of(step: Step) -> Vec<String> {
         let ends = step.into_ends(&"not settled".into()).into_iter();
         ends.map(|(_, end)| end.err().map(|error| error.to_string()).unwrap_or_default()).collect()
     }
@@ -300,8 +300,8 @@ mod tests {
 
     #[test]
     fn a_silent_node_is_given_up_and_those_that_are_ready_are_used() {
-        let mut step = step(&["n1", "n2", "n3"]);
-        let ready = ready();
+        let mut step = begun(&["n1", "n2", "n3"]);
+        let ready = ready_line();
         say(&mut step, seconds(1), &["0: AT n1 -", "1: AT n2 -", "2: AT n3 -"]);
         say(&mut step, seconds(2), &[&format!("1: {ready}"), &format!("2: {ready}")]);
         // It may be slower than the others.
@@ -309,24 +309,24 @@ mod tests {
         assert!(!step.is_settled());
         step.give_up_late(seconds(27));
         assert!(step.is_settled());
-        assert_eq!(ends(step), ["its agent did not start within 27 s", "", ""]);
+        assert_eq!(ends_of(step), ["its agent did not start within 27 s", "", ""]);
     }
 
     #[test]
     fn most_nodes_of_a_slow_cluster_are_not_given_up_for_a_quick_one() {
-        let mut step = step(&["n1", "n2", "n3", "n4"]);
-        say(&mut step, seconds(1), &[&format!("0: {}", ready())]);
+        let mut step = begun(&["n1", "n2", "n3", "n4"]);
+        say(&mut step, seconds(1), &[&format!("0: {}", ready_line())]);
         step.give_up_late(seconds(40));
         assert!(!step.is_settled(), "they may take a minute");
         // But the agent that is ready ends if nobody uses it.
         step.give_up_late(seconds(47));
         assert!(step.is_settled());
-        assert_eq!(ends(step)[0], "");
+        assert_eq!(ends_of(step)[0], "");
     }
 
     #[test]
     fn the_program_goes_to_those_that_wait_while_others_are_silent() {
-        let mut step = step(&["n1", "n2", "n3"]);
+        let mut step = begun(&["n1", "n2", "n3"]);
         say(&mut step, seconds(1), &["0: AT n1 -", "1: AT n2 -", "1: NEED x86_64 -"]);
         assert!(step.needs_program() && step.waiting() == ["n2"]);
         step.sending(seconds(1), seconds(30));
@@ -343,47 +343,47 @@ mod tests {
         say(&mut step, seconds(3), &["1: NEED x86_64 -"]);
         assert!(step.needs_program() && step.waiting() == ["n2"]);
         step.sent(seconds(4));
-        let ready = ready();
+        let ready = ready_line();
         say(&mut step, seconds(5), &[&format!("1: {ready}"), &format!("2: {ready}")]);
         step.give_up_late(seconds(40));
-        assert_eq!(ends(step), ["its agent did not start within 40 s", "", ""]);
+        assert_eq!(ends_of(step), ["its agent did not start within 40 s", "", ""]);
     }
 
     #[test]
     fn a_node_that_got_the_program_and_says_nothing_is_given_up() {
-        let mut step = step(&["n1", "n2", "n3"]);
+        let mut step = begun(&["n1", "n2", "n3"]);
         say(&mut step, seconds(1), &["0: NEED x86_64", "1: NEED x86_64", "2: NEED aarch64"]);
         step.sent(seconds(30));
-        say(&mut step, seconds(31), &[&format!("1: {}", ready())]);
+        say(&mut step, seconds(31), &[&format!("1: {}", ready_line())]);
         step.give_up_late(seconds(76));
         assert!(!step.is_settled());
         step.give_up_late(seconds(77));
-        let ends = ends(step);
+        let ends = ends_of(step);
         assert_eq!((&*ends[0], &*ends[1]), ("its agent did not start within 77 s", ""));
         assert!(ends[2].contains("aarch64"), "{}", ends[2]);
     }
 
     #[test]
     fn a_node_speaks_for_itself_alone() {
-        let mut step = step(&["n1", "n2", "n3"]);
-        let ready = ready();
+        let mut step = begun(&["n1", "n2", "n3"]);
+        let ready = ready_line();
         // n1 calls itself n2, before n2 has said anything.
         say(&mut step, seconds(1), &["0: AT n2 -", "0: REFUSED for n2", &format!("0: {ready}")]);
         say(&mut step, seconds(1), &["1: AT n2 -", &format!("1: {ready}"), "7: ENDED 1"]);
         say(&mut step, seconds(1), &["2: AT n3 -", "2: NEED x86_64 -", "2: NEED x86_64 -"]);
         assert_eq!(step.waiting(), ["n3"]);
         let why = "Slurm started task 0 of the step on it, which says that it runs on n2";
-        assert_eq!(ends(step), [why, "", "not settled"]);
+        assert_eq!(ends_of(step), [why, "", "not settled"]);
     }
 
     #[test]
     fn a_node_that_asks_again_and_again_is_given_up() {
-        let mut step = step(&["n1"]);
+        let mut step = begun(&["n1"]);
         for _ in 0..PLACES {
             say(&mut step, seconds(1), &["NEED x86_64 -"]);
             step.sent(seconds(1));
         }
         say(&mut step, seconds(1), &["NEED x86_64 -"]);
-        assert_eq!(ends(step), [ASKS_AGAIN]);
+        assert_eq!(ends_of(step), [ASKS_AGAIN]);
     }
 }
