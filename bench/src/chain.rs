@@ -1,5 +1,5 @@
-//! `bench chain`: one file to N nodes by every tool, at every size and rate; `bench wires-of-today` has other
-//! defaults.
+//! `bench chain`: one file to N nodes by every tool, at every size and rate; `bench wires-of-today`
+//! has other defaults.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -190,8 +190,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Lets all tools have their turns in rounds, right beside each other; then, if it is asked for, once more
-    /// with a profile.
+    /// Lets all tools have their turns in rounds, right beside each other; then, if it is asked
+    /// for, once more with a profile.
     fn rows(&self, peers: &mut [Box<dyn Peer>], options: &Options) -> Vec<Row> {
         let takes = peers.iter_mut().filter(|peer| peer.takes(self.job));
         let mut all: Vec<_> = takes.map(|peer| (self.row(&peer.facts()), peer)).collect();
@@ -288,7 +288,8 @@ fn sample(field: &Field, job: &Job, peer: &mut dyn Peer, repeaters: usize) -> Re
         memory::read_given_back().zip(given_back).map(|(after, before)| after - before);
     let extra = peer.extra(field, job)?;
     if let Some(own) = &extra.cpu {
-        // The head started these processes, so its control group counted them; charge them to their nodes.
+        // The head started these processes, so its control group counted them; charge them to their
+        // nodes.
         cpu[0] -= own.iter().sum::<f64>();
         cpu.splice(1..=own.len(), own.iter().copied());
     }

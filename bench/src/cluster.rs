@@ -101,8 +101,8 @@ impl Cluster {
         serde_json::from_slice(&record).context("failed to read the record of a standing agent")
     }
 
-    /// Returns a shell command for a node, which runs in the benchmark's directory. A pipe fails if one of its
-    /// commands fails.
+    /// Returns a shell command for a node, which runs in the benchmark's directory. A pipe fails if
+    /// one of its commands fails.
     ///
     /// # Errors
     /// If the lab has no such node.

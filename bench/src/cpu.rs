@@ -1,7 +1,8 @@
-//! CPU time of nodes, counted by one control group per node, in which its processes and their children stay.
+//! CPU time of nodes, counted by one control group per node, in which its processes and their
+//! children stay.
 //!
-//! The kernel may charge the work of soft interrupts (bridge, shaping) to the interrupted process or to none.
-//! That work belongs to the emulated network, not to the tool.
+//! The kernel may charge the work of soft interrupts (bridge, shaping) to the interrupted process
+//! or to none. That work belongs to the emulated network, not to the tool.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Creates the group of `node` for the benchmark `run`; benchmarks that run at the same time have
-    /// different groups.
+    /// Creates the group of `node` for the benchmark `run`; benchmarks that run at the same time
+    /// have different groups.
     pub(crate) fn new(run: u32, node: &str) -> Result<Self> {
         let dir = base().join(format!("{PREFIX}{run}")).join(node);
         fs::create_dir_all(&dir).with_context(|| format!("failed to create {}", dir.display()))?;
@@ -31,7 +32,8 @@ impl Group {
         self.dir.join("cgroup.procs")
     }
 
-    /// Moves a process with all its threads into the group; it is no error if the process has ended.
+    /// Moves a process with all its threads into the group; it is no error if the process has
+    /// ended.
     pub(crate) fn take(&self, pid: &str) -> Result<()> {
         match fs::write(self.entry(), pid) {
             Err(error) if error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error()) => {

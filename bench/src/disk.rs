@@ -53,9 +53,9 @@ impl Place {
         Ok(Self { folder, was_there, size: words.value("--size").to_owned() })
     }
 
-    /// Writes a file of the test's size and removes it, if the job uses the page cache. Memory that has
-    /// been free for some seconds may have been returned to the host of a virtual machine; getting it back
-    /// costs the job two seconds per GiB.
+    /// Writes a file of the test's size and removes it, if the job uses the page cache. Memory that
+    /// has been free for some seconds may have been returned to the host of a virtual machine;
+    /// getting it back costs the job two seconds per GiB.
     fn warm(&self, job: &Job) -> Result<()> {
         if job.mode != "buffered" {
             return Ok(());
@@ -85,9 +85,9 @@ struct Job {
 }
 
 impl Job {
-    /// Returns the figure for `rate` in bytes per second and `p50`, the median time of an operation in
-    /// nanoseconds. If only one operation is in flight, the median time gives a second rate, on which
-    /// disturbances have little effect.
+    /// Returns the figure for `rate` in bytes per second and `p50`, the median time of an operation
+    /// in nanoseconds. If only one operation is in flight, the median time gives a second rate, on
+    /// which disturbances have little effect.
     fn figure(&self, rate: f64, p50: Option<f64>) -> Figure {
         let block = if self.pattern == "random" { 4096.0 } else { 1_048_576.0 };
         let p50 = p50.filter(|&p50| p50 > 0.0 && self.mode != "buffered" && self.depth == "1");
@@ -234,8 +234,8 @@ const fn contest<const J: usize>() -> Contest<Place> {
     )
 }
 
-/// Returns the type and the source of the file system of `directory`, or of its nearest existing ancestor, as
-/// `ext4 on /dev/vda1`; `unknown` if df(1) fails.
+/// Returns the type and the source of the file system of `directory`, or of its nearest existing
+/// ancestor, as `ext4 on /dev/vda1`; `unknown` if df(1) fails.
 fn system(folder: &Path) -> String {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let words = ["--output=fstype,source", "--"];

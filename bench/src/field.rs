@@ -48,7 +48,8 @@ impl Field {
         Ok(field)
     }
 
-    /// Returns a command that runs on `node`, is counted in the node's control group, and writes to its log.
+    /// Returns a command that runs on `node`, is counted in the node's control group, and writes to
+    /// its log.
     pub(crate) fn command(&self, node: usize, program: &str) -> Result<Command> {
         let mut command = self.lab()?.command(&name(node), "sh")?;
         self.count(node, &mut command)?;
@@ -79,8 +80,8 @@ impl Field {
         PathBuf::from(DIR).join(format!("garland-lab-{LAB}"))
     }
 
-    /// Returns the path of a program like rsh(1): its first argument is a node's address, the others are the
-    /// command.
+    /// Returns the path of a program like rsh(1): its first argument is a node's address, the
+    /// others are the command.
     pub(crate) fn shell(&self) -> String {
         format!("{DIR}/shell")
     }
@@ -121,7 +122,8 @@ impl Field {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Configures the congestion control, and multicast and a broadcast address, which some peers need.
+    /// Configures the congestion control, and multicast and a broadcast address, which some peers
+    /// need.
     fn suit(&self, node: usize, congestion: &str) -> Result<()> {
         let address = self.address(node)?;
         let script = format!(
@@ -135,8 +137,8 @@ impl Field {
         alone(self, node, command)
     }
 
-    /// Completes `command`, which runs `sh`: the shell joins the node's control group, then executes the
-    /// arguments that the caller appends.
+    /// Completes `command`, which runs `sh`: the shell joins the node's control group, then
+    /// executes the arguments that the caller appends.
     fn count(&self, node: usize, command: &mut Command) -> Result<()> {
         let path = log(node);
         let log = fs::File::options()
@@ -204,9 +206,9 @@ impl Drop for Field {
 /// The hidden argument for [`shell`].
 pub(crate) const SHELL: &str = "node-shell";
 
-/// Runs a shell command on a node of the lab, for the program at [`Field::shell`]. The arguments are the
-/// directory where labs are recorded, the node's name, the `cgroup.procs` file of its control group, and
-/// the command.
+/// Runs a shell command on a node of the lab, for the program at [`Field::shell`]. The arguments
+/// are the directory where labs are recorded, the node's name, the `cgroup.procs` file of its
+/// control group, and the command.
 ///
 /// # Errors
 /// If the lab or the node does not exist, or the command failed.
@@ -236,8 +238,8 @@ fn state() -> Result<StateDir> {
     Ok(StateDir(dir))
 }
 
-/// Waits until the process `child` listens on `port` on its node, over IPv4 or IPv6. `protocol` is `tcp` or
-/// `udp`.
+/// Waits until the process `child` listens on `port` on its node, over IPv4 or IPv6. `protocol` is
+/// `tcp` or `udp`.
 pub(crate) fn wait_listening(child: &mut Child, protocol: &str, port: u16) -> Result<()> {
     let tables = ["", "6"].map(|ip| format!("/proc/{}/net/{protocol}{ip}", child.id()));
     let own = fs::read_link("/proc/self/ns/net")
@@ -274,8 +276,9 @@ fn wait(child: &mut Child, protocol: &str, port: u16, listens: impl Fn() -> bool
     bail!("timed out after 10 s waiting for the server to listen on {protocol} port {port}");
 }
 
-/// Returns whether `table`, in the format of proc_pid_net(5), has a socket that listens on an address that
-/// ends with `local`. State 0A is a listening TCP socket, 07 a UDP socket without a peer.
+/// Returns whether `table`, in the format of proc_pid_net(5), has a socket that listens on an
+/// address that ends with `local`. State 0A is a listening TCP socket, 07 a UDP socket without a
+/// peer.
 fn listens(table: &str, local: &str) -> bool {
     table.lines().skip(1).any(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();

@@ -1,4 +1,5 @@
-//! `bench forecast`: compares the simulator's predictions with measurements in labs, for copies and farms.
+//! `bench forecast`: compares the simulator's predictions with measurements in labs, for copies and
+//! farms.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -155,8 +156,8 @@ fn with_jobs(root: &Path) -> Result<Vec<Scenario>> {
     Ok(all)
 }
 
-/// Reads the predictions of the last run of each scenario below `directory`, whose subdirectories' names
-/// sort by time.
+/// Reads the predictions of the last run of each scenario below `directory`, whose subdirectories'
+/// names sort by time.
 fn all_kept(folder: &Path, wanted: &[Scenario]) -> Result<Vec<Section>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;

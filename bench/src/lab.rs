@@ -34,7 +34,8 @@ const CASES: [Case; 2] = [
     },
 ];
 
-/// Number of attempts: a busy machine can make a self-check fail, but a faulty lab fails every time.
+/// Number of attempts: a busy machine can make a self-check fail, but a faulty lab fails every
+/// time.
 const TRIES: usize = 5;
 
 /// The benchmark.

@@ -8,8 +8,8 @@ use super::processes::{Processes, alone};
 
 const PORT: u16 = 5201;
 
-/// Returns the TCP payload rate from the head to the first node in bytes per second, as the receiver counts
-/// it: of one stream, or of as many as there are processors where that is more.
+/// Returns the TCP payload rate from the head to the first node in bytes per second, as the
+/// receiver counts it: of one stream, or of as many as there are processors where that is more.
 pub(crate) fn measure_goodput(field: &Field) -> Result<f64> {
     let processors = std::thread::available_parallelism().context("failed to count processors")?;
     let one = streams(field, 1)?;

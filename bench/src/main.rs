@@ -1,5 +1,5 @@
-//! Benchmarks, most of them with peers in the same run: copies, stripes, trees, mounts, messages, disks,
-//! jobs, labs, predictions and reports.
+//! Benchmarks, most of them with peers in the same run: copies, stripes, trees, mounts, messages,
+//! disks, jobs, labs, predictions and reports.
 
 mod chain;
 mod cluster;

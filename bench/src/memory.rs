@@ -1,7 +1,8 @@
 //! Pinned memory, and the count of memory that was returned to a host.
 //!
-//! With free page reporting, a virtual machine returns memory that was freed some seconds ago to its host.
-//! Getting it back costs two CPU seconds per GiB, which made a chain look three times slower.
+//! With free page reporting, a virtual machine returns memory that was freed some seconds ago to
+//! its host. Getting it back costs two CPU seconds per GiB, which made a chain look three times
+//! slower.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -50,7 +51,8 @@ impl Drop for Pin {
     }
 }
 
-/// Returns the KiB of memory that were returned to the host so far; `None` if the kernel does not count them.
+/// Returns the KiB of memory that were returned to the host so far; `None` if the kernel does not
+/// count them.
 pub(crate) fn read_given_back() -> Option<u64> {
     fs::read_to_string(REPORTED).ok()?.trim().parse().ok()
 }

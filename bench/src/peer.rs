@@ -79,8 +79,8 @@ pub(crate) trait Peer {
         true
     }
 
-    /// Compiles programs, writes configuration files, and starts the processes that stay between copies. The
-    /// caller kills those that are returned.
+    /// Compiles programs, writes configuration files, and starts the processes that stay between
+    /// copies. The caller kills those that are returned.
     fn prepare(&mut self, _root: &Path, _field: &Field, _job: &Job) -> Result<Processes> {
         Ok(Processes::default())
     }
@@ -88,8 +88,8 @@ pub(crate) trait Peer {
     /// Makes one copy. The caller has removed the files of earlier copies.
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing>;
 
-    /// Returns the seconds in which wires and processors allow the copy, if the tool can tell; called when
-    /// it is prepared.
+    /// Returns the seconds in which wires and processors allow the copy, if the tool can tell;
+    /// called when it is prepared.
     fn possible(&mut self, _field: &Field, _job: &Job) -> Result<Option<f64>> {
         Ok(None)
     }

@@ -1,4 +1,5 @@
-//! `bench ping`: measures small messages, gets and puts between two nodes with Garland and other tools.
+//! `bench ping`: measures small messages, gets and puts between two nodes with Garland and other
+//! tools.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The functions in which the processors spend their time while a tool copies, by perf(1), for the head, the nodes
-//! that pass the file on, and the last one.
+//! The functions in which the processors spend their time while a tool copies, by perf(1), for the
+//! head, the nodes that pass the file on, and the last one.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -38,8 +38,8 @@ pub(crate) struct Cost {
     pub(crate) seconds: f64,
 }
 
-/// Records all processors while `copy` runs. Returns the functions that took most, the largest first, for each
-/// kind of node. Work in soft interrupts counts for the process that it interrupts.
+/// Records all processors while `copy` runs. Returns the functions that took most, the largest
+/// first, for each kind of node. Work in soft interrupts counts for the process that it interrupts.
 ///
 /// # Errors
 /// If perf or the copy fails.

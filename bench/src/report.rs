@@ -15,7 +15,8 @@ use super::peers::garland_program;
 /// The size of the copied file in bytes.
 const BYTES: u64 = 256 << 20;
 
-/// JavaScript that returns the time of the first paint, in milliseconds since the page began to load.
+/// JavaScript that returns the time of the first paint, in milliseconds since the page began to
+/// load.
 const FIRST_PAINT: &str = "new Promise((done) => new PerformanceObserver((list) => \
      done(list.getEntries()[0].startTime)).observe({ type: 'paint', buffered: true }))";
 

@@ -26,8 +26,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Returns the seconds of a tool's transfer as a multiple of the fastest relay's beside it, both as medians.
-    /// `None` for relays, and if there is no relay.
+    /// Returns the seconds of a tool's transfer as a multiple of the fastest relay's beside it,
+    /// both as medians. `None` for relays, and if there is no relay.
     pub(crate) fn of_floor(&self, row: &Row) -> Option<f64> {
         let is_relay = |row: &Row| row.peer.starts_with(Relay::NAME);
         let transfer = |row: &Row| Some(row.spread(|sample| sample.transfer)?.median);
@@ -100,7 +100,8 @@ pub(crate) struct Row {
     pub(crate) peer: &'static str,
     /// The lower limit of the time: the file's length divided by the link's goodput, in seconds.
     pub(crate) limit: f64,
-    /// The time in seconds that wires and processors allow, by Garland's model of them; `None` for other tools.
+    /// The time in seconds that wires and processors allow, by Garland's model of them; `None` for
+    /// other tools.
     pub(crate) possible: Option<f64>,
     /// The successful runs; all of their copies were equal to the source.
     pub(crate) samples: Vec<Sample>,

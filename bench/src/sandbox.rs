@@ -1,8 +1,8 @@
 //! The sandbox of a benchmark: process, mount and IPC namespaces of its own.
 //!
-//! The compared tools start daemons and leave children behind. When the first process of a process namespace
-//! ends, the kernel kills all others in it, and so releases their mounts and network namespaces. A killed
-//! benchmark therefore leaves only empty control groups behind.
+//! The compared tools start daemons and leave children behind. When the first process of a process
+//! namespace ends, the kernel kills all others in it, and so releases their mounts and network
+//! namespaces. A killed benchmark therefore leaves only empty control groups behind.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,9 +14,9 @@ use super::{cpu, field};
 /// The argument that marks the process in the sandbox.
 const INSIDE: &str = "--inside-sandbox";
 
-/// Outside of the sandbox: calls `before`, and runs this program again in a sandbox. In the sandbox: calls
-/// `inside` with the id of the outer process, which identifies the run. Both get the arguments of the
-/// benchmark `name`.
+/// Outside of the sandbox: calls `before`, and runs this program again in a sandbox. In the
+/// sandbox: calls `inside` with the id of the outer process, which identifies the run. Both get the
+/// arguments of the benchmark `name`.
 pub(crate) fn enter(
     name: &str,
     args: &[String],
@@ -37,8 +37,8 @@ pub(crate) fn enter(
     let run = std::process::id();
     cpu::remove(run);
     let program = std::env::current_exe().context("failed to find the path of this program")?;
-    // `unshare` ignores the signals that end this process, so it is killed with it; the sandbox's first
-    // process is killed with `unshare`.
+    // `unshare` ignores the signals that end this process, so it is killed with it; the sandbox's
+    // first process is killed with `unshare`.
     let status = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "unshare"])
         .args(["--mount", "--ipc", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"])
@@ -58,8 +58,8 @@ pub(crate) fn enter(
     Ok(())
 }
 
-/// Mounts a private `/run` with a tmpfs for all files, and a private `/dev/shm`, where killed peers leave
-/// their shared memory.
+/// Mounts a private `/run` with a tmpfs for all files, and a private `/dev/shm`, where killed peers
+/// leave their shared memory.
 pub(crate) fn mount() -> Result<()> {
     let tmpfs = |dir, options| command(&["mount", "-t", "tmpfs", "-o", options, "bench", dir]);
     tmpfs("/run", "mode=755")?;

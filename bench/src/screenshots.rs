@@ -1,4 +1,5 @@
-//! `screenshots`: makes the pictures of reports in `docs/images`, after it has run the commands they show.
+//! `screenshots`: makes the pictures of reports in `docs/images`, after it has run the commands
+//! they show.
 
 use std::collections::HashMap;
 use std::fs;
@@ -49,7 +50,8 @@ const FARM: &str = "version = 1\nname = \"switch100\"\n[topology]\nshape = \"swi
 /// A job of about half a second on a fifth of a processor.
 const JOB: &str = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done\n";
 
-/// A picture of a part of a report: the picture's name, the runs, the beginning of the part's title.
+/// A picture of a part of a report: the picture's name, the runs, the beginning of the part's
+/// title.
 type Shot = (&'static str, &'static [&'static str], &'static str);
 
 const SHOTS: &[Shot] = &[
@@ -152,7 +154,8 @@ fn photograph(
     Ok(())
 }
 
-/// Returns a picture of the part of a report whose title begins with `title`, in a window of this width.
+/// Returns a picture of the part of a report whose title begins with `title`, in a window of this
+/// width.
 fn shot(browser: &mut Browser, report: &Path, title: &str, width: u32) -> Result<Vec<u8>> {
     let metrics = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
     browser.call("Emulation.setDeviceMetricsOverride", metrics);

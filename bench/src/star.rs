@@ -1,4 +1,5 @@
-//! A lab with one client and several servers, each on a wire of its own; and the files that tools copy.
+//! A lab with one client and several servers, each on a wire of its own; and the files that tools
+//! copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ pub(crate) const LAB: &str = "bench-star";
 /// The client's name.
 pub(crate) const CLIENT: &str = "srv";
 
-/// Number of copies of the file in memory: its parts, the received parts, and Garland's copies out and in.
+/// Number of copies of the file in memory: its parts, the received parts, and Garland's copies out
+/// and in.
 const COPIES: usize = 4;
 
 /// The lab, and its files, all in memory; dropping it removes both.
@@ -37,8 +39,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Builds a star of `servers` wires of `rate` with standing agents, and a file whose size is the value of
-    /// `--size`.
+    /// Builds a star of `servers` wires of `rate` with standing agents, and a file whose size is
+    /// the value of `--size`.
     pub(crate) fn up(setting: &Setting<'_>, servers: usize, rate: Option<&str>) -> Result<Self> {
         eprintln!("{servers} servers, {} each", rate.unwrap_or("unshaped"));
         let bytes = setting.words.parsed("--size", size)?;

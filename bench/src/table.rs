@@ -1,5 +1,5 @@
-//! Formats the report of `bench chain` and `bench wires-of-today` as Markdown. The first columns are those of the table of 2005:
-//! receivers, seconds, MB/s and repeaters.
+//! Formats the report of `bench chain` and `bench wires-of-today` as Markdown. The first columns
+//! are those of the table of 2005: receivers, seconds, MB/s and repeaters.
 
 use std::fmt::Write;
 
@@ -152,8 +152,8 @@ fn cores_text(cores: Option<usize>) -> String {
 /// The rates of today's cards, in bit/s.
 const CARDS: [f64; 2] = [100e9, 400e9];
 
-/// Writes how many processors like these a node needs for the rates of today's cards, by what Garland took here
-/// where no wire bound it.
+/// Writes how many processors like these a node needs for the rates of today's cards, by what
+/// Garland took here where no wire bound it.
 fn needs(text: &mut String, report: &Report) -> std::fmt::Result {
     let unshaped = |row: &&Row| row.rate.is_none() && row.peer.starts_with("garland");
     let rows: Vec<_> = report.rows.iter().filter(unshaped).collect();

@@ -75,7 +75,8 @@ pub(crate) mod manifest {
     }
 }
 
-/// Entries and manifests of names for content: parsed ones are bounded, and survive writing and parsing.
+/// Entries and manifests of names for content: parsed ones are bounded, and survive writing and
+/// parsing.
 pub(crate) mod name {
     use garland_core::plan::Layout;
     use garland_protocol::names::{NameEntry, NameManifest, NameRecord, NamedFile};

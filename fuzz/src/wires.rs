@@ -254,8 +254,8 @@ pub(crate) mod preamble {
     }
 }
 
-/// The first bytes of a greeting: as many as are wanted are one, or an error. Only the holder of the key
-/// can make those of a controller, and every one that he makes is believed.
+/// The first bytes of a greeting: as many as are wanted are one, or an error. Only the holder of
+/// the key can make those of a controller, and every one that he makes is believed.
 pub(crate) mod greeting {
     use garland_protocol::copy::CopyId;
     use garland_protocol::wire::{

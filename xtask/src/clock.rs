@@ -1,4 +1,5 @@
-//! Reads the clock for chores and benchmarks, which read it nowhere else; the product has `sys::clock`.
+//! Reads the clock for chores and benchmarks, which read it nowhere else; the product has
+//! `sys::clock`.
 
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,8 @@ impl Watch {
 
 /// Returns today's date in UTC, as `2026-11-21`.
 ///
-/// The algorithm is civil-from-days by Howard Hinnant ("chrono-Compatible Low-Level Date Algorithms"),
-/// which needs no table of months.
+/// The algorithm is civil-from-days by Howard Hinnant ("chrono-Compatible Low-Level Date
+/// Algorithms"), which needs no table of months.
 #[allow(clippy::disallowed_methods)] // As above.
 pub fn today() -> String {
     use std::time::{SystemTime, UNIX_EPOCH};

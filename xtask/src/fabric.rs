@@ -1,5 +1,5 @@
-//! Builds `garland-fabric`, the helper that loads libfabric. It needs compiler flags of its own, since it is
-//! linked dynamically and all other programs statically.
+//! Builds `garland-fabric`, the helper that loads libfabric. It needs compiler flags of its own,
+//! since it is linked dynamically and all other programs statically.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,8 +30,8 @@ fn built(root: &Path, release: bool) -> Result<PathBuf> {
     Ok(target(root).join(host).join(if release { "release" } else { "debug" }).join(NAME))
 }
 
-/// Lints the helper by a compiler with the environment variables `linting`, as the rest of the workspace, and
-/// runs its tests.
+/// Lints the helper by a compiler with the environment variables `linting`, as the rest of the
+/// workspace, and runs its tests.
 ///
 /// # Errors
 /// If a lint or a test fails.
@@ -41,7 +41,8 @@ pub(crate) fn check(root: &Path, linting: &[(&'static str, String)]) -> Result<(
     run(command.envs(linting.iter().cloned()))
 }
 
-/// Returns a cargo command with compiler flags in the environment, which override `.cargo/config.toml`.
+/// Returns a cargo command with compiler flags in the environment, which override
+/// `.cargo/config.toml`.
 fn cargo(root: &Path) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(root).stdin(Stdio::null());

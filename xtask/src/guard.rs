@@ -1,12 +1,12 @@
-//! Runs a command and kills all of its descendants when it ends, however it ends: `cargo xtask guard
-//! COMMAND`. The chores `test`, `check` and `soak` run themselves this way.
+//! Runs a command and kills all of its descendants when it ends, however it ends:
+//! `cargo xtask guard COMMAND`. The chores `test`, `check` and `soak` run themselves this way.
 //!
-//! There are three processes: the caller, the keeper, and the command. The keeper has a session of its own,
-//! so signals to the caller's process group do not reach it, and its standard input is a pipe from the
-//! caller. When the pipe closes, the caller has ended, by whatever signal, and the keeper kills the
-//! command. All descendants that lose their parent, daemons too, become children of the keeper
-//! (PR_SET_CHILD_SUBREAPER). When the command has ended, the keeper kills the remaining ones and removes
-//! the command's temporary files.
+//! There are three processes: the caller, the keeper, and the command. The keeper has a session of
+//! its own, so signals to the caller's process group do not reach it, and its standard input is a
+//! pipe from the caller. When the pipe closes, the caller has ended, by whatever signal, and the
+//! keeper kills the command. All descendants that lose their parent, daemons too, become children
+//! of the keeper (PR_SET_CHILD_SUBREAPER). When the command has ended, the keeper kills the
+//! remaining ones and removes the command's temporary files.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -34,7 +34,8 @@ const GRACE: Duration = Duration::from_secs(10);
 
 const TICK: Duration = Duration::from_millis(20);
 
-/// Calls `work` if this process is guarded; else runs this program again with the same arguments, guarded.
+/// Calls `work` if this process is guarded; else runs this program again with the same arguments,
+/// guarded.
 ///
 /// # Errors
 /// If the keeper cannot be started, or the guarded chore fails.
@@ -65,8 +66,8 @@ pub(crate) fn run(words: &[String]) -> Result<u8> {
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// Runs the command until it ends or the standard input of this process closes, then kills its descendants
-/// and removes its temporary files.
+/// Runs the command until it ends or the standard input of this process closes, then kills its
+/// descendants and removes its temporary files.
 ///
 /// # Errors
 /// If the command cannot be started.
@@ -131,7 +132,8 @@ fn descendants(ancestor: u32) -> Vec<u32> {
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name is in parentheses and may contain spaces and parentheses; state and parent id follow it.
+        // The name is in parentheses and may contain spaces and parentheses; state and parent id
+        // follow it.
         let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
         if let (Some(pid), Some(parent)) = (pid, parent.and_then(|parent| parent.parse().ok())) {
             children.entry(parent).or_default().push(pid);

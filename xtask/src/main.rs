@@ -3,7 +3,8 @@
 //! A chore is a module: it parses its own arguments and returns an error that says what to do.
 //! No code of this package is part of the programs for users and nodes.
 
-// This program starts the linting of the others; of its own code only the tests are linted with them.
+// This program starts the linting of the others; of its own code only the tests are linted with
+// them.
 #![deny(unused)]
 
 mod ci;
@@ -133,7 +134,8 @@ fn exit(done: anyhow::Result<ExitCode>) -> ExitCode {
     })
 }
 
-/// Replaces this process by the benchmark program, a package of its own since it has many more dependencies.
+/// Replaces this process by the benchmark program, a package of its own since it has many more
+/// dependencies.
 fn benchmarks(root: &Path, args: &[String]) -> anyhow::Result<()> {
     use std::os::unix::process::CommandExt;
 

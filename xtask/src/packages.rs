@@ -1,8 +1,8 @@
 //! Installs the Debian packages that tests and benchmarks need, if they are missing.
 //!
-//! No test is skipped because a program is missing, so the programs must be installed. This module looks for
-//! a program of each package instead of asking dpkg. That works on other distributions too, where it
-//! can only name what is missing.
+//! No test is skipped because a program is missing, so the programs must be installed. This module
+//! looks for a program of each package instead of asking dpkg. That works on other distributions
+//! too, where it can only name what is missing.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,8 @@ pub const RSYNC: &[Need] = &[
     ("exfat-fuse", "/usr/sbin/mount.exfat-fuse"),
 ];
 
-/// The packages that the tests need: tools of labs, and launchers and tools that Garland works with.
+/// The packages that the tests need: tools of labs, and launchers and tools that Garland works
+/// with.
 pub const TESTS: &[Need] = &[
     ("iproute2", "ip"),
     ("nftables", "nft"),
@@ -76,8 +77,8 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Installs those packages of `needs` that are missing.
 ///
 /// # Errors
-/// If packages are missing and cannot be installed: there is no `apt-get`, this user is not root and there
-/// is no `sudo`, or `apt-get` failed.
+/// If packages are missing and cannot be installed: there is no `apt-get`, this user is not root
+/// and there is no `sudo`, or `apt-get` failed.
 pub fn install(needs: &[Need]) -> Result<()> {
     let lacking = missing(needs);
     if lacking.is_empty() {
@@ -118,7 +119,8 @@ fn missing(needs: &[Need]) -> Vec<&'static str> {
         .collect()
 }
 
-/// Returns the path of `program`. Also searches the system directories, which a user's PATH often lacks.
+/// Returns the path of `program`. Also searches the system directories, which a user's PATH often
+/// lacks.
 fn find(program: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -155,8 +157,8 @@ fn apt(root: bool, args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A policy-rc.d that keeps packages from starting their services on installation, since tests start their
-/// own.
+/// A policy-rc.d that keeps packages from starting their services on installation, since tests
+/// start their own.
 struct Policy;
 
 impl Policy {

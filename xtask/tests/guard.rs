@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Shell code that starts a daemon with a session of its own and without a parent, prints the ids of the
-/// daemon and of the shell, and creates the directory of temporary files that a test run with the shell's
-/// id would have.
+/// Shell code that starts a daemon with a session of its own and without a parent, prints the ids
+/// of the daemon and of the shell, and creates the directory of temporary files that a test run
+/// with the shell's id would have.
 const COMMAND: &str = "\
     (env -i setsid sleep 1000 & echo $!); echo $$; mkdir -p \"$TMPDIR/gt$$/folder\"; echo ready; ";
 
-/// Starts a guarded shell with `COMMAND` and then `more`. Returns the guard, and the process ids that the
-/// shell printed.
+/// Starts a guarded shell with `COMMAND` and then `more`. Returns the guard, and the process ids
+/// that the shell printed.
 fn start(scratch: &Path, more: &str) -> (Child, [u32; 2]) {
     let mut guard = Command::new(env!("CARGO_BIN_EXE_xtask"));
     guard.args(["guard", "sh", "-c", &format!("{COMMAND}{more}")]).env("TMPDIR", scratch);
@@ -33,8 +33,8 @@ fn is_alive(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-/// Waits until both processes have ended and `scratch` is empty; panics after a time that only a hang
-/// exceeds.
+/// Waits until both processes have ended and `scratch` is empty; panics after a time that only a
+/// hang exceeds.
 #[track_caller]
 fn await_nothing(scratch: &Path, processes: [u32; 2]) {
     let left = || {

@@ -83,8 +83,8 @@ impl<P> Benchmark<P> {
         chain::build(root)
     }
 
-    /// Holds the chosen contests at their places, prints the report, and writes it to files unless the
-    /// arguments say otherwise.
+    /// Holds the chosen contests at their places, prints the report, and writes it to files unless
+    /// the arguments say otherwise.
     fn contend(&self, root: &Path, run: u32, args: &[String]) -> Result<()> {
         let words = &self.usage().parse(args)?;
         let setting = Setting { root, run, words };
@@ -108,8 +108,8 @@ impl<P> Benchmark<P> {
 }
 
 #[cfg(test)]
-/// Asserts that titles are unique, that Garland is the first tool of each contest, and that every contest
-/// has either a peer or an absolute goal.
+/// Asserts that titles are unique, that Garland is the first tool of each contest, and that every
+/// contest has either a peer or an absolute goal.
 #[track_caller]
 pub(crate) fn assert_sound<P>(benchmark: &Benchmark<P>) {
     use super::Goal;

@@ -82,9 +82,9 @@ impl Entry {
         Some((statistic, Spread::from_values(numbers)?))
     }
 
-    /// Returns the spread of this tool's figures divided by those of `other`. Each quotient is of one round,
-    /// since disturbances hit both tools of a round alike. The statistic is the most reliable one that both
-    /// tools have.
+    /// Returns the spread of this tool's figures divided by those of `other`. Each quotient is of
+    /// one round, since disturbances hit both tools of a round alike. The statistic is the most
+    /// reliable one that both tools have.
     pub(crate) fn ratio(&self, other: &Self) -> Option<(Statistic, Spread)> {
         let statistic = self.tells().find(|own| other.tells().any(|theirs| theirs == *own))?;
         let number = |turn: &Option<Figure>| turn.as_ref()?.number(statistic);

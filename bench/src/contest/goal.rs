@@ -28,8 +28,9 @@ impl Goal {
         }
     }
 
-    /// Returns whether the goal is reached by `ratios`, Garland's figures divided by those of the peers,
-    /// and by `own`, Garland's figure. Both are rounded to hundredths first, as they are printed.
+    /// Returns whether the goal is reached by `ratios`, Garland's figures divided by those of the
+    /// peers, and by `own`, Garland's figure. Both are rounded to hundredths first, as they are
+    /// printed.
     pub(crate) fn is_reached(self, ratios: &[f64], own: f64) -> bool {
         let hundredths = |value: f64| (value * 100.0).round() / 100.0;
         let ratios: Vec<f64> = ratios.iter().copied().map(hundredths).collect();

@@ -1,5 +1,5 @@
-//! Contests: several tools measure the same quantity in turns, round by round. Disturbances of the machine
-//! hit all tools alike, so ratios are valid even if the absolute times are not.
+//! Contests: several tools measure the same quantity in turns, round by round. Disturbances of the
+//! machine hit all tools alike, so ratios are valid even if the absolute times are not.
 
 mod benchmark;
 mod figure;
@@ -49,8 +49,8 @@ fn used_tools<P>(contests: &[&Contest<P>]) -> Vec<Used> {
     tools
 }
 
-/// Runs up to `rounds` rounds of all contests. No round begins after `time` has passed, except the first.
-/// Each round begins with another tool, so that none is always first.
+/// Runs up to `rounds` rounds of all contests. No round begins after `time` has passed, except the
+/// first. Each round begins with another tool, so that none is always first.
 fn hold<P>(contests: &[&Contest<P>], rounds: usize, time: Duration, place: &P) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = contests.iter().map(|contest| Outcome::new(contest)).collect();
     let watch = Watch::start();
@@ -98,8 +98,8 @@ impl Outcome {
         own.is_some_and(|(_, own)| self.goal.is_reached(&self.ratios(), own.median))
     }
 
-    /// Returns the number that decides whether the goal is reached: the ratio to the best peer, or Garland's
-    /// figure if the goal is absolute.
+    /// Returns the number that decides whether the goal is reached: the ratio to the best peer, or
+    /// Garland's figure if the goal is absolute.
     fn decisive(&self) -> Option<f64> {
         if let Goal::Below(_) = self.goal {
             return self.own()?.spread().map(|(_, own)| own.median);

@@ -37,7 +37,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Returns the report of a benchmark that has just ended; `args` are the arguments after its name.
+    /// Returns the report of a benchmark that has just ended; `args` are the arguments after its
+    /// name.
     pub(crate) fn new(
         bench: Heading,
         args: &[String],
@@ -126,8 +127,8 @@ impl Outcome {
     }
 }
 
-/// Formats a spread as `1.234 (1.200 - 1.300)`: median, minimum, maximum. Numbers of four digits and more get
-/// no decimals.
+/// Formats a spread as `1.234 (1.200 - 1.300)`: median, minimum, maximum. Numbers of four digits
+/// and more get no decimals.
 fn shown(Spread { median, min, max }: Spread, digits: usize) -> String {
     let digits = if median >= 1000.0 { 0 } else { digits };
     format!("{median:.digits$} ({min:.digits$} - {max:.digits$})")

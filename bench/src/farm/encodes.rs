@@ -1,5 +1,5 @@
-//! A farm of encodes: three nodes of a lab, each with half a processor, encode files through a mount. The
-//! time is compared with the lower bound for jobs that cannot be split.
+//! A farm of encodes: three nodes of a lab, each with half a processor, encode files through a
+//! mount. The time is compared with the lower bound for jobs that cannot be split.
 
 use std::fs;
 use std::path::Path;

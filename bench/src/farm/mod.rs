@@ -1,5 +1,6 @@
-//! `bench farm`: empty jobs by `garland farm run` and by other tools, to measure the overhead per job; and
-//! jobs that compute, whose time is compared with the lower bound for jobs that cannot be split.
+//! `bench farm`: empty jobs by `garland farm run` and by other tools, to measure the overhead per
+//! job; and jobs that compute, whose time is compared with the lower bound for jobs that cannot be
+//! split.
 
 mod encodes;
 mod place;
@@ -16,8 +17,8 @@ use self::place::{LAB, Place};
 use super::cluster::Cluster;
 use super::contest::{self, Benchmark, Contest, Figure, Goal, Heading, Setting, Tool};
 
-/// Upper limit of the encodes' time divided by the lower bound for jobs that cannot be split: an efficiency
-/// of 95 %.
+/// Upper limit of the encodes' time divided by the lower bound for jobs that cannot be split: an
+/// efficiency of 95 %.
 const ENCODES: f64 = 1.05;
 
 /// Writes the list of jobs, and builds both labs.

@@ -1,5 +1,5 @@
-//! The server and the client of a measurement: the server runs on the first receiving node, the client on the
-//! head, each pinned to a processor of its own.
+//! The server and the client of a measurement: the server runs on the first receiving node, the
+//! client on the head, each pinned to a processor of its own.
 
 use std::fs::{self, File};
 use std::ops::Deref;
@@ -85,8 +85,8 @@ impl Duet<'_> {
     }
 }
 
-/// Two nodes with Garland's standing agents, pinned to the nodes' processors. The agents stay between turns,
-/// as other tools' servers do.
+/// Two nodes with Garland's standing agents, pinned to the nodes' processors. The agents stay
+/// between turns, as other tools' servers do.
 pub(crate) struct Pair(Field);
 
 /// Both nodes, as a node list.

@@ -85,7 +85,8 @@ fn garland(field: &Field, words: &[&str]) -> Result<Value> {
     serde_json::from_slice(&text).context("failed to parse garland's result")
 }
 
-/// Combines the figures of three runs: the mean of their means, the mean of their medians, and the best mean.
+/// Combines the figures of three runs: the mean of their means, the mean of their medians, and the
+/// best mean.
 fn whole(thirds: &[Figure]) -> Figure {
     let numbers =
         |of: fn(&Figure) -> Option<f64>| -> Option<Vec<f64>> { thirds.iter().map(of).collect() };
@@ -114,8 +115,8 @@ fn ping(result: &Value) -> Option<Figure> {
         if writes > 0.0 {
             beside += &format!("; {:.1} go out in one write", count / writes);
         }
-        // Operations in memory are timed in groups: the median of one operation follows from that of its
-        // group.
+        // Operations in memory are timed in groups: the median of one operation follows from that
+        // of its group.
         let median = (together > 1).then(|| stay / depth as f64);
         return Some(Figure { mean: Some(mean), median, best: None, beside: Some(beside) });
     }

@@ -92,8 +92,9 @@ fn measure(
     figure(&duet.play(pair)?)
 }
 
-/// Parses the only line of numbers, in microseconds: iterations, median, average, overall, and four rates;
-/// newer versions print `Final:` before them. Tests of rates have a median of 0, which means none.
+/// Parses the only line of numbers, in microseconds: iterations, median, average, overall, and four
+/// rates; newer versions print `Final:` before them. Tests of rates have a median of 0, which means
+/// none.
 fn figure(text: &str) -> Result<Figure> {
     let numbers = |line: &str| -> Option<Vec<f64>> {
         let line = line.trim();

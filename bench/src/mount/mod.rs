@@ -1,5 +1,5 @@
-//! `bench mount`: measures access to a node's files through `garland mount`, through sshfs, and without a
-//! mount.
+//! `bench mount`: measures access to a node's files through `garland mount`, through sshfs, and
+//! without a mount.
 
 mod tools;
 

@@ -1,4 +1,5 @@
-//! The tools of `bench mount`: the same shell commands on both kinds of mount, and tools without a mount.
+//! The tools of `bench mount`: the same shell commands on both kinds of mount, and tools without a
+//! mount.
 
 use std::fs;
 use std::path::Path;
@@ -89,8 +90,8 @@ enum Mount {
 }
 
 impl Mount {
-    /// Mounts the server, runs a shell command in the mount, and returns its standard output. The command can
-    /// call the shell function `now`, which prints the time in nanoseconds.
+    /// Mounts the server, runs a shell command in the mount, and returns its standard output. The
+    /// command can call the shell function `now`, which prints the time in nanoseconds.
     fn with(self, stage: &Stage, line: &str) -> Result<String> {
         let said = stage.folder.join("said");
         let folder = stage.folder.join("mounted");

@@ -10,7 +10,8 @@ use super::super::peer::{Facts, Job, Peer, Timing};
 use super::super::processes::{Processes, alone};
 use super::sshd::{self, HERE};
 
-/// Size of the largest file in bytes; larger ones take minutes, since the head sends each copy over ssh.
+/// Size of the largest file in bytes; larger ones take minutes, since the head sends each copy over
+/// ssh.
 const LARGEST: u64 = 100_000_000;
 
 /// `clush --copy` to an sshd on every node.

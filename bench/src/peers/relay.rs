@@ -25,7 +25,8 @@ impl Relay {
     /// What the names of all ways begin with.
     pub(crate) const NAME: &'static str = "relay";
 
-    /// Returns all ways: which of them is the fastest depends on the number of nodes and processors.
+    /// Returns all ways: which of them is the fastest depends on the number of nodes and
+    /// processors.
     pub(crate) fn ways() -> [Self; 3] {
         [
             (
@@ -71,7 +72,8 @@ pub(super) enum Order {
     OneByOne,
 }
 
-/// Starts `program node FILE NEXT PORT MORE...` on every node from the last, then `program head ...`.
+/// Starts `program node FILE NEXT PORT MORE...` on every node from the last, then
+/// `program head ...`.
 pub(super) fn chain(
     field: &Field,
     job: &Job,

@@ -21,8 +21,8 @@ pub(super) fn config() -> String {
     format!("{DIR}/ssh/config")
 }
 
-/// Starts an sshd on nodes 1 to `receivers`. Each node has its own cache directory, and accepts the key that
-/// [`config`] names.
+/// Starts an sshd on nodes 1 to `receivers`. Each node has its own cache directory, and accepts the
+/// key that [`config`] names.
 pub(super) fn start(field: &Field, receivers: usize) -> Result<Processes> {
     let keys = format!("{DIR}/ssh");
     if !Path::new(&keys).exists() {

@@ -1,5 +1,5 @@
-//! `bench stripe`: copies one file to or from several servers, each on its own wire, with Garland and other
-//! tools.
+//! `bench stripe`: copies one file to or from several servers, each on its own wire, with Garland
+//! and other tools.
 
 mod tools;
 

@@ -1,5 +1,5 @@
-//! The tools of `bench stripe`. Tools that cannot stripe get the file in parts and copy all parts at the same
-//! time, which is the best that a script could do with them.
+//! The tools of `bench stripe`. Tools that cannot stripe get the file in parts and copy all parts
+//! at the same time, which is the best that a script could do with them.
 
 use std::fs;
 

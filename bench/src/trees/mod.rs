@@ -1,5 +1,5 @@
-//! `bench trees`: copies many small files to several nodes with Garland and other tools, and measures the
-//! least time that the file system needs to create them.
+//! `bench trees`: copies many small files to several nodes with Garland and other tools, and
+//! measures the least time that the file system needs to create them.
 
 mod stage;
 mod tools;

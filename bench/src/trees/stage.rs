@@ -94,7 +94,8 @@ impl Stage {
         Figure::from_mean(self.files as f64 / seconds)
     }
 
-    /// Checks that each of `copies` has all files and that the last one equals the tree, and removes them.
+    /// Checks that each of `copies` has all files and that the last one equals the tree, and
+    /// removes them.
     pub(super) fn compare(&self, copies: &[PathBuf]) -> Result<()> {
         let count = |copy: &Path| -> Result<usize> {
             let mut count = 0;
@@ -136,7 +137,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Returns seconds of creating the files of all nodes with `threads` threads in the given `way`.
+    /// Returns seconds of creating the files of all nodes with `threads` threads in the given
+    /// `way`.
     pub(super) fn make_files(&self, threads: usize, way: &str) -> Result<f64> {
         let tops = (1..=self.nodes).map(|node| self.dir(node).join("made"));
         let tops: Vec<PathBuf> = tops.collect();

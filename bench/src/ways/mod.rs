@@ -1,4 +1,5 @@
-//! `bench ways`: measures special cases of copies: second runs, slow nodes, several NICs, compression, sieges.
+//! `bench ways`: measures special cases of copies: second runs, slow nodes, several NICs,
+//! compression, sieges.
 
 mod places;
 
@@ -74,7 +75,8 @@ const PLACES: [Place<Copies>; 5] = [
             },
         ],
     },
-    // These need most memory and disk space, so they come last: others would wait until that is freed.
+    // These need most memory and disk space, so they come last: others would wait until that is
+    // freed.
     Place {
         make: slow::make,
         contests: &[Contest {

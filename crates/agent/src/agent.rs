@@ -167,8 +167,8 @@ impl Agent {
         farm_node.map(|node| Grant::farm_node(&node.name)).or_else(|| self.members.grant(key))
     }
 
-    /// Returns whether the owner of `key` may do at present what `grant` says, and nothing else: the key
-    /// may have been changed since.
+    /// Returns whether the owner of `key` may do at present what `grant` says, and nothing else:
+    /// the key may have been changed since.
     pub fn still_grants(&self, key: &PublicKey, grant: &Grant) -> bool {
         self.grant(key).as_ref() == Some(grant)
     }
@@ -210,8 +210,8 @@ impl Agent {
 
     /// Returns when the agent has had no session for the configured time, or for 60 seconds if none
     /// is configured or nobody has used it yet: the command that started it may have been killed
-    /// before it knew of it. Also returns when it is too old and its sessions have ended, or have had
-    /// an hour for that.
+    /// before it knew of it. Also returns when it is too old and its sessions have ended, or have
+    /// had an hour for that.
     pub fn watch_idleness(&self) {
         const POLL: Duration = Duration::from_millis(500);
         let stay = self.config.stay.unwrap_or(LONELY);

@@ -41,8 +41,8 @@ struct State {
     lost: u64,
     /// For refused connections of all peers: what a stranger is called costs him nothing.
     refusals: Allowance,
-    /// For the sessions of each peer that is no controller and came within the last minute, or had too
-    /// many: one that comes ten times a second neither fills the log nor hides others.
+    /// For the sessions of each peer that is no controller and came within the last minute, or had
+    /// too many: one that comes ten times a second neither fills the log nor hides others.
     sessions: BTreeMap<PublicKey, Allowance>,
 }
 

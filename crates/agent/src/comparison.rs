@@ -34,8 +34,8 @@ use crate::part_reader::read_part;
 use crate::progress::at_intervals;
 use crate::session::Session;
 
-/// How long a comparison waits for the partial file that another copy holds. An agent whose head was
-/// killed ends its copy [`limits::RESUME`] later.
+/// How long a comparison waits for the partial file that another copy holds. An agent whose head
+/// was killed ends its copy [`limits::RESUME`] later.
 const ORPHANED: Duration = limits::RESUME.saturating_add(Duration::from_secs(1));
 
 /// The interval at which it looks whether the file is still held.
@@ -215,8 +215,8 @@ impl Comparison {
         }
     }
 
-    /// Compares the entries of a tree by status. Reports the unchanged ones to the head; returns the
-    /// last part of the report.
+    /// Compares the entries of a tree by status. Reports the unchanged ones to the head; returns
+    /// the last part of the report.
     fn check_status(&self, controller: &Controller, check: StatusCheck) -> Compared {
         let session = &controller.session;
         let checked = check.run(progress(session), &self.stop);

@@ -346,7 +346,8 @@ impl CopyTask {
 }
 
 impl CopyTask {
-    /// Tells the node's log how the copy ended, of which this node has `held` bytes in whole blocks.
+    /// Tells the node's log how the copy ended, of which this node has `held` bytes in whole
+    /// blocks.
     fn tell_log(&self, held: u64) {
         let Controller { agent, session } = &self.controller;
         let Layout { length, open, .. } = self.copy.layout;

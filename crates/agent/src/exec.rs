@@ -1,6 +1,7 @@
-//! Runs commands on a node. They get the head's input, if it has any. Their output is sent to the head, and they are killed when the head's
-//! session, or the agent, ends before them: with all that they have started, in whatever process
-//! group or session. What a command that has ended left running goes on, as daemons do.
+//! Runs commands on a node. They get the head's input, if it has any. Their output is sent to the
+//! head, and they are killed when the head's session, or the agent, ends before them: with all that
+//! they have started, in whatever process group or session. What a command that has ended left
+//! running goes on, as daemons do.
 
 mod input;
 
@@ -52,8 +53,8 @@ impl Commands {
 
 /// A running command, and the thread that waits for it.
 struct Running {
-    /// Its process group, until the command has ended by itself, after which nothing of it is killed;
-    /// `None` if it was not started.
+    /// Its process group, until the command has ended by itself, after which nothing of it is
+    /// killed; `None` if it was not started.
     group: Option<Group>,
     mark: Mark,
     waiting: Option<Joined>,
@@ -70,8 +71,8 @@ struct Started {
     input: Option<Unread>,
 }
 
-/// Starts the command of `order`, whose first word is the program. Its output and exit code are sent
-/// to `session`.
+/// Starts the command of `order`, whose first word is the program. Its output and exit code are
+/// sent to `session`.
 fn start(controller: &Controller, order: CommandOrder) -> Running {
     let Controller { agent, session } = controller;
     let CommandOrder { words, has_input } = order;
@@ -79,8 +80,8 @@ fn start(controller: &Controller, order: CommandOrder) -> Running {
     let program = words.next().unwrap_or_default();
     agent.audit.exec(&session.caller, program.as_bytes(), words.len());
     let mut command = Command::new(&program);
-    // A process group of its own, so that all its processes can be killed together. Those that leave
-    // it are found by the mark.
+    // A process group of its own, so that all its processes can be killed together. Those that
+    // leave it are found by the mark.
     command.args(words).stdin(Stdio::null()).process_group(0);
     let mark = Mark::new();
     mark.put_on(&mut command);

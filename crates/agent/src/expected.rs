@@ -16,12 +16,12 @@ use crate::error::OrderError;
 use crate::files::FileListener;
 use crate::probe::Invitation;
 
-/// How often the node at the other end of a link may greet for it: a link has one connection, tried again
-/// a few times, over parked connections and new ones.
+/// How often the node at the other end of a link may greet for it: a link has one connection, tried
+/// again a few times, over parked connections and new ones.
 const LINK_GREETINGS: GreetingRate = GreetingRate { per_s: 2, at_once: 16 };
 
-/// How often nodes may greet for a meeting or a standing chain, which has up to 64 connections to this
-/// node.
+/// How often nodes may greet for a meeting or a standing chain, which has up to 64 connections to
+/// this node.
 const MEETING_GREETINGS: GreetingRate = GreetingRate { per_s: 64, at_once: 256 };
 
 /// The operation to which a connection belongs.
@@ -62,8 +62,8 @@ impl Expected {
         (purpose, secret.clone())
     }
 
-    /// Returns how often those may greet who know the secret of this operation, whose identity is `id`;
-    /// `None` for as often as they like. Each greeting costs key exchanges.
+    /// Returns how often those may greet who know the secret of this operation, whose identity is
+    /// `id`; `None` for as often as they like. Each greeting costs key exchanges.
     pub fn limit(&self, id: CopyId) -> Option<GreetingLimit> {
         let of = Identity::Secret(id);
         match self {
@@ -76,8 +76,8 @@ impl Expected {
 
 /// The operations that expect connections, by the identity that a peer sends.
 pub struct Expectations {
-    /// By the purpose of the connections, too: whoever orders a mount chooses its identity, and takes
-    /// the place of no copy by it.
+    /// By the purpose of the connections, too: whoever orders a mount chooses its identity, and
+    /// takes the place of no copy by it.
     expected: Mutex<HashMap<(Purpose, CopyId), Expected>>,
     /// Raised when an operation is added.
     added: Arc<Wake>,
@@ -103,8 +103,8 @@ impl Expectations {
     /// Accepts connections for the operation `id` from peers that know its secret.
     ///
     /// # Errors
-    /// When there is an operation with this identity. Identities are seen on the network: nobody may
-    /// take the place of another one's operation.
+    /// When there is an operation with this identity. Identities are seen on the network: nobody
+    /// may take the place of another one's operation.
     pub fn add(self: &Arc<Self>, id: CopyId, what: Expected) -> Result<Expectation, OrderError> {
         let key = (what.key().0, id);
         match self.expected.lock().entry(key) {

@@ -1,5 +1,5 @@
-//! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program. One thread
-//! greets all peers; only those that have proved who they are get a thread of their own.
+//! The agent's port. It accepts controllers, neighbours, and nodes that fetch the program. One
+//! thread greets all peers; only those that have proved who they are get a thread of their own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use crate::probe;
 use crate::retirement;
 use crate::session::{Session, SessionShare};
 
-/// The maximum number of sessions of all members of the cluster and nodes of farms together. Each has
-/// three threads.
+/// The maximum number of sessions of all members of the cluster and nodes of farms together. Each
+/// has three threads.
 const NODE_SESSIONS_MAX: usize = 512;
 
 /// Accepts connections until the process exits.
@@ -179,8 +179,8 @@ fn attend(
     };
     let key = caller.key;
     let mut open = agent.open.lock();
-    // The key may have been changed since the greeting began. Whoever changes keys looks at the open
-    // sessions afterwards, under this lock.
+    // The key may have been changed since the greeting began. Whoever changes keys looks at the
+    // open sessions afterwards, under this lock.
     if !agent.still_grants(&key, &grant) {
         return Err(ChannelError::Refused.into());
     }

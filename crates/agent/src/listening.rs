@@ -59,8 +59,8 @@ pub struct OpenPort {
 }
 
 impl OpenPort {
-    /// Opens the first of `ports` that is free: at `listen`, or, if that is empty, at this node's own
-    /// addresses among `reached`. If that is empty, too, only this machine reaches the port.
+    /// Opens the first of `ports` that is free: at `listen`, or, if that is empty, at this node's
+    /// own addresses among `reached`. If that is empty, too, only this machine reaches the port.
     ///
     /// # Errors
     /// When an address that the user named is not one of this node's, when none of those by which

@@ -28,8 +28,8 @@ pub fn log(line: &str) {
     }
 }
 
-/// Truncates a log that has become too long to the lines within its last [`KEPT_LOG_BYTES`] bytes. The file
-/// must be open for appending.
+/// Truncates a log that has become too long to the lines within its last [`KEPT_LOG_BYTES`] bytes.
+/// The file must be open for appending.
 fn cut(log: &File) -> io::Result<()> {
     let stat = log.metadata()?;
     if !stat.is_file() || stat.len() <= MAX {

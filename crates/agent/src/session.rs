@@ -298,8 +298,8 @@ impl Session {
         self.send_now(&mut sending, message);
     }
 
-    /// Waits until a node has acknowledged enough for another message, at most for [`WRITE_CHECK_INTERVAL`]: the
-    /// thread that receives orders may wait for this one.
+    /// Waits until a node has acknowledged enough for another message, at most for
+    /// [`WRITE_CHECK_INTERVAL`]: the thread that receives orders may wait for this one.
     fn await_room(&self, sending: &mut MutexGuard<'_, Outgoing>) {
         let until_ns = clock::after(WRITE_CHECK_INTERVAL);
         while self.is_over_budget() && !self.is_over() {

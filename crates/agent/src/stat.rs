@@ -61,8 +61,8 @@ fn file(root: &Root, path: &Path) -> Result<StatReply, OrderError> {
     Ok(StatReply { suffix: Vec::new(), length, modified, mode, manifest: Vec::new(), tree: None })
 }
 
-/// Scans what is at `paths` and below, and keeps it for the copy. A single regular file is reported as
-/// a file, unless a pattern has found it.
+/// Scans what is at `paths` and below, and keeps it for the copy. A single regular file is reported
+/// as a file, unless a pattern has found it.
 fn tree(
     controller: &Controller,
     paths: &[SourcePath],

@@ -1,7 +1,7 @@
 //! Analysis of measurements: distributions, LogGP parameters, knees, outliers, faulty nodes and
 //! pairs, the limits of concurrent copies, farms of jobs, disk tuning, disturbing conditions of
-//! nodes, clocks, the ledger of a run, forecasts, and grades of published statements. Functions take numbers and return verdicts;
-//! samples are in nanoseconds.
+//! nodes, clocks, the ledger of a run, forecasts, and grades of published statements. Functions
+//! take numbers and return verdicts; samples are in nanoseconds.
 //!
 //! # Where to change what
 //!

@@ -1,5 +1,6 @@
-//! What shells offer when the user presses Tab: options and commands by the definition of the command
-//! line, and names of runs, nodes and topologies by what exists. The shell runs this program for it.
+//! What shells offer when the user presses Tab: options and commands by the definition of the
+//! command line, and names of runs, nodes and topologies by what exists. The shell runs this
+//! program for it.
 
 use std::ffi::OsStr;
 
@@ -44,11 +45,13 @@ pub fn script(shell: Shell) -> Result<Exit, Failure> {
         .write_registration(VARIABLE, "garland", "garland", "garland", &mut script)
         .or_nothing("cannot write the completion script")?;
     if shell == Shell::Zsh {
-        // The file is also the function that zsh loads when the user presses Tab for the first time.
+        // The file is also the function that zsh loads when the user presses Tab for the first
+        // time.
         script.extend(b"\nif [ \"$funcstack[1]\" = _garland ]; then\n    _clap_dynamic_completer_garland \"$@\"\nfi\n");
     }
     if shell == Shell::Bash {
-        // Bash would take what follows a colon for a word of its own, and nearly all paths here have one.
+        // Bash would take what follows a colon for a word of its own, and nearly all paths here
+        // have one.
         script.extend(b"\nCOMP_WORDBREAKS=${COMP_WORDBREAKS//:/}\n");
     }
     output::print_bytes(&script)?;

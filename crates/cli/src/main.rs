@@ -23,7 +23,8 @@ const PROTOCOL_VARIABLE: &str = "GARLAND_PROTOCOL";
 
 fn main() -> ExitCode {
     inherited::survive_file_limit();
-    // A lab's keeper is this program in another process. It must run before any second thread starts.
+    // A lab's keeper is this program in another process. It must run before any second thread
+    // starts.
     if let Some(exit) = garland_lab::hidden::main(std::env::args_os()) {
         return exit;
     }

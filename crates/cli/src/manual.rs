@@ -1,5 +1,5 @@
-//! Manual pages: what clap_mangen makes of the definition of a command, its exit codes, examples, and the
-//! pages to read next.
+//! Manual pages: what clap_mangen makes of the definition of a command, its exit codes, examples,
+//! and the pages to read next.
 
 use std::io::{Error, Write};
 
@@ -7,14 +7,15 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// The examples of pages. After the line with a page's name come sentences, each with its commands further
-/// to the right, and a line `see` with other pages.
+/// The examples of pages. After the line with a page's name come sentences, each with its commands
+/// further to the right, and a line `see` with other pages.
 const EXAMPLES: &str = include_str!("manual.txt");
 
 /// The sections at the end of clap_mangen's pages, which these pages have at other places.
 const LAST: [&str; 2] = [".SH EXTRA\n", ".SH VERSION\n"];
 
-/// Writes the page of `command`, whose name `garland-...` is built. `program` is the command `garland`.
+/// Writes the page of `command`, whose name `garland-...` is built. `program` is the command
+/// `garland`.
 pub fn write(command: &Command, program: &Command, out: &mut impl Write) -> Result<(), Error> {
     // Otherwise clap_mangen omits the text of an option that `-h` does not list.
     let own = command.clone().mut_args(|arg| arg.hide_short_help(false));

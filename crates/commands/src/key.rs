@@ -152,8 +152,8 @@ fn obeying(places: &Places, rotation: &Rotation) -> Result<Vec<Obeying>, Failure
     Ok(agents)
 }
 
-/// Ends an agent by the old key, and removes its record; also that of one that cannot be reached, if
-/// it is to be forgotten.
+/// Ends an agent by the old key, and removes its record; also that of one that cannot be reached,
+/// if it is to be forgotten.
 fn end(agent: &Obeying, old: &KeyPair, processes: &Processes<'_>, forget: bool) -> NodeState {
     let Obeying { records, lab, standing } = agent;
     let node = Node::named(&standing.name);

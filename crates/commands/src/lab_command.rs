@@ -124,8 +124,8 @@ fn exec(lab: &str, node: &str, words: &[OsString]) -> Result<Exit, Failure> {
     Ok(Exit::Code(wait(child, &requests)?))
 }
 
-/// Waits for the command and returns its exit code. A request to end is passed on; a second one kills
-/// the command. Ctrl-C reaches the command by itself, which may go on after it.
+/// Waits for the command and returns its exit code. A request to end is passed on; a second one
+/// kills the command. Ctrl-C reaches the command by itself, which may go on after it.
 fn wait(mut child: Child, requests: &Interrupts) -> Result<u8, Failure> {
     let mut is_asked = false;
     loop {

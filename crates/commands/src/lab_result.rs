@@ -88,8 +88,8 @@ fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     Ok(())
 }
 
-/// Writes a line for each NIC of a node: the first line also has the node's name and address. Column
-/// titles come before the `first` node.
+/// Writes a line for each NIC of a node: the first line also has the node's name and address.
+/// Column titles come before the `first` node.
 fn write_node(f: &mut fmt::Formatter<'_>, first: bool, node: &NodeStatus) -> fmt::Result {
     if first {
         writeln!(

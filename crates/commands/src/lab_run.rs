@@ -143,7 +143,8 @@ fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
     }
 }
 
-/// Returns a command's exit status as shells report it: its exit code, or 128 plus the signal that ended it.
+/// Returns a command's exit status as shells report it: its exit code, or 128 plus the signal that
+/// ended it.
 pub fn code_of(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)

@@ -193,8 +193,8 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     })
 }
 
-/// Returns the destination of the copies: the directory of all nodes. One without a path stays as it
-/// is, to be refused.
+/// Returns the destination of the copies: the directory of all nodes. One without a path stays as
+/// it is, to be refused.
 fn parse_destination(up: &Up) -> OsString {
     let mut destination = up.nodes.clone();
     let bytes = destination.as_bytes();
@@ -606,7 +606,8 @@ impl Spool<'_> {
         output::print(format_args!("done    {}: {size} in {took}\n", entry.shown()))
     }
 
-    /// Prints which nodes lack an entry, once the record says so: who reads it may ask `garland status`.
+    /// Prints which nodes lack an entry, once the record says so: who reads it may ask
+    /// `garland status`.
     fn tell_waiting(&mut self, entry: &Entry) {
         let Some(waiting) = self.queue.get(&entry.name) else { return };
         let nodes = 0..self.members.nodes().len();

@@ -1,9 +1,9 @@
-//! The control channels of all agents of an operation, waited for together. Which of them are dialled
-//! again, and when an agent is lost, is decided by [`Channels`].
+//! The control channels of all agents of an operation, waited for together. Which of them are
+//! dialled again, and when an agent is lost, is decided by [`Channels`].
 //!
 //! What a message costs must not depend on the number of agents: two thousand of them send ten
-//! heartbeats a second each. So the channels stay registered with the kernel (epoll), and only those
-//! that changed are looked at before a wait.
+//! heartbeats a second each. So the channels stay registered with the kernel (epoll), and only
+//! those that changed are looked at before a wait.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -101,8 +101,8 @@ impl AgentSet {
         self.changed.push(id);
     }
 
-    /// Sends a message. A message over a broken channel arrives once the channel continues; an agent
-    /// that is lost is reported by a later `wait`.
+    /// Sends a message. A message over a broken channel arrives once the channel continues; an
+    /// agent that is lost is reported by a later `wait`.
     pub fn send(&mut self, id: NodeId, message: &ToAgent) {
         let Some(connection) = &mut self.connections[id.index()] else { return };
         match connection.send(message) {
@@ -219,8 +219,8 @@ impl AgentSet {
         }
     }
 
-    /// Handles the error of a channel. One that broke may continue; an agent that breaks the protocol
-    /// is lost.
+    /// Handles the error of a channel. One that broke may continue; an agent that breaks the
+    /// protocol is lost.
     fn fail(&mut self, id: NodeId, error: &ConnectionError) {
         let may_continue = matches!(
             error,

@@ -44,8 +44,8 @@ pub struct LinkedNeighbours {
     pub unreached: Vec<bool>,
 }
 
-/// Has each of `agents` open a link to the first address of the next one that there is, and remembers
-/// as long as this process lives what could not be reached.
+/// Has each of `agents` open a link to the first address of the next one that there is, and
+/// remembers as long as this process lives what could not be reached.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.

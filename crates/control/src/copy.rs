@@ -191,8 +191,8 @@ impl<'a> Driver<'a> {
     fn notice(&mut self, notice: Notice) {
         let now = clock::now_ns();
         let event = match notice {
-            // In an incremental copy the digest is known before anything is sent. Files of a tree are
-            // judged one by one.
+            // In an incremental copy the digest is known before anything is sent. Files of a tree
+            // are judged one by one.
             Notice::Read(root) if self.is_watched() && !self.head.is_nothing_lacking() => {
                 self.compared = Some(root);
                 return;

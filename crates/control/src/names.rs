@@ -59,9 +59,9 @@ impl<'a> NamesQuestion<'a> {
     }
 }
 
-/// Asks agents, and waits for each as long as `patience` with it lasts. Returns what became of each,
-/// in order. One that is late once is not waited for again, nor is one that takes its time with each
-/// answer.
+/// Asks agents, and waits for each as long as `patience` with it lasts. Returns what became of
+/// each, in order. One that is late once is not waited for again, nor is one that takes its time
+/// with each answer.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.

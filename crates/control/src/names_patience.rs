@@ -60,9 +60,9 @@ impl NamesPatience {
         PatienceMark(self.0.lock().clone())
     }
 
-    /// Forgets how long those agents were waited for since `mark` which took less than `limit`: a command with a long
-    /// list of questions waits again for honest agents with each of them, and no longer than once for one that only
-    /// delays.
+    /// Forgets how long those agents were waited for since `mark` which took less than `limit`: a
+    /// command with a long list of questions waits again for honest agents with each of them, and
+    /// no longer than once for one that only delays.
     pub fn forgive_quick(&self, mark: &PatienceMark, limit: Duration) {
         for (node, waited) in self.0.lock().iter_mut() {
             let before = mark.0.get(node).cloned().unwrap_or_default();

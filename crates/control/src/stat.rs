@@ -12,9 +12,9 @@ use crate::session::Session;
 /// An agent and its reply, or the error of its node.
 pub type Looked<T> = Result<(Agent, T), String>;
 
-/// Sends each of `requests` to one of `agents`, in order, to look up files that a copy is made from.
-/// Returns the agents with their replies, in order. Calls `observe` at least every 100 ms with the
-/// indices of the agents that have not replied yet.
+/// Sends each of `requests` to one of `agents`, in order, to look up files that a copy is made
+/// from. Returns the agents with their replies, in order. Calls `observe` at least every 100 ms
+/// with the indices of the agents that have not replied yet.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.

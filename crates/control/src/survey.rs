@@ -27,8 +27,8 @@ impl<'a> Survey<'a> {
         Self { owed, late: BTreeSet::new(), session: Session::new(agents, interrupts) }
     }
 
-    /// Whether an agent once did not answer in time, or can no longer answer: nothing more should be
-    /// asked of it, since each question could take as long again.
+    /// Whether an agent once did not answer in time, or can no longer answer: nothing more should
+    /// be asked of it, since each question could take as long again.
     #[must_use]
     pub fn is_lost(&self, agent: usize) -> bool {
         self.late.contains(&agent) || self.session.is_gone(agent)

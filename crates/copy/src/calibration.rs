@@ -31,8 +31,8 @@ struct Kept {
     costs: CpuCosts,
 }
 
-/// Returns the processors of this machine for copies whose nodes are all on it, or each on a machine
-/// like it; `None` if they cannot be measured.
+/// Returns the processors of this machine for copies whose nodes are all on it, or each on a
+/// machine like it; `None` if they cannot be measured.
 pub fn measured_processors(places: &Places, is_shared: bool) -> Option<Processors> {
     let count = std::thread::available_parallelism().ok()?.get();
     let folder = places.folder("processors").ok()?;

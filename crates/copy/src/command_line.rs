@@ -39,9 +39,9 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Returns the command line with these words, which copies `sources`; `None` without words, when
-    /// another command makes the copy. `is_list_read` says whether a list of paths or patterns can be
-    /// read only once.
+    /// Returns the command line with these words, which copies `sources`; `None` without words,
+    /// when another command makes the copy. `is_list_read` says whether a list of paths or patterns
+    /// can be read only once.
     pub fn new(words: &[OsString], sources: &[PathBuf], is_list_read: bool) -> Option<Self> {
         if words.is_empty() {
             return None;
@@ -65,14 +65,16 @@ impl CommandLine {
         run.keep(FILE, self)
     }
 
-    /// Returns whether the copy whose run's directory is `folder` can be started again by its command line.
+    /// Returns whether the copy whose run's directory is `folder` can be started again by its
+    /// command line.
     pub fn is_repeatable(folder: &Path) -> bool {
         let line = read_file(&folder.join(FILE)).ok();
         let line = line.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         line.is_some_and(|line| !line.is_stream && !line.is_list_read)
     }
 
-    /// Says how the copy of `run`, which not all nodes have, goes on, if sending the rest is enough.
+    /// Says how the copy of `run`, which not all nodes have, goes on, if sending the rest is
+    /// enough.
     pub fn tell_how_to_resume(run: &Run) {
         match Self::kept_in(run) {
             Ok(Self { is_list_read: true, .. }) => {
@@ -85,8 +87,8 @@ impl CommandLine {
         }
     }
 
-    /// Returns the words of the copy of `run` after the program's name. Makes its directory the current one, so that
-    /// its paths mean the same.
+    /// Returns the words of the copy of `run` after the program's name. Makes its directory the
+    /// current one, so that its paths mean the same.
     ///
     /// # Errors
     /// When the run is unknown, still runs or read what cannot be read again, or when its directory

@@ -45,7 +45,8 @@ pub fn is_descriptor(path: &Path) -> bool {
     false
 }
 
-/// Whether a source is a stream: it can be read only once, and its length is unknown before its end.
+/// Whether a source is a stream: it can be read only once, and its length is unknown before its
+/// end.
 pub fn is_stream(source: &Path) -> bool {
     let word = matches!(target::parse(source.as_os_str()), Ok(Target::Pipe | Target::Command(_)));
     word || source.metadata().is_ok_and(|stat| stat.file_type().is_fifo())

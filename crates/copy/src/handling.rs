@@ -1,4 +1,5 @@
-//! What the options of a copy do to the costs of its bytes: encryption, compression and `--bwlimit`.
+//! What the options of a copy do to the costs of its bytes: encryption, compression and
+//! `--bwlimit`.
 
 use std::hint::black_box;
 
@@ -38,8 +39,8 @@ pub fn plain(spec: &CopySpec) -> Payload {
     Payload { sealed: spec.tuning.is_sealed, ..Payload::USUAL }
 }
 
-/// Returns how the options of a request handle the bytes of `given`; with `--compress auto`, each way
-/// that the copy may choose, without compression first. What cannot be sampled is taken for
+/// Returns how the options of a request handle the bytes of `given`; with `--compress auto`, each
+/// way that the copy may choose, without compression first. What cannot be sampled is taken for
 /// incompressible.
 pub fn handlings(spec: &CopySpec, given: &CopySource) -> Vec<Handling> {
     let uncompressed = plain(spec);
@@ -71,8 +72,8 @@ pub fn usual(spec: &CopySpec, given: &CopySource) -> Payload {
 }
 
 impl Pieces {
-    /// Reads pieces of a source of which any part can be read at any time; `None` if it is another one, or
-    /// is empty. Pieces that cannot be read are none.
+    /// Reads pieces of a source of which any part can be read at any time; `None` if it is another
+    /// one, or is empty. Pieces that cannot be read are none.
     fn read(given: &CopySource) -> Option<Self> {
         // Objects are read ahead in their order.
         let is_random = match given {

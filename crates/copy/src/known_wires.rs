@@ -31,8 +31,8 @@ pub struct Handling {
 }
 
 impl Handling {
-    /// Returns how blocks in the form `payload`, which is that of `encoding`, are handled, if each link has
-    /// this limit.
+    /// Returns how blocks in the form `payload`, which is that of `encoding`, are handled, if each
+    /// link has this limit.
     pub fn new(payload: Payload, encoding: Encoding, limit: Option<Rate>) -> Self {
         Self { payload, encoding, link: limit.map_or(f64::INFINITY, Rate::bytes_per_second) }
     }
@@ -64,9 +64,9 @@ enum Model {
 }
 
 impl KnownWires {
-    /// Returns the topology of the lab that `nodes` belong to, or else what `garland wires` measured
-    /// of them in the last day; `None` if there is neither. `sender` is the name of the lab's node
-    /// that sends; the default is the lab's head.
+    /// Returns the topology of the lab that `nodes` belong to, or else what `garland wires`
+    /// measured of them in the last day; `None` if there is neither. `sender` is the name of the
+    /// lab's node that sends; the default is the lab's head.
     pub fn between(
         nodes: &[Node],
         state: &Places,

@@ -1,6 +1,7 @@
-//! Copies as a library. [`spec::CopySpec`] says what is copied and how; [`planned::PlannedCopy`] copies to nodes,
-//! [`gathering::PlannedGather`] from them. Commands, spools and names make a spec, and get a result; who shows the
-//! progress is an [`observer::Observer`]. Nothing here reads a command line or prints a result.
+//! Copies as a library. [`spec::CopySpec`] says what is copied and how; [`planned::PlannedCopy`]
+//! copies to nodes, [`gathering::PlannedGather`] from them. Commands, spools and names make a spec,
+//! and get a result; who shows the progress is an [`observer::Observer`]. Nothing here reads a
+//! command line or prints a result.
 //!
 //! Both have a [`session::Session`]: a run, phases, agents, and an end. A copy to nodes:
 //! [`source::CopySource`] is opened, [`planning`] makes the plan, the fleet is assembled,

@@ -79,7 +79,8 @@ fn of_wires_in(
 }
 
 /// Returns the limit that the wires and `--bwlimit` set for a copy. `--bwlimit` applies to each
-/// link; two nodes are connected by one link for each lane. Its blocks are sent in the form `payload`.
+/// link; two nodes are connected by one link for each lane. Its blocks are sent in the form
+/// `payload`.
 pub fn of_copy(
     spec: &CopySpec,
     at: &Place,
@@ -114,8 +115,8 @@ fn of_links(
 /// one is the limit.
 const NAMED_MACHINES: usize = 2;
 
-/// Returns the rates that the processors of the slowest machines allow for this plan, if its blocks are
-/// sent in the form `payload`.
+/// Returns the rates that the processors of the slowest machines allow for this plan, if its blocks
+/// are sent in the form `payload`.
 fn of_processors(
     at: &Place,
     sender: Option<&str>,
@@ -156,9 +157,9 @@ fn place(topology: &Topology, sender: Option<&str>, plan: &Plan, id: NodeId) -> 
     }
 }
 
-/// Returns the total rate of all lanes of several copies, in bits per second, when all hops are busy
-/// at the same time and the wires of a lab are those of `topology`; a lane is as fast as its slowest
-/// hop. `None` if the wires have no rate limit.
+/// Returns the total rate of all lanes of several copies, in bits per second, when all hops are
+/// busy at the same time and the wires of a lab are those of `topology`; a lane is as fast as its
+/// slowest hop. `None` if the wires have no rate limit.
 fn of_topology(
     lab: &Lab,
     topology: &Topology,

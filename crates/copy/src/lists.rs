@@ -41,8 +41,8 @@ fn unfit(path: &[u8], place: &str) -> Failure {
     Failure::usage(format!("{place}: {path}: paths are relative to SOURCE, without .."))
 }
 
-/// Whether the list in `file` cannot be read again, or not by another command: it is standard input,
-/// a descriptor of this process, or a pipe.
+/// Whether the list in `file` cannot be read again, or not by another command: it is standard
+/// input, a descriptor of this process, or a pipe.
 #[must_use]
 pub fn is_read_once(file: &Path) -> bool {
     let is_empty_for_ever = || file.canonicalize().is_ok_and(|file| file == Path::new("/dev/null"));

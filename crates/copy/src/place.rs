@@ -33,7 +33,8 @@ pub struct Place {
     pub places: Places,
     /// The lab that this process has entered; `None` for real nodes.
     pub lab: Option<Lab>,
-    /// The directory below which this machine's own agent resolves paths, if the copy is to this machine.
+    /// The directory below which this machine's own agent resolves paths, if the copy is to this
+    /// machine.
     pub here: Option<PathBuf>,
 }
 
@@ -55,8 +56,8 @@ pub struct Target {
 }
 
 impl Place {
-    /// Finds the nodes of `destination`, and enters their lab if they have one. A lab that is down is no error
-    /// if `needs_lab` is false.
+    /// Finds the nodes of `destination`, and enters their lab if they have one. A lab that is down
+    /// is no error if `needs_lab` is false.
     ///
     /// # Errors
     /// When the destination cannot be parsed, a node is unknown, or the lab cannot be entered.
@@ -73,7 +74,8 @@ impl Place {
         Ok((place, Target { nodes, path }))
     }
 
-    /// Enters the lab of `nodes` if they have one. A lab that is down is no error if `needs_lab` is false.
+    /// Enters the lab of `nodes` if they have one. A lab that is down is no error if `needs_lab` is
+    /// false.
     ///
     /// # Errors
     /// When the state directory cannot be read, or the lab cannot be entered.
@@ -126,7 +128,8 @@ impl Place {
         }
     }
 
-    /// Stays on this machine, for a copy to `path` here. In results this machine is the node `name`.
+    /// Stays on this machine, for a copy to `path` here. In results this machine is the node
+    /// `name`.
     ///
     /// # Errors
     /// When the cluster file or the state directory cannot be read.

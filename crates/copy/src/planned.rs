@@ -101,7 +101,8 @@ impl<'a> PlannedCopy<'a> {
         self.planned.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// Begins the copy, and stores its plan and what `--resume` needs. `phases` began with the command.
+    /// Begins the copy, and stores its plan and what `--resume` needs. `phases` began with the
+    /// command.
     ///
     /// # Errors
     /// When these cannot be stored.
@@ -123,9 +124,10 @@ impl<'a> PlannedCopy<'a> {
         session.assemble(&begun.builder(&planned.nodes))
     }
 
-    /// Makes the copy on `fleet`, the agents of the plan's nodes, and reports its progress to `observer`. When all is
-    /// copied, `close` gets the agents, and why others cannot be used, in the order of the result's nodes; the time
-    /// of the result includes it. It returns what the holders of a name gave.
+    /// Makes the copy on `fleet`, the agents of the plan's nodes, and reports its progress to
+    /// `observer`. When all is copied, `close` gets the agents, and why others cannot be used, in
+    /// the order of the result's nodes; the time of the result includes it. It returns what the
+    /// holders of a name gave.
     ///
     /// # Errors
     /// When the copy cannot begin.
@@ -187,7 +189,8 @@ impl<'a> PlannedCopy<'a> {
         Ok(MadeCopy { outcome, listener, ..made })
     }
 
-    /// Asks the agents in `fleet` what a copy of a tree would change on their nodes, and ends the fleet.
+    /// Asks the agents in `fleet` what a copy of a tree would change on their nodes, and ends the
+    /// fleet.
     ///
     /// # Errors
     /// When the comparison cannot be made, or the user interrupts.

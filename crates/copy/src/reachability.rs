@@ -16,7 +16,8 @@ pub struct FittedPlan {
     pub plan: Plan,
     /// The names of the nodes that this machine feeds, since no other one reaches them.
     pub fed_here: Vec<String>,
-    /// The nodes that other ones reach; `None` if all are taken to be reached, as no login is needed.
+    /// The nodes that other ones reach; `None` if all are taken to be reached, as no login is
+    /// needed.
     pub reached: Option<BTreeSet<NodeId>>,
 }
 
@@ -38,8 +39,8 @@ impl FittedPlan {
     }
 }
 
-/// Fits `plan`, in which each node gets the whole source, to what the nodes of `fleet` reach. If all
-/// ports can be reached from here, nothing is asked, and the plan is kept.
+/// Fits `plan`, in which each node gets the whole source, to what the nodes of `fleet` reach. If
+/// all ports can be reached from here, nothing is asked, and the plan is kept.
 ///
 /// # Errors
 /// When this machine cannot wait for the agents, or would have to feed too many nodes.

@@ -40,8 +40,8 @@ pub struct MadeCopy {
 }
 
 impl<'a> Session<'a> {
-    /// Begins the run of a copy, and stores what `--resume` needs. A dry run is no copy that could be
-    /// resumed, and no copy's traces are removed for it.
+    /// Begins the run of a copy, and stores what `--resume` needs. A dry run is no copy that could
+    /// be resumed, and no copy's traces are removed for it.
     ///
     /// # Errors
     /// When these cannot be stored.

@@ -1,5 +1,5 @@
-//! The order and shape of a broadcast: what the user specified, and for the rest the fastest that is
-//! predicted.
+//! The order and shape of a broadcast: what the user specified, and for the rest the fastest that
+//! is predicted.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -46,8 +46,9 @@ pub struct FastestPlan {
 
 impl FastestPlan {
     /// Searches the fastest plan over `wires` with what the user specified; `None` if no plan
-    /// reaches all nodes: the copy then finds out which ones it does not reach. `lanes` is the usual
-    /// number of lanes. Of several ways to handle bytes, the copy will find out which one is fastest.
+    /// reaches all nodes: the copy then finds out which ones it does not reach. `lanes` is the
+    /// usual number of lanes. Of several ways to handle bytes, the copy will find out which one is
+    /// fastest.
     pub fn find(
         spec: &CopySpec,
         layout: Layout,
@@ -110,8 +111,8 @@ fn search<'a>(
     broadcast
 }
 
-/// Returns the search whose nodes, as listed, are reached fastest, with its number; one that is not the
-/// first only if it is much faster, as a copy chooses.
+/// Returns the search whose nodes, as listed, are reached fastest, with its number; one that is not
+/// the first only if it is much faster, as a copy chooses.
 fn fastest(searches: Vec<Broadcast<'_>>) -> Option<(usize, Broadcast<'_>)> {
     let listed = |search: &Broadcast<'_>| {
         let search = Broadcast { order: OrderChoice::Listed, ..search.clone() };
@@ -153,7 +154,8 @@ fn reason(tree: &Suggestion, chain: Option<&Suggestion>, source: &str) -> String
     of_route(tree.route, &chain, takes)
 }
 
-/// Returns the reason for routes other than a chain, which is `since`, with the time that it `takes`.
+/// Returns the reason for routes other than a chain, which is `since`, with the time that it
+/// `takes`.
 fn of_route(route: RouteShape, since: &str, takes: impl Display) -> String {
     match route {
         RouteShape::Twins => {

@@ -40,8 +40,8 @@ pub enum CopySource {
 }
 
 impl CopySource {
-    /// Opens the sources on this machine that the user specified; a tree is scanned completely. `disk` is the rate
-    /// of an emulated disk in bytes per second.
+    /// Opens the sources on this machine that the user specified; a tree is scanned completely.
+    /// `disk` is the rate of an emulated disk in bytes per second.
     pub fn open(
         spec: &CopySpec,
         interrupts: &Arc<Interrupts>,
@@ -84,8 +84,8 @@ impl CopySource {
         Self::from_tree(spec, tree, disk)
     }
 
-    /// Opens the entry of the open directory `folder` that has the last name of `path`, its path, as a
-    /// tree. No link is followed, and no other file system is entered.
+    /// Opens the entry of the open directory `folder` that has the last name of `path`, its path,
+    /// as a tree. No link is followed, and no other file system is entered.
     pub fn open_entry(
         spec: &CopySpec,
         folder: OwnedFd,

@@ -1,5 +1,5 @@
-//! A copy as values: what is copied, and how. The command line of `garland cp`, a spool and `garland get` each
-//! make a [`CopySpec`]; what makes the copy does not know which of them it was.
+//! A copy as values: what is copied, and how. The command line of `garland cp`, a spool and
+//! `garland get` each make a [`CopySpec`]; what makes the copy does not know which of them it was.
 
 use std::path::PathBuf;
 
@@ -108,7 +108,8 @@ pub struct SlowOptions {
     pub below: u16,
     /// The time after which a node with a hung disk fails, in nanoseconds.
     pub stuck_after: u64,
-    /// The time after which a silent node is dead; `None` if the cluster file or the default decides.
+    /// The time after which a silent node is dead; `None` if the cluster file or the default
+    /// decides.
     pub dead_after: Option<Nanos>,
     /// The number of nodes with which the copy is a success; `None` for all.
     pub min_ok: Option<usize>,
@@ -181,7 +182,8 @@ pub struct RunOptions {
 }
 
 impl CopySpec {
-    /// Returns a copy of `source` by agents that are started as `launch` says, with defaults for the rest.
+    /// Returns a copy of `source` by agents that are started as `launch` says, with defaults for
+    /// the rest.
     pub fn new(source: SourceSpec, launch: Launch) -> Self {
         Self {
             source,
@@ -212,8 +214,8 @@ impl CopySpec {
         self.tuning.is_traced.then(|| Tracing { started_ns, emulated: lab.is_some() })
     }
 
-    /// Returns whether the contents of a tree are compared, or all of it is sent: what changes is then not known
-    /// by its status.
+    /// Returns whether the contents of a tree are compared, or all of it is sent: what changes is
+    /// then not known by its status.
     pub fn ignores_status(&self) -> bool {
         self.checks.comparison != Comparison::Status || self.checks.read_back.verify
     }
@@ -394,7 +396,8 @@ impl Default for Tuning {
 }
 
 impl RunOptions {
-    /// Returns how a command runs whose agents are started as `launch` says, with defaults for the rest.
+    /// Returns how a command runs whose agents are started as `launch` says, with defaults for the
+    /// rest.
     pub fn new(launch: Launch) -> Self {
         Self {
             launch,

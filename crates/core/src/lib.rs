@@ -1,11 +1,12 @@
 //! Garland's plain values: clusters (`cluster`), plans of copies (`plan`), traces (`trace`), the
-//! stream format of file trees (`tree`), jobs (`farm`), and sets of numbers (`index_set`). This crate
-//! does no I/O, starts no threads, and reads neither clocks nor the environment.
+//! stream format of file trees (`tree`), jobs (`farm`), and sets of numbers (`index_set`). This
+//! crate does no I/O, starts no threads, and reads neither clocks nor the environment.
 //!
 //! # Where to change what
 //!
 //! - What a user writes of nodes: `cluster/nodelist` (`n[1-3]`), `cluster/target` (`NODES:PATH`),
-//!   `cluster/file` (the cluster file), `form` (all files of TOML, and messages about their places).
+//!   `cluster/file` (the cluster file), `form` (all files of TOML, and messages about their
+//!   places).
 //! - A plan: `plan/layout` (blocks), `plan/lane` and `plan/route` (who sends what to whom),
 //!   `plan/stripes`; `plan/broadcast` makes the usual one.
 //! - What a timeline has: `trace/stage`, `trace/record`; its form in files: `trace/file`, on wires:

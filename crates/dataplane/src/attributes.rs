@@ -31,9 +31,9 @@ pub fn modified_time(stat: &Stat) -> (i64, u32) {
     (stat.st_mtime, u32::try_from(stat.st_mtime_nsec).unwrap_or(0))
 }
 
-/// Returns the extended attributes of an open file or directory that begin with a prefix in `COPIED_PREFIXES`,
-/// as pairs of name and value. The list is empty if the file system does not support extended
-/// attributes.
+/// Returns the extended attributes of an open file or directory that begin with a prefix in
+/// `COPIED_PREFIXES`, as pairs of name and value. The list is empty if the file system does not
+/// support extended attributes.
 ///
 /// # Errors
 /// When the attributes cannot be read.

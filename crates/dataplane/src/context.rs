@@ -143,9 +143,9 @@ impl CopyContext {
         self.lanes.close();
     }
 
-    /// Gives the lanes of a complete copy the time to come to rest, so that their links can stay for
-    /// the next copy. On a busy machine the last acknowledgement, and with it the order to close,
-    /// may arrive before a lane's thread has read the lane's end.
+    /// Gives the lanes of a complete copy the time to come to rest, so that their links can stay
+    /// for the next copy. On a busy machine the last acknowledgement, and with it the order to
+    /// close, may arrive before a lane's thread has read the lane's end.
     fn await_rest(&self) {
         let stays = self.config.link_pool.is_some() && self.progress.sink().is_complete();
         let end = clock::now_ns() + COMING_TO_REST.as_nanos() as u64;

@@ -68,7 +68,8 @@ impl Faults {
         Some(self.fsync).filter(|longer| !longer.is_zero())
     }
 
-    /// Inverts the byte of the store that is to rot, if any, to emulate a medium that corrupts data.
+    /// Inverts the byte of the store that is to rot, if any, to emulate a medium that corrupts
+    /// data.
     ///
     /// # Errors
     /// When the store has no such byte, or it cannot be changed.

@@ -116,8 +116,8 @@ impl StoreFeeder {
         Self { copy, wrapper, spare: None, packer: Packer::default(), room: Vec::new() }
     }
 
-    /// Compresses the first `length` bytes of `buffer` in place, as blocks are that arrive here, if that
-    /// makes them fewer.
+    /// Compresses the first `length` bytes of `buffer` in place, as blocks are that arrive here, if
+    /// that makes them fewer.
     fn pack(&mut self, buffer: &mut [u8], length: usize) -> Encoded {
         let form = self.copy.codec.packing.as_received();
         if form != Encoding::Plain {

@@ -38,12 +38,13 @@ pub struct ManifestReader<'a> {
 }
 
 impl ManifestReader<'_> {
-    /// Returns the manifest of the file or directory `path`, and its path below the root without a slash at the
-    /// beginning and without symbolic links (raw bytes). Modes are reduced to [`NAMED_MODE`].
+    /// Returns the manifest of the file or directory `path`, and its path below the root without a
+    /// slash at the beginning and without symbolic links (raw bytes). Modes are reduced to
+    /// [`NAMED_MODE`].
     ///
     /// # Errors
-    /// When something cannot be read, changes meanwhile, or is neither a directory nor a regular file, or when there are no
-    /// files.
+    /// When something cannot be read, changes meanwhile, or is neither a directory nor a regular
+    /// file, or when there are no files.
     pub fn read(&self, path: &Path) -> Result<(Vec<u8>, NameManifest), String> {
         let told =
             |error: io::Error| format!("cannot open {}: {}", printable::path(path), reason(&error));

@@ -43,8 +43,8 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// The minimum number of buffers of a pool.
 const FEWEST: usize = 3;
 
-/// What the address of a buffer is a multiple of. A direct write needs that, also of its offset and its
-/// length: enough for disks with sectors of 512 and of 4096 bytes.
+/// What the address of a buffer is a multiple of. A direct write needs that, also of its offset and
+/// its length: enough for disks with sectors of 512 and of 4096 bytes.
 pub const ALIGNMENT: usize = 4096;
 
 /// Returns the number of buffers of `size` bytes for a copy of `blocks` blocks. It is limited by

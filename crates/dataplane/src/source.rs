@@ -273,7 +273,8 @@ impl Content for Source {
 
     fn is_unchanged(&self) -> bool {
         if self.is_device {
-            // A device's times do not show its changes; if it is read again the digests are compared.
+            // A device's times do not show its changes; if it is read again the digests are
+            // compared.
             return length_of_device(&self.file).is_ok_and(|now| now == self.opened.stamp.length);
         }
         let accepted = self.accepted.lock();

@@ -47,8 +47,8 @@ pub fn untraced() -> Arc<Collector> {
     Collector::new(Budget::NOTHING, CopyId([0; 16]), 1, 0, None)
 }
 
-/// Runs `check` in a thread that may do only what the modes of files allow their owner, also if root runs
-/// the tests.
+/// Runs `check` in a thread that may do only what the modes of files allow their owner, also if
+/// root runs the tests.
 pub fn without_rights_of_root(check: impl FnOnce() + Send) {
     let in_thread = || {
         let mut sets = capabilities(None).unwrap();

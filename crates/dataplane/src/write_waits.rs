@@ -1,5 +1,5 @@
-//! How long the writers of a copy sleep in their writes, waiting for the disk or for the reader of a
-//! pipe. Time spent waiting for a CPU does not count.
+//! How long the writers of a copy sleep in their writes, waiting for the disk or for the reader of
+//! a pipe. Time spent waiting for a CPU does not count.
 
 use garland_sys::clock;
 use garland_sys::schedule::Account;
@@ -39,7 +39,8 @@ impl WriteWaits {
         WriterId(state.writers.len() - 1)
     }
 
-    /// Runs `write` and adds the time that the thread sleeps in it. Called by the thread of `writer`.
+    /// Runs `write` and adds the time that the thread sleeps in it. Called by the thread of
+    /// `writer`.
     pub fn measure<T>(&self, writer: WriterId, write: impl FnOnce() -> T) -> T {
         self.with(writer, |own, _| own.present = Some((clock::now_ns(), own.account.awake_ns())));
         let written = write();
@@ -57,8 +58,8 @@ impl WriteWaits {
         }
     }
 
-    /// Returns the time asleep in writes in nanoseconds, current ones included: with several writers
-    /// their mean, since the copy waits for the disk only while all of them do.
+    /// Returns the time asleep in writes in nanoseconds, current ones included: with several
+    /// writers their mean, since the copy waits for the disk only while all of them do.
     pub fn blocked_ns(&self) -> u64 {
         let state = self.0.lock();
         let now: u64 = state.writers.iter().map(Writer::asleep_now).sum();

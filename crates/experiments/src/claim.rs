@@ -34,8 +34,8 @@ impl Claim {
         Self::new(what, unit, Statement::AtLeast(published.clone()), sample)
     }
 
-    /// Claims the order of two published figures, of which `sample` is the measured quotient. `None` if
-    /// the published figures have no order.
+    /// Claims the order of two published figures, of which `sample` is the measured quotient.
+    /// `None` if the published figures have no order.
     pub fn order(
         what: impl Into<String>,
         first: &Published,
@@ -87,8 +87,8 @@ impl Claim {
         Self { sample: self.sample.voided(lagged), ..self }
     }
 
-    /// Marks the claim as one to which the emulation was fitted, as `reason` says. It is shown and not
-    /// counted.
+    /// Marks the claim as one to which the emulation was fitted, as `reason` says. It is shown and
+    /// not counted.
     #[must_use]
     pub fn calibrated(self, reason: Option<&str>) -> Self {
         Self { calibrated: reason.map(str::to_owned).or(self.calibrated), ..self }

@@ -21,8 +21,8 @@ const NAME: &str = "file";
 /// The file for the scaling curve is smaller than the copied file by this factor.
 const SMALLER: u64 = 8;
 
-/// Runs `garland demo`: builds the cluster, copies, verifies, writes a report, and removes everything but the
-/// report and its runs.
+/// Runs `garland demo`: builds the cluster, copies, verifies, writes a report, and removes
+/// everything but the report and its runs.
 pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     let places = Places::open()?;
     let run = Run::begin(&places, "demo")?;

@@ -109,8 +109,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Describes the first result that is wrong, whatever was published, such as a copy that
-            /// differs from its source; `None` if there is none.
+            /// Describes the first result that is wrong, whatever was published, such as a copy
+            /// that differs from its source; `None` if there is none.
             pub fn broken(&self) -> Option<String> {
                 match self {
                     $(Self::$kind(table) => table.broken(),)*

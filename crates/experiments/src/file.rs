@@ -1,7 +1,8 @@
-//! The scenario file: a topology file with a question. A file that only describes a topology has the answer in
-//! words; a scenario that can be rerun has a job, the error of its emulation and the published rows, and its
-//! answer follows from what is measured. A scenario that compares topologies has a list of
-//! their names instead of a topology: `topologies = ["hub10", "mine.toml"]`.
+//! The scenario file: a topology file with a question. A file that only describes a topology has
+//! the answer in words; a scenario that can be rerun has a job, the error of its emulation and the
+//! published rows, and its answer follows from what is measured. A scenario that compares
+//! topologies has a list of their names instead of a topology:
+//! `topologies = ["hub10", "mine.toml"]`.
 
 use std::path::Path;
 
@@ -38,8 +39,8 @@ pub struct Scenario {
 /// The format version that this release reads.
 const VERSION: u32 = 1;
 
-/// A file that names topologies instead of describing one. [`Experiment::parse`] reads the last four
-/// sections.
+/// A file that names topologies instead of describing one. [`Experiment::parse`] reads the last
+/// four sections.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Several {
@@ -132,7 +133,8 @@ impl Several {
     }
 }
 
-/// Returns the topology `name` of the scenario file `path`. A file name is relative to that file's directory.
+/// Returns the topology `name` of the scenario file `path`. A file name is relative to that file's
+/// directory.
 fn beside(name: &str, path: &str) -> String {
     let directory = Path::new(path).parent().filter(|_| scenarios::is_file(name));
     directory

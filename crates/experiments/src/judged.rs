@@ -25,14 +25,16 @@ pub struct Judged {
     pub runs: Runs,
     /// What runs with a condition of the time measured.
     pub with: Vec<(Condition, Runs)>,
-    /// Why the emulation was fitted to this statement, which then does not count; `None` if it was not.
+    /// Why the emulation was fitted to this statement, which then does not count; `None` if it was
+    /// not.
     pub calibrated: Option<String>,
     /// The grade; `None` if there are fewer repetitions than a grade needs.
     pub grade: Option<Grade>,
 }
 
-/// Gathers what all repetitions of an experiment say about each statement, and grades it. Each element of
-/// `repetitions` has the same statements. `unmeasured` statements follow, which are open.
+/// Gathers what all repetitions of an experiment say about each statement, and grades it. Each
+/// element of `repetitions` has the same statements. `unmeasured` statements follow, which are
+/// open.
 pub fn judge(
     repetitions: &[Vec<Claim>],
     unmeasured: &[Unmeasured],

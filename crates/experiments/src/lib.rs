@@ -1,7 +1,7 @@
 //! Scenarios: experiments as data, rerun on this machine and printed beside the published figures.
 //!
-//! Each kind of experiment has a directory: the sections of its file (`job.rs`), the runs (`mod.rs`), and the
-//! printed table (`table.rs`).
+//! Each kind of experiment has a directory: the sections of its file (`job.rs`), the runs
+//! (`mod.rs`), and the printed table (`table.rs`).
 //!
 //! # Where to change what
 //!

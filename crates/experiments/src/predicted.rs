@@ -56,10 +56,10 @@ impl<'a> SimulatedNetwork<'a> {
         self.balance(flows, flows.len(), bytes)
     }
 
-    /// Returns the simulated seconds until the copies of all `flows` are done, each of `bytes` bytes.
-    /// The first `remote` copies go from sender to receiver; the others stay on the sender, whose disk
-    /// is then both read and written. Packets overtake each other only where queues form: where wires
-    /// are the limit, and not disks.
+    /// Returns the simulated seconds until the copies of all `flows` are done, each of `bytes`
+    /// bytes. The first `remote` copies go from sender to receiver; the others stay on the sender,
+    /// whose disk is then both read and written. Packets overtake each other only where queues
+    /// form: where wires are the limit, and not disks.
     pub fn balance(
         self,
         flows: &[(NodeId, NodeId)],
@@ -121,8 +121,9 @@ pub mod inputs {
     pub const FORECAST: &str = "forecast: the times of all jobs on the smaller numbers of nodes, which were measured before";
 }
 
-/// What it costs that packets of connections over several routes overtake each other: measured with half of the
-/// pairs and with all, each the other way. Predictions use it for copies that are not these.
+/// What it costs that packets of connections over several routes overtake each other: measured with
+/// half of the pairs and with all, each the other way. Predictions use it for copies that are not
+/// these.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overtaking {
     /// The topology's name.
@@ -169,8 +170,8 @@ pub struct Prediction {
     pub predicted: f64,
     /// The measured figure.
     pub emulated: f64,
-    /// Whether the emulation was not what it says when this was measured, so that the prediction can be
-    /// neither right nor wrong.
+    /// Whether the emulation was not what it says when this was measured, so that the prediction
+    /// can be neither right nor wrong.
     #[serde(skip_serializing_if = "is_not")]
     pub void: bool,
 }

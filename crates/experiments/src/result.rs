@@ -24,7 +24,8 @@ pub struct ScenarioResult {
     predicted_from: Vec<String>,
     /// The relative errors of the predictions; `None` if there are none.
     agreement: Option<Agreement>,
-    /// A description of the first result that is wrong, whatever was published; `None` if there is none.
+    /// A description of the first result that is wrong, whatever was published; `None` if there is
+    /// none.
     broken: Option<String>,
     /// The published statements with their runs and grades.
     #[serde(serialize_with = "described")]
@@ -33,8 +34,8 @@ pub struct ScenarioResult {
     grades: Option<Tally>,
 }
 
-/// Serializes statements with what was published, what was measured and the verdict as texts, as a report
-/// shows them.
+/// Serializes statements with what was published, what was measured and the verdict as texts, as a
+/// report shows them.
 fn described<S: Serializer>(statements: &[Judged], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Described<'a> {

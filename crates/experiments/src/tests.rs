@@ -1,5 +1,5 @@
-//! Tests of grades on tables in which everything came out as published: each statement of a scenario is then
-//! reproduced, and a wrong figure in the file makes it open.
+//! Tests of grades on tables in which everything came out as published: each statement of a
+//! scenario is then reproduced, and a wrong figure in the file makes it open.
 
 use garland_analysis::grade::{Grade, RUNS, Sample, Statement, Why};
 use garland_topology::scenarios;
@@ -76,8 +76,8 @@ fn open(judged: &[Judged]) -> Vec<&str> {
     judged.iter().filter(|one| one.is_open()).map(|one| one.what.as_str()).collect()
 }
 
-/// Statements of a row of the source that its other figures do not give: they give 30 s where 31 are
-/// published, and 1.27 % where 1.3 are.
+/// Statements of a row of the source that its other figures do not give: they give 30 s where 31
+/// are published, and 1.27 % where 1.3 are.
 const SLIPS: [&str; 2] = ["heavy, switch100, DIFF", "heavy, switch100, DIFF %"];
 
 /// A statement whose condition no source gives, so that it is open also if it comes out.
@@ -97,8 +97,8 @@ fn what_came_out_as_published_is_reproduced() {
     }
 }
 
-/// Returns the positions of the texts of figures in the `[[published]]` rows of a file, except of those
-/// to which the emulation is fitted.
+/// Returns the positions of the texts of figures in the `[[published]]` rows of a file, except of
+/// those to which the emulation is fitted.
 fn figures(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -247,8 +247,8 @@ fn settled(judged: &[Judged]) -> [usize; 2] {
     [all.clone().count(), all.filter(|one| !one.is_open()).count()]
 }
 
-/// The share of settled figures of all scenarios if each is judged by `judge` from a shuffled file. Each
-/// scenario is shuffled by as many seeds.
+/// The share of settled figures of all scenarios if each is judged by `judge` from a shuffled file.
+/// Each scenario is shuffled by as many seeds.
 fn share(judge: impl Fn(&str, &Experiment) -> Vec<Judged>) -> f64 {
     let mut sum = [0, 0];
     for name in ALL {
@@ -272,8 +272,8 @@ fn shuffled_figures_are_open_even_if_the_emulation_is_perfect() {
     assert!(found > 0.0, "some figures are equal, so that shuffling keeps them");
 }
 
-/// Returns the statements of the kept run of a scenario, from the `statements` of its `result.json`; `None` if
-/// no run of it is kept.
+/// Returns the statements of the kept run of a scenario, from the `statements` of its
+/// `result.json`; `None` if no run of it is kept.
 fn kept(name: &str) -> Option<Vec<Judged>> {
     let path = format!("{}/tests/roots/runs/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).ok()?;

@@ -1,4 +1,5 @@
-//! Published figures: those of the scenarios are those of their sources, to the digit, and none is left out.
+//! Published figures: those of the scenarios are those of their sources, to the digit, and none is
+//! left out.
 
 use std::collections::BTreeMap;
 

@@ -15,8 +15,8 @@ const OWN: &str = ".local/bin";
 const VARIABLE: &str = "GARLAND_FABRIC";
 
 /// Returns the path of the helper: the one in the environment variable, or else the first such file
-/// next to this program, in PATH, or in the directory of the user's own programs, in which `fault` finds none: why
-/// another user may have written the file.
+/// next to this program, in PATH, or in the directory of the user's own programs, in which `fault`
+/// finds none: why another user may have written the file.
 ///
 /// # Errors
 /// When there is no such file; the message lists the searched places and says what to do.

@@ -1,5 +1,5 @@
-//! `garland farm`: runs many jobs on many nodes with one of several engines, computes a result from the
-//! records of the jobs, and compares runs.
+//! `garland farm`: runs many jobs on many nodes with one of several engines, computes a result from
+//! the records of the jobs, and compares runs.
 //!
 //! # Where to change what
 //!

@@ -24,8 +24,9 @@ pub struct Launch {
     /// How to start agents on nodes [default: as in the cluster file, else ssh].
     #[arg(long, value_enum, help_heading = AGENTS, hide_short_help = true)]
     pub launcher: Option<LauncherName>,
-    /// Use MPTCP for data links, on all paths that nodes announce (`ip mptcp endpoint`), and plain TCP if a kernel lacks it
-    /// [default: for copies of one lane in labs that are bonded by subflows].
+    /// Use MPTCP for data links, on all paths that nodes announce (`ip mptcp endpoint`), and plain
+    /// TCP if a kernel lacks it [default: for copies of one lane in labs that are bonded by
+    /// subflows].
     #[arg(long, help_heading = AGENTS, hide_short_help = true)]
     pub mptcp: bool,
     /// Lab that lab:.. nodes belong to [default: lab].
@@ -38,14 +39,16 @@ pub struct Launch {
         hide_short_help = true
     )]
     pub lab: Option<String>,
-    /// Node of the lab that this command runs on and copies from, such as lab:n3 [default: the first].
+    /// Node of the lab that this command runs on and copies from, such as lab:n3 [default: the
+    /// first].
     #[arg(long, value_name = "NODE", help_heading = AGENTS, hide_short_help = true)]
     pub from: Option<String>,
     /// Have agents listen at these addresses or NICs of their nodes, such as ib0
     /// [default: as in the cluster file, else where ssh or srun reaches a node, and its rails].
     ///
-    /// Other nodes and this command connect to these addresses. 0.0.0.0 and :: stand for all. Agents of local[..] nodes
-    /// listen on loopback, those of lab:.. nodes at all addresses of their own networks.
+    /// Other nodes and this command connect to these addresses. 0.0.0.0 and :: stand for all.
+    /// Agents of local[..] nodes listen on loopback, those of lab:.. nodes at all addresses of
+    /// their own networks.
     #[arg(
         long,
         value_name = "ADDRESS|NIC",

@@ -242,7 +242,8 @@ impl FleetBuilder<'_> {
         self.lab.is_none() && !self.is_local(node)
     }
 
-    /// Returns whether the node's agent is a process of this machine, below a directory of this command's.
+    /// Returns whether the node's agent is a process of this machine, below a directory of this
+    /// command's.
     fn is_local(&self, node: &Node) -> bool {
         self.here.is_some() || inventory::is_local(&node.name)
     }
@@ -338,8 +339,8 @@ impl FleetBuilder<'_> {
         Ok((agent, launched.child))
     }
 
-    /// Connects to the agent of a node that has just been started. What the node has said of it counts
-    /// only if the agent proves its key there.
+    /// Connects to the agent of a node that has just been started. What the node has said of it
+    /// counts only if the agent proves its key there.
     fn connect(
         &self,
         node: &Node,
@@ -363,9 +364,9 @@ impl FleetBuilder<'_> {
         connected.inspect_err(|_| self.claims.withdraw(&node.name))
     }
 
-    /// Connects to the agent of a node that cannot be connected to directly, because of `error`. Where
-    /// its port cannot be reached, the node can be logged in to: `record` then has the login by which
-    /// the agent was reached.
+    /// Connects to the agent of a node that cannot be connected to directly, because of `error`.
+    /// Where its port cannot be reached, the node can be logged in to: `record` then has the login
+    /// by which the agent was reached.
     fn connect_by_login(
         &self,
         node: &Node,
@@ -394,8 +395,8 @@ impl FleetBuilder<'_> {
         }
     }
 
-    /// Returns what ends logins to agents at an interrupt, also those that come late in a copy: their
-    /// links live as long as the command.
+    /// Returns what ends logins to agents at an interrupt, also those that come late in a copy:
+    /// their links live as long as the command.
     fn interrupt(&self) -> Cancellation {
         Cancellation::by(self.interrupts.clone())
     }

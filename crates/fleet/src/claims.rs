@@ -1,7 +1,8 @@
-//! Which agents belong to which nodes. The line by which an agent says that it is ready comes from a
-//! node that may lie: a key, or an address with a port, that another node has is refused. Otherwise
-//! this machine would take one node for another one. Who was first with an address has not shown that it
-//! has it: of two that claim it, the one whose agent answers there with its key keeps it.
+//! Which agents belong to which nodes. The line by which an agent says that it is ready comes from
+//! a node that may lie: a key, or an address with a port, that another node has is refused.
+//! Otherwise this machine would take one node for another one. Who was first with an address has
+//! not shown that it has it: of two that claim it, the one whose agent answers there with its key
+//! keeps it.
 
 use std::net::SocketAddr;
 
@@ -28,8 +29,8 @@ struct Claim {
     /// Those of them at which the agent has proved its key, or that have a record from an earlier
     /// command.
     proved: Vec<SocketAddr>,
-    /// Whether the agent has such a record, or has proved its key. A later claim casts no doubt on it
-    /// then.
+    /// Whether the agent has such a record, or has proved its key. A later claim casts no doubt on
+    /// it then.
     is_known: bool,
     /// The node that claimed the same key later.
     rival: Option<String>,
@@ -59,15 +60,16 @@ impl Claims {
         }
     }
 
-    /// Adds an agent that has proved its key to this command, in place of what is known of its node.
+    /// Adds an agent that has proved its key to this command, in place of what is known of its
+    /// node.
     pub fn know(&self, standing: &Standing) {
         let mut known = self.0.lock();
         known.claims.retain(|claim| claim.node != standing.name);
         known.claims.push(Claim::new(standing, true));
     }
 
-    /// Adds an agent as its node describes it, in place of what is known of this node. Another one that
-    /// has only claimed the same address may not have it: see [`prove`](Self::prove).
+    /// Adds an agent as its node describes it, in place of what is known of this node. Another one
+    /// that has only claimed the same address may not have it: see [`prove`](Self::prove).
     ///
     /// # Errors
     /// When another node has this key or address. If it has just claimed this key, neither is to be
@@ -92,8 +94,8 @@ impl Claims {
         Ok(())
     }
 
-    /// Notes that the agent of a node has proved its key at `address`, one of those that the node has
-    /// claimed.
+    /// Notes that the agent of a node has proved its key at `address`, one of those that the node
+    /// has claimed.
     pub fn prove(&self, node: &str, address: SocketAddr) {
         let mut known = self.0.lock();
         let own = known.claims.iter_mut().find(|claim| claim.node == node);
@@ -116,8 +118,8 @@ impl Claims {
         self.0.lock().claims.retain(|claim| claim.node != node);
     }
 
-    /// Returns what speaks against the agent of a node by now: another node that claimed its key, or one
-    /// whose agent answers at its address.
+    /// Returns what speaks against the agent of a node by now: another node that claimed its key,
+    /// or one whose agent answers at its address.
     pub fn rival(&self, node: &str) -> Option<Conflict> {
         let known = self.0.lock();
         let own = known.claims.iter().find(|claim| claim.node == node)?;

@@ -8,8 +8,8 @@ use crate::args::DEFAULT_LAB;
 use crate::launch::lab;
 use crate::standing::RecordDir;
 
-/// Returns the nodes of `lab` with a standing agent. Without `lab`, returns the real nodes with one,
-/// or those of the default lab if no real node has one.
+/// Returns the nodes of `lab` with a standing agent. Without `lab`, returns the real nodes with
+/// one, or those of the default lab if no real node has one.
 ///
 /// # Errors
 /// When the records of agents cannot be listed.

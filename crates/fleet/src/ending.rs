@@ -45,8 +45,8 @@ impl Unended {
     }
 }
 
-/// Ends an agent by the key that it obeys, or by its process if connections to it are refused or its
-/// start was interrupted. `ask` passes the request on to the agent.
+/// Ends an agent by the key that it obeys, or by its process if connections to it are refused or
+/// its start was interrupted. `ask` passes the request on to the agent.
 ///
 /// # Errors
 /// When the agent may still run.

@@ -20,8 +20,8 @@ const VALUED: &str = "BJbcilmop";
 
 /// Keywords of ssh_config(5) that neither run a program, nor load a library, nor read more options,
 /// nor give the nodes access to this machine. All others are refused: ProxyCommand, LocalCommand,
-/// KnownHostsCommand, PKCS11Provider, SecurityKeyProvider, XAuthLocation, Include, Match, and keywords
-/// of later versions of ssh.
+/// KnownHostsCommand, PKCS11Provider, SecurityKeyProvider, XAuthLocation, Include, Match, and
+/// keywords of later versions of ssh.
 const HARMLESS: &str = "\
     addressfamily batchmode bindaddress bindinterface canonicaldomains \
     canonicalizefallbacklocal canonicalizehostname canonicalizemaxdots casignaturealgorithms \
@@ -38,8 +38,8 @@ const HARMLESS: &str = "\
 /// Reads the cluster file `path`, a name in the working directory.
 ///
 /// # Errors
-/// When other users may write or replace it, when an ssh option in it may run a program here, and when
-/// it is not a valid cluster file.
+/// When other users may write or replace it, when an ssh option in it may run a program here, and
+/// when it is not a valid cluster file.
 pub fn read(path: &Path) -> Result<Cluster, Failure> {
     let shown = printable::path(path);
     let doing = || format!("cannot read {shown}");
@@ -69,8 +69,8 @@ pub fn read(path: &Path) -> Result<Cluster, Failure> {
     }
 }
 
-/// The failure for a file that another user has written, or may have. Whoever names it trusts that user: what
-/// its ssh options say runs on this machine.
+/// The failure for a file that another user has written, or may have. Whoever names it trusts that
+/// user: what its ssh options say runs on this machine.
 fn strange(path: &Path, why: &str) -> Failure {
     let shown = printable::path(path);
     Failure::usage(format!("./{shown} is not used: {why}"))

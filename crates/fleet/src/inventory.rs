@@ -105,8 +105,8 @@ pub fn is_local(name: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns the name of a node's rack, if known: that of the cluster file; in a lab, the medium to which the node's
-/// first NIC is connected.
+/// Returns the name of a node's rack, if known: that of the cluster file; in a lab, the medium to
+/// which the node's first NIC is connected.
 pub fn rack(node: &Node, lab: Option<&Lab>) -> Option<String> {
     if let Some(rack) = &node.rack {
         return Some(rack.clone());

@@ -28,8 +28,8 @@ const ANSWERED: &str = "answered";
 /// The polling interval of a young copy, and if the user has no inotify instance left.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The age from which a copy watches its directory by inotify(7). Until then it polls: the kernel takes 10 to
-/// 20 ms to close a watch, which is longer than a small copy takes.
+/// The age from which a copy watches its directory by inotify(7). Until then it polls: the kernel
+/// takes 10 to 20 ms to close a watch, which is longer than a small copy takes.
 const YOUTH: Duration = Duration::from_secs(2);
 
 /// The answer to a join request.
@@ -46,7 +46,8 @@ pub struct JoinListener {
     folder: PathBuf,
     /// The lock that shows that the copy is running.
     _lock: LockFile,
-    /// The watch on the directory; none while the copy is young, or if the user has no inotify instance left.
+    /// The watch on the directory; none while the copy is young, or if the user has no inotify
+    /// instance left.
     events: Option<FolderEvents>,
     /// The time at which the watch begins; `None` afterwards.
     watch_at_ns: Option<u64>,

@@ -1,5 +1,5 @@
-//! The members of the cluster: standing agents are told who they are, and their nodes read names and
-//! contents by themselves then. Each node has a key of its own, which its agent makes.
+//! The members of the cluster: standing agents are told who they are, and their nodes read names
+//! and contents by themselves then. Each node has a key of its own, which its agent makes.
 //!
 //! Agents are told of members only when names are used: from the first name that is published on.
 
@@ -96,9 +96,9 @@ pub fn hand_out(
     Ok(are_told)
 }
 
-/// Returns the key of each agent of `standing` that showed that it has the private half, and why the
-/// others have none. A node that tells the key of another one, which all nodes see, has none; the
-/// other one keeps its own.
+/// Returns the key of each agent of `standing` that showed that it has the private half, and why
+/// the others have none. A node that tells the key of another one, which all nodes see, has none;
+/// the other one keeps its own.
 fn verified(
     standing: &[Standing],
     controller: &KeyPair,

@@ -1,9 +1,9 @@
 //! Whether the process of a standing agent runs, as the machine says on which it would. Only that
 //! is a proof of its end: a refused connection may be the work of anybody on the path.
 //!
-//! Each standing agent has a word of its own among its arguments, its tag, which its record has from
-//! before its start. For agents on this machine the process table tells, for others a login to the
-//! node, by which the agent was started, too.
+//! Each standing agent has a word of its own among its arguments, its tag, which its record has
+//! from before its start. For agents on this machine the process table tells, for others a login to
+//! the node, by which the agent was started, too.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,8 +34,8 @@ impl<'a> Processes<'a> {
         Self { cluster: Ok(cluster), places }
     }
 
-    /// Finds processes on nodes that are logged in to as the cluster file of `inventory` says. If it
-    /// cannot be read, this is told of the nodes for which it would be needed.
+    /// Finds processes on nodes that are logged in to as the cluster file of `inventory` says. If
+    /// it cannot be read, this is told of the nodes for which it would be needed.
     pub fn from_inventory(inventory: &'a Result<Inventory, Failure>, places: &'a Places) -> Self {
         let cluster = match inventory {
             Ok(inventory) => Ok(inventory.cluster()),

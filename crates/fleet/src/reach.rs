@@ -81,11 +81,11 @@ impl Unreached {
         }
     }
 
-    /// Returns whether the connection was refused at all addresses. Probably no process listens on the
-    /// agent's port, since the agent has ended. But this is not confirmed: whoever is on the path can
-    /// say so by one segment, and a firewall that rejects connections does. Only the processes of the
-    /// node tell ([`Processes`](crate::processes::Processes)). After any other error the agent may be
-    /// stopped or busy, or its host or network may be down.
+    /// Returns whether the connection was refused at all addresses. Probably no process listens on
+    /// the agent's port, since the agent has ended. But this is not confirmed: whoever is on the
+    /// path can say so by one segment, and a firewall that rejects connections does. Only the
+    /// processes of the node tell ([`Processes`](crate::processes::Processes)). After any other
+    /// error the agent may be stopped or busy, or its host or network may be down.
     pub fn may_have_ended(&self) -> bool {
         matches!(self, Self::Connection(ConnectionError::Connect(_, error))
             if error.kind() == ErrorKind::ConnectionRefused)

@@ -185,8 +185,8 @@ impl From<UnreadableRecord> for LaunchError {
 }
 
 impl Standing {
-    /// Returns the record of an agent that this process is about to start with `settings` on a node,
-    /// perhaps of a lab, and that will obey the controller with this public key.
+    /// Returns the record of an agent that this process is about to start with `settings` on a
+    /// node, perhaps of a lab, and that will obey the controller with this public key.
     ///
     /// # Errors
     /// When this process cannot read its own identity.
@@ -238,8 +238,8 @@ impl Standing {
         if command.is_alive() { Stage::Starting(*pid) } else { Stage::Interrupted }
     }
 
-    /// Returns the word that the agent's process, and no other one, has among its arguments; `None` if
-    /// the record is of a release that did not note that.
+    /// Returns the word that the agent's process, and no other one, has among its arguments; `None`
+    /// if the record is of a release that did not note that.
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
@@ -273,8 +273,8 @@ impl Standing {
         }
     }
 
-    /// Returns what members of the cluster know of the agent; `member` is the key of its node, if it
-    /// is a member.
+    /// Returns what members of the cluster know of the agent; `member` is the key of its node, if
+    /// it is a member.
     pub fn for_cluster(&self, member: Option<PublicKey>) -> ClusterAgent {
         ClusterAgent {
             name: self.name.clone(),
@@ -380,9 +380,9 @@ impl Standing {
         Ok(Agent { connection, addresses: self.sockets() })
     }
 
-    /// Connects to the agent at its own address, whatever detour another node has there, which says that
-    /// it has the same address. Returns the address at which the agent has proved its key: no detour is
-    /// left there then.
+    /// Connects to the agent at its own address, whatever detour another node has there, which says
+    /// that it has the same address. Returns the address at which the agent has proved its key: no
+    /// detour is left there then.
     ///
     /// # Errors
     /// Those of [`Standing::connect`].
@@ -429,8 +429,8 @@ impl Standing {
         }
     }
 
-    /// Calls `reach` with the agent's first address. As long as the connection is refused, which one
-    /// segment of anybody on the path does, calls it with the next one.
+    /// Calls `reach` with the agent's first address. As long as the connection is refused, which
+    /// one segment of anybody on the path does, calls it with the next one.
     fn at_any_address<T>(
         &self,
         reach: impl Fn(SocketAddr) -> Result<T, ConnectionError>,
@@ -509,8 +509,8 @@ impl RecordDir {
         let _ = fs::remove_dir_all(self.folder);
     }
 
-    /// Returns the names of the nodes that have a record, in order, also of those whose record cannot
-    /// be read.
+    /// Returns the names of the nodes that have a record, in order, also of those whose record
+    /// cannot be read.
     ///
     /// # Errors
     /// When the directory cannot be read.

@@ -1,5 +1,5 @@
-//! Conditions of the time for the programs of a node: whoever starts them asks the lab for pipes, blocks and
-//! starts.
+//! Conditions of the time for the programs of a node: whoever starts them asks the lab for pipes,
+//! blocks and starts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,15 +15,15 @@ impl Lab {
         Ok(self.spec().topology.nodes[self.id(node)?].vintage)
     }
 
-    /// Creates a named pipe for programs of a node, with the capacity that its pipes have. The capacity stays
-    /// while the returned value lives.
+    /// Creates a named pipe for programs of a node, with the capacity that its pipes have. The
+    /// capacity stays while the returned value lives.
     pub fn pipe(&self, node: &str, path: &Path) -> Result<Fifo, LabError> {
         let capacity = self.vintage(node)?.pipe;
         Fifo::create(path, capacity).map_err(LabError::file("create pipe", path))
     }
 
-    /// Lets the nodes with `copies` copy as slowly as they did (`slowly`), or as this machine does. Starting a
-    /// program costs other work than copies, which `copies` says nothing of.
+    /// Lets the nodes with `copies` copy as slowly as they did (`slowly`), or as this machine does.
+    /// Starting a program costs other work than copies, which `copies` says nothing of.
     pub fn pace(&self, slowly: bool) -> Result<(), LabError> {
         for node in self.spec().topology.nodes.iter().filter(|node| node.vintage.copies.is_some()) {
             let (Some(group), Some(share)) = (self.group(&node.name), node.cpu) else { continue };

@@ -1,4 +1,5 @@
-//! What copies cost at another time (`copies`), as the share of a processor of this machine that copies as fast.
+//! What copies cost at another time (`copies`), as the share of a processor of this machine that
+//! copies as fast.
 
 use garland_core::units::Rate;
 use garland_sys::copying;
@@ -9,8 +10,9 @@ use crate::LabError;
 /// The bytes that programs read at once on a node without `block`: those of netcat.
 const BLOCK: u64 = 16384;
 
-/// Sets the processor share of each node that copies at the rate of another time. Measures this machine for
-/// each kind of pipes and blocks of such nodes, since small ones cost more of a processor.
+/// Sets the processor share of each node that copies at the rate of another time. Measures this
+/// machine for each kind of pipes and blocks of such nodes, since small ones cost more of a
+/// processor.
 pub(crate) fn resolve(topology: &mut Topology) -> Result<(), LabError> {
     let mut known: Vec<((Option<u64>, u64), f64)> = Vec::new();
     for node in &mut topology.nodes {
@@ -30,8 +32,8 @@ pub(crate) fn resolve(topology: &mut Topology) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Measures how many bytes this machine copies in a second of processor time, through pipes that hold `pipe`
-/// bytes and in blocks of `block` bytes.
+/// Measures how many bytes this machine copies in a second of processor time, through pipes that
+/// hold `pipe` bytes and in blocks of `block` bytes.
 fn measured(pipe: Option<u64>, block: u64) -> Result<f64, LabError> {
     copying::bytes_per_second(pipe, block as usize).map_err(|error| LabError::Unavailable {
         problem: format!("measuring how fast this machine copies (`copies`) failed: {error}"),
@@ -39,8 +41,8 @@ fn measured(pipe: Option<u64>, block: u64) -> Result<f64, LabError> {
     })
 }
 
-/// Returns the share of a processor, in thousandths, that copies at the rate `wanted` on a machine that is
-/// `able` to copy so many bytes in a second of processor time.
+/// Returns the share of a processor, in thousandths, that copies at the rate `wanted` on a machine
+/// that is `able` to copy so many bytes in a second of processor time.
 fn share(wanted: Rate, able: f64) -> Result<u32, LabError> {
     let share = wanted.bytes_per_second() / able;
     if share > 1.0 {

@@ -18,7 +18,8 @@ pub struct Wires {
     /// The run to compare with [default: the last one of the same nodes].
     #[arg(long, alias = "baseline", value_name = "RUN")]
     pub base: Option<String>,
-    /// Number of NICs of each node to use: its first K addresses [default: as many as all nodes have].
+    /// Number of NICs of each node to use: its first K addresses [default: as many as all nodes
+    /// have].
     #[arg(long, value_name = "K", value_parser = value_parser!(u16).range(1..=64))]
     pub rails: Option<u16>,
     /// Sweep packet sizes instead, with 1, 2, .. pairs at once, over local and remote wires.
@@ -56,7 +57,8 @@ pub struct Ping {
     /// Start N operations a second (open loop), and measure each from its scheduled start.
     #[arg(long, alias = "rate", value_name = "N", conflicts_with = "sweep", value_parser = value_parser!(u32).range(1..))]
     pub per_second: Option<u32>,
-    /// Sweep 1 to 64 in flight and many sizes: LogGP parameters, the knee, and the bottleneck there.
+    /// Sweep 1 to 64 in flight and many sizes: LogGP parameters, the knee, and the bottleneck
+    /// there.
     #[arg(long)]
     pub sweep: bool,
     /// Transport of the operations.
@@ -117,7 +119,8 @@ pub enum PingTransportName {
     Tcp,
     /// Memory shared by the agents of one machine.
     Shm,
-    /// A libfabric provider; needs libfabric on the nodes, and garland-fabric in garland's directory.
+    /// A libfabric provider; needs libfabric on the nodes, and garland-fabric in garland's
+    /// directory.
     Fabric,
 }
 

@@ -14,8 +14,8 @@ use crate::args::Doctor;
 use crate::disk::place;
 use crate::gather::{Gathered, Talk, end_agents, gather};
 
-/// Runs `garland doctor`: starts an agent on each node, examines it, connects each node to the next one,
-/// and prints what was found.
+/// Runs `garland doctor`: starts an agent on each node, examines it, connects each node to the next
+/// one, and prints what was found.
 pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;

@@ -1,5 +1,6 @@
-//! The commands that measure: [`wires`], [`ping`], [`disk`], [`balance`], [`doctor`]. Each command parses its arguments
-//! into a request, drives one operation of `garland-control`, and prints a result object or a table.
+//! The commands that measure: [`wires`], [`ping`], [`disk`], [`balance`], [`doctor`]. Each command
+//! parses its arguments into a request, drives one operation of `garland-control`, and prints a
+//! result object or a table.
 //!
 //! # Where to change what
 //!
@@ -7,7 +8,8 @@
 //!   `protocol/src/operation/wires`, which `wires/meetings` drives; series of meetings in
 //!   `wires/sweep`.
 //! - Of each command: arguments in `args` or its `request`, the JSON object in `result`, what is
-//!   printed in `table` and `notes`. What a node does for it is in `agent` (`probe`, `disk`, `balance`).
+//!   printed in `table` and `notes`. What a node does for it is in `agent` (`probe`, `disk`,
+//!   `balance`).
 
 #![forbid(unsafe_code)]
 

@@ -29,8 +29,8 @@ const THREADS: usize = 2;
 /// The time for which to wait until the kernel has released an unmounted file system.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The time for which the end of a mount waits until the nodes have what was written: a program that
-/// was killed has not waited for it.
+/// The time for which the end of a mount waits until the nodes have what was written: a program
+/// that was killed has not waited for it.
 const WRITTEN: Duration = Duration::from_secs(10);
 
 /// The interval at which the recording is saved if it has grown. If the mount is killed, its trace
@@ -40,7 +40,8 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval at which files that stay open are looked at, and what is held of them is sent.
 const SENT: Duration = Duration::from_secs(1);
 
-/// The number of attempts to unmount a directory in use before it is detached, [`UNMOUNT_INTERVAL`] apart.
+/// The number of attempts to unmount a directory in use before it is detached, [`UNMOUNT_INTERVAL`]
+/// apart.
 const UNMOUNT_ATTEMPTS: u32 = 5;
 const UNMOUNT_INTERVAL: Duration = Duration::from_millis(40);
 
@@ -263,8 +264,8 @@ fn until_unmounted(served: io::Result<()>) -> io::Result<()> {
 }
 
 /// Drops pages from the kernel's cache that may hold bytes which never reached a node. Runs on a
-/// thread of its own, since the kernel waits for users of the pages. Also sends what the mount holds,
-/// since a file may stay open.
+/// thread of its own, since the kernel waits for users of the pages. Also sends what the mount
+/// holds, since a file may stay open.
 fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>, mount: &Weak<Mount>) {
     loop {
         match distrusted.recv_timeout(SENT) {

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use crate::peer::{Peer, Reach, Reply, Then};
 use crate::recording::Recording;
 
-/// Timeout for the answer to a request. An agent that is stopped is noticed sooner, by its heartbeats: this is for
-/// disks that do not respond.
+/// Timeout for the answer to a request. An agent that is stopped is noticed sooner, by its
+/// heartbeats: this is for disks that do not respond.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why bytes of a node's file cannot be had.
@@ -52,8 +52,8 @@ impl NodeFiles {
         Self(Peer::new(name, 0, reach, true, Arc::new(Recording::begin(1, false))))
     }
 
-    /// Asks whether the node serves a content, with the file `file` of it, and calls `then` with the
-    /// answer; maybe never, if the node does not answer.
+    /// Asks whether the node serves a content, with the file `file` of it, and calls `then` with
+    /// the answer; maybe never, if the node does not answer.
     pub fn look(&self, root: [u8; 32], file: u32, then: impl FnOnce(bool) + Send + 'static) {
         let asked = Ask::Holds { root, file };
         self.0.ask(asked, Vec::new(), Box::new(move |outcome| then(outcome.is_ok())));

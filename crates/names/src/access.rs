@@ -1,5 +1,5 @@
-//! By which right this machine reaches the agents that keep names: as the controller that started them, or as a
-//! member of the cluster, with the key that its own agent was given.
+//! By which right this machine reaches the agents that keep names: as the controller that started
+//! them, or as a member of the cluster, with the key that its own agent was given.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use garland_state::places::Places;
 use garland_sys::{private_file, process};
 use garland_terminal::failure::{Failure, OrFailure};
 
-/// The environment variable with the path of the cluster's key, for agents that are confined to a directory.
+/// The environment variable with the path of the cluster's key, for agents that are confined to a
+/// directory.
 const KEY_VARIABLE: &str = "GARLAND_CLUSTER_KEY";
 
 /// The standing agents of a cluster, and the keys by which they and their names are recognised.
@@ -29,8 +30,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// Returns the access to the agents of `lab` or of real nodes: that of their controller if this machine has
-    /// records of them, and otherwise that of a member if it has the cluster's key.
+    /// Returns the access to the agents of `lab` or of real nodes: that of their controller if this
+    /// machine has records of them, and otherwise that of a member if it has the cluster's key.
     ///
     /// # Errors
     /// When the state directory or the cluster's key cannot be read.
@@ -90,8 +91,8 @@ impl Access {
         &self.patience
     }
 
-    /// Returns the name of this machine in the cluster, and the directory below which its agent resolves paths; `None`
-    /// if it is not a member but the controller.
+    /// Returns the name of this machine in the cluster, and the directory below which its agent
+    /// resolves paths; `None` if it is not a member but the controller.
     pub fn member(&self) -> Option<(&str, &[u8])> {
         self.member.as_ref().map(|key| (key.node.as_str(), key.root.as_slice()))
     }
@@ -101,8 +102,9 @@ impl Access {
         self.member().map_or_else(process::host_name, |(node, _)| node.to_owned())
     }
 
-    /// Returns whether a node is near this one: in the same rack, or, if the racks of both are not known, in the same
-    /// subnet, as racks often are. Nothing is near the controller, which reads for nodes of any rack.
+    /// Returns whether a node is near this one: in the same rack, or, if the racks of both are not
+    /// known, in the same subnet, as racks often are. Nothing is near the controller, which reads
+    /// for nodes of any rack.
     pub fn is_near(&self, node: &str) -> bool {
         let Some((own, _)) = self.member() else { return false };
         let of = |name: &str| self.standing.iter().find(move |record| record.name == name);
@@ -155,8 +157,8 @@ fn read_key(path: &Path) -> Result<Option<ClusterKey>, Failure> {
     bytes.map(parse).transpose()
 }
 
-/// Returns whether two addresses are in the same subnet of usual size: their first 24 bits are equal, or 64 of IPv6
-/// addresses.
+/// Returns whether two addresses are in the same subnet of usual size: their first 24 bits are
+/// equal, or 64 of IPv6 addresses.
 fn is_subnet(a: IpAddr, b: IpAddr) -> bool {
     match (a.to_canonical(), b.to_canonical()) {
         (IpAddr::V4(a), IpAddr::V4(b)) => a.to_bits() >> 8 == b.to_bits() >> 8,

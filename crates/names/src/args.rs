@@ -11,15 +11,16 @@ use garland_state::run::TRACED;
 /// The arguments of `garland publish`.
 #[derive(Debug, ClapArgs)]
 pub struct Publish {
-    /// The file or directory: a path on this machine, NODES:PATH, or the address of an object, or of a prefix with a slash at
-    /// its end (s3://.., https://..).
+    /// The file or directory: a path on this machine, NODES:PATH, or the address of an object, or
+    /// of a prefix with a slash at its end (s3://.., https://..).
     ///
-    /// It stays where it is; objects are read once now, and later only if no other holder answers. The nodes need standing agents (`garland up`). A directory may have only regular files
-    /// and directories in it; empty directories do not count.
+    /// It stays where it is; objects are read once now, and later only if no other holder answers.
+    /// The nodes need standing agents (`garland up`). A directory may have only regular files and
+    /// directories in it; empty directories do not count.
     // A path is arbitrary bytes.
     pub path: OsString,
-    /// The name: letters, digits and ._:@+-/, such as llama-70b:v3. If it stands for other content, it stands for this
-    /// from now on.
+    /// The name: letters, digits and ._:@+-/, such as llama-70b:v3. If it stands for other content,
+    /// it stands for this from now on.
     #[arg(long = "as", value_name = "NAME")]
     pub name: String,
     /// The agents that keep the name.
@@ -34,8 +35,9 @@ pub struct Get {
     pub name: String,
     /// The nodes and the path on them, NODES:PATH, or a path on this machine.
     ///
-    /// On a node with a standing agent only a path on the node itself: it reads with the key of the cluster that its agent was
-    /// given, and then is a holder. Nodes that ask at the same time follow each other.
+    /// On a node with a standing agent only a path on the node itself: it reads with the key of the
+    /// cluster that its agent was given, and then is a holder. Nodes that ask at the same time
+    /// follow each other.
     // A path is arbitrary bytes.
     pub destination: OsString,
     /// Limit every link, such as 100MB/s or 1gbit. Holders are read no faster than that.
@@ -88,7 +90,8 @@ pub struct Unpublish {
 /// Which agents keep names: those of real nodes, or of a lab.
 #[derive(Debug, ClapArgs)]
 pub struct Keepers {
-    /// The lab whose agents keep the names [default: that of the nodes, or lab if no real node has a standing agent].
+    /// The lab whose agents keep the names [default: that of the nodes, or lab if no real node has
+    /// a standing agent].
     #[arg(long, value_name = "NAME", env = LAB_VARIABLE, hide_env_values = true)]
     pub lab: Option<String>,
 }

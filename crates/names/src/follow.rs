@@ -1,5 +1,6 @@
-//! Nodes that fetch the same content at the same time follow each other: each reads from one that began before it,
-//! which has what it has fetched so far. So the origin, or a holder, is read once for all of them.
+//! Nodes that fetch the same content at the same time follow each other: each reads from one that
+//! began before it, which has what it has fetched so far. So the origin, or a holder, is read once
+//! for all of them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +20,8 @@ use crate::access::Access;
 use crate::content::{Holder, Relation};
 use crate::keepers::{self, Keepers};
 
-/// The number of holders that are asked whether they still have a content: as many as are read at a time.
+/// The number of holders that are asked whether they still have a content: as many as are read at a
+/// time.
 const LOOKED_AT: usize = 8;
 
 /// How long they have to answer.
@@ -33,8 +35,9 @@ pub struct Fetching {
 }
 
 impl Fetching {
-    /// Tells the keepers that this node fetches a content to `target`, and that it goes on while this lives. `None` if
-    /// this machine is no member of the cluster, or its agent could not give others what it has.
+    /// Tells the keepers that this node fetches a content to `target`, and that it goes on while
+    /// this lives. `None` if this machine is no member of the cluster, or its agent could not give
+    /// others what it has.
     pub fn begin(
         access: &Arc<Access>,
         entry: &NameEntry,
@@ -47,8 +50,8 @@ impl Fetching {
             return Ok(None);
         };
         let own = NameHolder { node: node.to_owned(), kind: HolderKind::Node, path };
-        // Others read what has arrived here by the agent of this node. If it cannot serve them, they
-        // read from others.
+        // Others read what has arrived here by the agent of this node. If it cannot serve them,
+        // they read from others.
         let serving = [own.clone()];
         let (encoded, _) = manifest.encode().map_err(Failure::nothing)?;
         let _ = keepers::register(access, entry, &encoded, &serving, interrupts);
@@ -91,7 +94,8 @@ fn place(path: &[u8], manifest: &NameManifest) -> PathBuf {
     }
 }
 
-/// Returns the part of `path`, which lies below `/`, that lies below `root`; `None` if it is elsewhere.
+/// Returns the part of `path`, which lies below `/`, that lies below `root`; `None` if it is
+/// elsewhere.
 pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
     let root = Path::new(OsStr::from_bytes(root));
     let path = Path::new(OsStr::from_bytes(path));
@@ -99,8 +103,8 @@ pub fn below(root: &[u8], path: &[u8]) -> Option<Vec<u8>> {
     Some(below.strip_prefix(root).ok()?.as_os_str().as_bytes().to_vec())
 }
 
-/// Returns the holders of a content for a copy to `members`, of which `before` began to fetch before
-/// this one, with what this copy does with each.
+/// Returns the holders of a content for a copy to `members`, of which `before` began to fetch
+/// before this one, with what this copy does with each.
 pub fn find_holders(
     access: &Access,
     entry: &NameEntry,
@@ -136,9 +140,9 @@ pub fn find_holders(
     before.map(holder).chain(whole).collect()
 }
 
-/// Asks some of the nodes that had the content, near ones first, whether they still have it. What nodes had may be
-/// removed since: nobody would follow the one that reads for all others. Nodes that do not say that they have it
-/// come last before the origin.
+/// Asks some of the nodes that had the content, near ones first, whether they still have it. What
+/// nodes had may be removed since: nobody would follow the one that reads for all others. Nodes
+/// that do not say that they have it come last before the origin.
 fn seen(mut holders: Vec<Holder>) -> Vec<Holder> {
     holders.sort_by_key(Holder::rank);
     let (tell, told) = channel();
@@ -162,10 +166,11 @@ fn seen(mut holders: Vec<Holder>) -> Vec<Holder> {
     seen.collect()
 }
 
-/// Returns which of the nodes that began earlier this one follows. `before` has one flag for each of them, and `whole`
-/// one for each node that has the content already: whether it is near. As many nodes as there are holders read from
-/// these; each later one follows the one that began as many places before it. Those that are near count alone if there
-/// are any, so that each rack has its own lines, and only the first one in a rack looks beyond it.
+/// Returns which of the nodes that began earlier this one follows. `before` has one flag for each
+/// of them, and `whole` one for each node that has the content already: whether it is near. As many
+/// nodes as there are holders read from these; each later one follows the one that began as many
+/// places before it. Those that are near count alone if there are any, so that each rack has its
+/// own lines, and only the first one in a rack looks beyond it.
 fn followed(before: &[bool], whole: &[bool]) -> Option<usize> {
     let is_first = !before.iter().chain(whole).any(|near| *near);
     let counts = |near: &&bool| is_first || **near;

@@ -209,7 +209,8 @@ fn shares(source: &NamedSource) -> Vec<HolderShare> {
     shares.filter(|share| share.bytes > 0 || share.reason.is_some()).collect()
 }
 
-/// Finds the name. The channels to the agents that keep it are closed before the copy, which may take long.
+/// Finds the name. The channels to the agents that keep it are closed before the copy, which may
+/// take long.
 fn find(
     name: &str,
     access: &Access,

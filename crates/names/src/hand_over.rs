@@ -17,7 +17,8 @@ use crate::records::{self, Due};
 /// How long `down` hands names over. The same command, given again, goes on with that.
 const HAND_OVER_MAX: Duration = Duration::from_secs(600);
 
-/// An agent that takes less for what it is asked about one name is waited for again with the next one.
+/// An agent that takes less for what it is asked about one name is waited for again with the next
+/// one.
 const QUICK_HAND_OVER: Duration = Duration::from_secs(5);
 
 /// What became of an entry that was to be handed over.
@@ -32,8 +33,8 @@ enum HandedOver {
     Lost(String),
 }
 
-/// Gives the names to agents which stay, if agents of the nodes `ending` keep some and are about to end, unless they are
-/// nodes of a lab.
+/// Gives the names to agents which stay, if agents of the nodes `ending` keep some and are about to
+/// end, unless they are nodes of a lab.
 ///
 /// # Errors
 /// When names would be lost, unless `may_lose` says that the user accepts that.
@@ -73,9 +74,9 @@ pub fn before(context: &Context, ending: Option<&str>, may_lose: bool) -> Result
     Err(Failure::nothing(why).hint(hint))
 }
 
-/// Makes other agents keep the names if some of `keepers` are in `leaving`, the names of nodes whose
-/// agents are about to end. Tells the user which names no other agent keeps then, and returns their
-/// number.
+/// Makes other agents keep the names if some of `keepers` are in `leaving`, the names of nodes
+/// whose agents are about to end. Tells the user which names no other agent keeps then, and returns
+/// their number.
 fn hand_over(mut keepers: Keepers<'_>, leaving: &[&str]) -> Result<usize, Failure> {
     let leaves = |node: &str| leaving.contains(&node);
     let is_any_reached = keepers.nodes().iter().any(|node| leaves(node));

@@ -127,8 +127,8 @@ pub struct Keepers<'a> {
     interrupts: &'a Interrupts,
 }
 
-/// Enters the lab `asked`, or that of the standing agents if no real node has one. Returns the lab, whose agents
-/// keep the names.
+/// Enters the lab `asked`, or that of the standing agents if no real node has one. Returns the lab,
+/// whose agents keep the names.
 pub fn enter(places: &Places, asked: Option<&str>) -> Result<Option<Lab>, Failure> {
     let nodes = default_nodes::standing(places, asked)?;
     enter_of(places, asked, &nodes)
@@ -280,8 +280,9 @@ impl<'a> Keepers<'a> {
         Ok(found.remove(name))
     }
 
-    /// Returns the entries of `name` or of all names, also of those that have ended, by name. Keepers that lack a
-    /// newer one get it; what they cannot get is told, and hinders nothing else.
+    /// Returns the entries of `name` or of all names, also of those that have ended, by name.
+    /// Keepers that lack a newer one get it; what they cannot get is told, and hinders nothing
+    /// else.
     pub fn all(&mut self, name: Option<&str>) -> Result<BTreeMap<String, NameEntry>, Failure> {
         let answers = self.ask(&NamesOrder::Find(name.map(str::to_owned)), &[])?;
         let nodes = self.access.standing().iter().map(|record| record.name.as_str());
@@ -319,7 +320,8 @@ impl<'a> Keepers<'a> {
         Ok(found)
     }
 
-    /// Gives an entry to the keepers with the numbers `lacking`, which lack it. Returns why that failed, if so.
+    /// Gives an entry to the keepers with the numbers `lacking`, which lack it. Returns why that
+    /// failed, if so.
     fn repair(&mut self, entry: &NameEntry, lacking: &[usize]) -> Result<Option<String>, Failure> {
         let name = entry.record.name();
         let manifest = match self.bytes_if_any(entry)? {
@@ -355,7 +357,8 @@ impl<'a> Keepers<'a> {
         bytes.map_err(|reason| Failure::nothing(reason).hint("publish the content again"))
     }
 
-    /// Returns the encoded manifest of an entry, empty if its name has ended, or that no keeper has it.
+    /// Returns the encoded manifest of an entry, empty if its name has ended, or that no keeper has
+    /// it.
     pub fn bytes_if_any(&mut self, entry: &NameEntry) -> Result<Result<Vec<u8>, String>, Failure> {
         let Some(content) = entry.record.content() else { return Ok(Ok(Vec::new())) };
         let name = entry.record.name();
@@ -454,8 +457,8 @@ impl<'a> Keepers<'a> {
         self.ask(&NamesOrder::Hold(name, content.root, holder.clone()), &[]).map(drop)
     }
 
-    /// Tells the keepers that `holder` fetches the content of an entry. Returns those that began before it, in order,
-    /// as most keepers know them ([`records::fetching`]).
+    /// Tells the keepers that `holder` fetches the content of an entry. Returns those that began
+    /// before it, in order, as most keepers know them ([`records::fetching`]).
     pub fn fetch(
         &mut self,
         entry: &NameEntry,
@@ -482,7 +485,8 @@ impl<'a> Keepers<'a> {
         Ok(answers.into_iter().map(|(_, answer)| answer).collect())
     }
 
-    /// Sends an order to the keepers that are `chosen` by their numbers. Returns their numbers and answers, in order.
+    /// Sends an order to the keepers that are `chosen` by their numbers. Returns their numbers and
+    /// answers, in order.
     fn ask_some(
         &mut self,
         chosen: impl Fn(usize) -> bool,

@@ -1,11 +1,11 @@
-//! Names for content: `garland publish`, `get`, `names` and `unpublish`. A name stands for a manifest, which has
-//! the digest of each block; standing agents keep the names. A copy of a name reads its blocks from several holders
-//! at once, and verifies each.
+//! Names for content: `garland publish`, `get`, `names` and `unpublish`. A name stands for a
+//! manifest, which has the digest of each block; standing agents keep the names. A copy of a name
+//! reads its blocks from several holders at once, and verifies each.
 //!
 //! # Where to change what
 //!
-//! - `keepers` asks for records, `hand_over` gives them to others before keepers end, `access` says which right a
-//!   command has.
+//! - `keepers` asks for records, `hand_over` gives them to others before keepers end, `access` says
+//!   which right a command has.
 //! - `follow` chooses which node follows which one if several fetch at the same time.
 //! - `content/window.rs` decides from which holders blocks are read, in which order, and what is
 //!   kept in memory; `mod.rs` there has the threads, `holder.rs` the kinds of holders, `apart.rs`

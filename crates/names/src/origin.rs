@@ -17,8 +17,8 @@ use garland_terminal::failure::{Failure, OrFailure};
 /// The number of threads that read and digest an object.
 const READERS: usize = 4;
 
-/// Returns the manifest of an object or a URL, or, if the address ends in a slash, of all objects below it. `given`
-/// is the address as the user wrote it.
+/// Returns the manifest of an object or a URL, or, if the address ends in a slash, of all objects
+/// below it. `given` is the address as the user wrote it.
 pub fn manifest(
     address: &Address,
     given: &OsStr,

@@ -77,7 +77,8 @@ pub fn run(context: &Context, publish: &Publish) -> Result<Exit, Failure> {
         None => enter(&places, asked)?,
     };
     let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
-    // Without agents that keep the name, nothing is read. Their channels are not kept open meanwhile.
+    // Without agents that keep the name, nothing is read. Their channels are not kept open
+    // meanwhile.
     let access = Access::open(&places, lab.as_ref().map(Lab::name))?;
     access.signer()?;
     drop(Keepers::open(&access, &interrupts)?);
@@ -154,7 +155,8 @@ fn serve(
     Ok(())
 }
 
-/// Returns the nodes of `path` and the path on them; `None` for a path on this machine, an object or a URL.
+/// Returns the nodes of `path` and the path on them; `None` for a path on this machine, an object
+/// or a URL.
 fn find_nodes(context: &Context, path: &OsStr) -> Result<Option<place::Target>, Failure> {
     if elsewhere::is_elsewhere(Path::new(path)) || Path::new(path).exists() {
         return Ok(None);
@@ -172,8 +174,8 @@ fn find_nodes(context: &Context, path: &OsStr) -> Result<Option<place::Target>, 
     }
 }
 
-/// Returns the content that nodes have read, which has the name `base`. That of the first one counts; nodes that have
-/// another one are no holders.
+/// Returns the content that nodes have read, which has the name `base`. That of the first one
+/// counts; nodes that have another one are no holders.
 fn on_nodes(nodes: &[Node], base: &[u8], read: Vec<Answer>) -> Result<Content, Failure> {
     let mut manifest: Option<NameManifest> = None;
     let mut holders = Vec::new();
@@ -251,7 +253,8 @@ fn keep(
         let newer = newest.filter(|newest| known.is_none_or(|old| newest.is_newer_than(old)));
         let (mut entry, manifest) =
             next_entry(keepers, name, content, old.as_ref(), newer.as_ref())?;
-        // Checked before any agent gets the entry: none could keep one that does not fit into a message.
+        // Checked before any agent gets the entry: none could keep one that does not fit into a
+        // message.
         let unfit = |reason| Failure::nothing(format!("cannot publish {name}: {reason}"));
         entry.check().map_err(unfit)?;
         serve(access, &mut entry, &manifest, &mut content.nodes, interrupts)?;
@@ -351,7 +354,8 @@ fn find_same(
     Ok((old.record.content() == Some(described)).then(|| (old.clone(), bytes, described)))
 }
 
-/// Returns the name at the end of a path on nodes, by which the content is copied: nodes do not choose it.
+/// Returns the name at the end of a path on nodes, by which the content is copied: nodes do not
+/// choose it.
 fn base_of(path: &[u8]) -> Result<&[u8], Failure> {
     let path = Path::new(OsStr::from_bytes(path));
     path.file_name().map(OsStr::as_bytes).ok_or_else(|| {

@@ -109,11 +109,11 @@ fn merged(equal: &[&NameEntry], known: impl Fn(&str) -> bool) -> NameEntry {
     NameEntry { record: equal[0].record.clone(), holders }
 }
 
-/// Returns the nodes that fetch a content, as most keepers know them, the one that began last at the
-/// end. Each of `lists` is in the order in which nodes told one keeper. What counts of a node is the
-/// place in the middle of those that the keepers give it, counted from the end, and a keeper that
-/// does not name it gives it none: so one of three keepers neither adds nor removes a node that the
-/// other two name, nor moves it beyond the places that these give it.
+/// Returns the nodes that fetch a content, as most keepers know them, the one that began last at
+/// the end. Each of `lists` is in the order in which nodes told one keeper. What counts of a node
+/// is the place in the middle of those that the keepers give it, counted from the end, and a keeper
+/// that does not name it gives it none: so one of three keepers neither adds nor removes a node
+/// that the other two name, nor moves it beyond the places that these give it.
 pub fn fetching<'a>(lists: &[&'a [NameHolder]]) -> Vec<&'a NameHolder> {
     let place = |list: &[NameHolder], node: &NameHolder| {
         list.iter().rev().position(|it| it == node).unwrap_or(usize::MAX)
@@ -148,9 +148,10 @@ fn have(answers: &[Answer], entry: &NameEntry) -> usize {
     answers.iter().filter(|answer| has(answer, entry)).count()
 }
 
-/// Returns those of the entries `found` that some of the next keepers lack, by their `answers`. What
-/// an earlier command handed over takes no time of this one. Those names that the `needed` number of
-/// them have, whatever a minority says, come last: they are safe if there is no time for them.
+/// Returns those of the entries `found` that some of the next keepers lack, by their `answers`.
+/// What an earlier command handed over takes no time of this one. Those names that the `needed`
+/// number of them have, whatever a minority says, come last: they are safe if there is no time for
+/// them.
 pub fn due<'a>(
     found: impl Iterator<Item = &'a NameEntry>,
     answers: &[Answer],

@@ -85,8 +85,8 @@ fn signalled(text: &str) -> Vec<IpAddr> {
     announced.filter_map(|words| words.first()?.parse().ok()).collect()
 }
 
-/// Returns the directory of the names that the agent with this root keeps: agents of one machine have one each. A root
-/// that was removed and made again, such as that of a lab, is another one.
+/// Returns the directory of the names that the agent with this root keeps: agents of one machine
+/// have one each. A root that was removed and made again, such as that of a lab, is another one.
 fn names(places: &Places, root: Option<&Path>) -> Option<PathBuf> {
     let identity = root.map_or_else(String::new, |root| {
         let stat = root.metadata().ok();
@@ -98,8 +98,8 @@ fn names(places: &Places, root: Option<&Path>) -> Option<PathBuf> {
     Some(places.folder("names").ok()?.join(own))
 }
 
-/// Executes the program again as `garland`, which `ps` then shows, unless it was started by this name:
-/// launchers start it by a descriptor.
+/// Executes the program again as `garland`, which `ps` then shows, unless it was started by this
+/// name: launchers start it by a descriptor.
 fn take_name() {
     let mut words = std::env::args_os();
     let program = words.next().map(PathBuf::from);

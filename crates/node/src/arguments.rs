@@ -1,4 +1,5 @@
-//! The arguments of `garland agent`, as launchers write them: each option and its value are words of their own.
+//! The arguments of `garland agent`, as launchers write them: each option and its value are words
+//! of their own.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
@@ -22,8 +23,10 @@ use garland_terminal::failure::Failure;
 /// How an agent is to run.
 #[derive(Debug)]
 pub struct Arguments {
-    /// Keys, root (`--root`), addresses (`--listen`, `--reached`), ports (`--port`), idle seconds (`--stay`), the maximum age in seconds (`--max-life`), the rate of an emulated disk in bytes per
-    /// second (`--disk`), and whether links use MPTCP (`--mptcp`) and nothing is told to the node's log (`--no-syslog`). There are no records and no names.
+    /// Keys, root (`--root`), addresses (`--listen`, `--reached`), ports (`--port`), idle seconds
+    /// (`--stay`), the maximum age in seconds (`--max-life`), the rate of an emulated disk in bytes
+    /// per second (`--disk`), and whether links use MPTCP (`--mptcp`) and nothing is told to the
+    /// node's log (`--no-syslog`). There are no records and no names.
     pub config: AgentConfig,
     /// A fault of its clock, injected for tests (`--clock`).
     pub clock: Option<ClockFault>,
@@ -34,9 +37,9 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Parses `words`, which follow `agent`. A public key that may command, 64 hexadecimal digits after
-    /// `--controller`, is required; there may be several. An agent that serves files to a farm has
-    /// a file with what its nodes reach (`--farm`, [`FarmAccess`]) instead.
+    /// Parses `words`, which follow `agent`. A public key that may command, 64 hexadecimal digits
+    /// after `--controller`, is required; there may be several. An agent that serves files to a
+    /// farm has a file with what its nodes reach (`--farm`, [`FarmAccess`]) instead.
     ///
     /// # Errors
     /// Names the word that is unknown, lacks its value or has an invalid one.
@@ -121,8 +124,8 @@ fn farm(path: &OsStr) -> Result<FarmAccess, Failure> {
     farm.ok_or_else(|| Failure::usage(format!("{shown} does not say what a farm's nodes reach")))
 }
 
-/// Parses the addresses by which others reach the node. Of these words separated by commas, `ssh` and
-/// `slurm` stand for the address by which the launcher reached it, if that is known.
+/// Parses the addresses by which others reach the node. Of these words separated by commas, `ssh`
+/// and `slurm` stand for the address by which the launcher reached it, if that is known.
 fn reached(words: &OsStr) -> Result<Vec<IpAddr>, Failure> {
     let mut addresses = Vec::new();
     for word in words.to_string_lossy().split(',') {

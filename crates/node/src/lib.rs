@@ -1,6 +1,7 @@
-//! What runs on nodes: the agent, and the processes that it starts of its own program. These are hidden
-//! commands of `garland`, and all that the smaller program `garland-node` has, which is sent to nodes. Neither
-//! option parsers nor anything of the head belong here: every byte travels to every node.
+//! What runs on nodes: the agent, and the processes that it starts of its own program. These are
+//! hidden commands of `garland`, and all that the smaller program `garland-node` has, which is sent
+//! to nodes. Neither option parsers nor anything of the head belong here: every byte travels to
+//! every node.
 //!
 //! # Where to change what
 //!
@@ -22,7 +23,8 @@ use garland_sys::inherited;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// Runs a hidden command if `words` (the program's name first) begin with one: `agent ARGUMENTS`,
-/// `bridge ADDRESS:PORT`, `farm guard` or `farm window DIRECTORY`. Returns `None` for all other words.
+/// `bridge ADDRESS:PORT`, `farm guard` or `farm window DIRECTORY`. Returns `None` for all other
+/// words.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let words: Vec<OsString> = words.into_iter().skip(1).collect();
     let done = match words.split_first()? {

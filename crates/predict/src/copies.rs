@@ -149,8 +149,8 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     })
 }
 
-/// Returns the rates at which the processors of each machine would limit a copy if nothing else did,
-/// the lowest first; none without a model of processors.
+/// Returns the rates at which the processors of each machine would limit a copy if nothing else
+/// did, the lowest first; none without a model of processors.
 #[must_use]
 pub fn processor_limits(copy: &CopyTry<'_>) -> Vec<ProcessorLimit> {
     let Some(processors) = copy.costs.processors else { return Vec::new() };

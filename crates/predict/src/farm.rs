@@ -21,8 +21,9 @@ pub struct Job {
 pub enum Files {
     /// Input is transferred before a job computes, and output after it.
     Staged,
-    /// As [`Files::Staged`], and computing uses these resources per second of it: what machines share,
-    /// such as the processors of the machine that emulates them, and the machine's own slots.
+    /// As [`Files::Staged`], and computing uses these resources per second of it: what machines
+    /// share, such as the processors of the machine that emulates them, and the machine's own
+    /// slots.
     Sharing([Use; 2]),
     /// Jobs read and write while they compute; the slower of both determines the duration. The jobs
     /// share this CPU, a resource whose rate is in seconds of work per second.
@@ -361,7 +362,8 @@ mod tests {
             let job = Job { bytes_in: 0.0, bytes_out: 0.0, seconds: 5.0 };
             farm(&Farm { jobs: &[job; 12], machines: &machines, network: &network }).seconds
         };
-        // 12 jobs need 48 s of processors: a job is never faster than alone, and two processors work.
+        // 12 jobs need 48 s of processors: a job is never faster than alone, and two processors
+        // work.
         assert!((run(1) - 60.0).abs() < 1e-6 && (run(2) - 30.0).abs() < 1e-6);
         assert!((run(6) - 24.0).abs() < 1e-6, "{}", run(6));
     }

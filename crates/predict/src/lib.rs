@@ -1,5 +1,5 @@
-//! Flow simulation: predicts how long copies and farms take if flows share wires, disks and CPUs fairly,
-//! and nothing else delays them.
+//! Flow simulation: predicts how long copies and farms take if flows share wires, disks and CPUs
+//! fairly, and nothing else delays them.
 //!
 //! The crate `simulation` simulates every slice of every block. Here a lane is one flow, at the
 //! rate of the slowest resource on its whole route, since a slow relay slows down all nodes before

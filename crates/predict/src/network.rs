@@ -32,8 +32,8 @@ pub struct Network {
     places: HashMap<Thing, usize>,
     /// How switches place connections that may take several uplinks.
     placing: Placing,
-    /// The factor by which overtaking packets make the use of the resources grow; `None` if they are taken to cost
-    /// nothing.
+    /// The factor by which overtaking packets make the use of the resources grow; `None` if they
+    /// are taken to cost nothing.
     overtaking: Option<f64>,
 }
 
@@ -61,17 +61,17 @@ impl Network {
         Self { placing: Placing::Colliding, ..Self::default() }
     }
 
-    /// Returns the network in which a connection costs `factor` times its bytes if its packets take several paths in
-    /// turn that are longer than one medium, and other connections use these paths. Queues of different lengths
-    /// reorder such packets by more than TCP tolerates, so it sends some again, and how many only a measurement
-    /// tells. Without a factor they cost nothing.
+    /// Returns the network in which a connection costs `factor` times its bytes if its packets take
+    /// several paths in turn that are longer than one medium, and other connections use these
+    /// paths. Queues of different lengths reorder such packets by more than TCP tolerates, so it
+    /// sends some again, and how many only a measurement tells. Without a factor they cost nothing.
     #[must_use]
     pub fn with_overtaking(self, factor: Option<f64>) -> Self {
         Self { overtaking: factor, ..self }
     }
 
-    /// Returns whether packets of any connection in `hops`, pairs of sender and receiver, overtake each other as
-    /// described for [`Network::with_overtaking`].
+    /// Returns whether packets of any connection in `hops`, pairs of sender and receiver, overtake
+    /// each other as described for [`Network::with_overtaking`].
     #[must_use]
     pub fn overtakes(topology: &Topology, hops: &[(NodeId, NodeId)]) -> bool {
         let ways = Ways::new(topology);

@@ -1,6 +1,7 @@
 //! What is done to the bytes of a copy before they are sent, and after they arrive.
 
-/// The form in which the bytes of a copy go over wires. Times are in CPU seconds per byte of the source.
+/// The form in which the bytes of a copy go over wires. Times are in CPU seconds per byte of the
+/// source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Payload {
     /// Whether blocks are encrypted.

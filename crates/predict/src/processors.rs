@@ -18,9 +18,9 @@ pub struct CpuCosts {
     pub stream: f64,
 }
 
-/// The factor by which a hop over a shaped wire of a lab costs more than one over loopback: frames of
-/// 1500 bytes pass a shaper, a bridge and two pairs of virtual NICs. Measured: a relay that checks
-/// nothing took 17.8 CPU seconds for 1 GiB to 20 nodes, where loopback costs 0.165 s a GiB.
+/// The factor by which a hop over a shaped wire of a lab costs more than one over loopback: frames
+/// of 1500 bytes pass a shaper, a bridge and two pairs of virtual NICs. Measured: a relay that
+/// checks nothing took 17.8 CPU seconds for 1 GiB to 20 nodes, where loopback costs 0.165 s a GiB.
 const EMULATED: f64 = 4.8;
 
 /// The processors of the machines of a copy.
@@ -75,8 +75,8 @@ impl Processors {
         if self.is_shared { "processors of this machine" } else { "processors of the head" }
     }
 
-    /// Returns the CPU seconds for which these common processors are used by a byte that goes between
-    /// the head and a node over a wire, in either direction.
+    /// Returns the CPU seconds for which these common processors are used by a byte that goes
+    /// between the head and a node over a wire, in either direction.
     #[must_use]
     pub fn staging(&self) -> f64 {
         let work = |reads| Work {
@@ -91,8 +91,8 @@ impl Processors {
         costs.iter().filter(|used| used.node == common).map(|used| used.cost).sum()
     }
 
-    /// Returns the use of processors per byte that passes through a lane with these nodes in the form
-    /// `payload`.
+    /// Returns the use of processors per byte that passes through a lane with these nodes in the
+    /// form `payload`.
     pub(super) fn uses(&self, network: &mut Network, lane: &[Work], payload: &Payload) -> Vec<Use> {
         let of = |used: ProcessorUse| {
             let name = used.node.map_or("this machine", |node| lane[node].name.as_str());
@@ -123,8 +123,8 @@ impl Processors {
         let Payload { sealed, ratio, pack, unpack } = *payload;
         let emulated = if self.is_shared && work.is_shaped { EMULATED } else { 1.0 };
         let end = stream * emulated / 2.0;
-        // The head reads, hashes, compresses and seals; a node receives, opens, decompresses, hashes
-        // and writes. What is sent and sealed are the compressed bytes.
+        // The head reads, hashes, compresses and seals; a node receives, opens, decompresses,
+        // hashes and writes. What is sent and sealed are the compressed bytes.
         let ends = (work.feeds + usize::from(!work.reads)) as f64;
         let form = if work.reads { pack } else { unpack };
         let seal = if sealed { seal } else { 0.0 };

@@ -1,5 +1,5 @@
-//! The search for the fastest plan of a broadcast: orders, chains, trees and twins, lanes, and sizes
-//! of blocks, all judged by [`copy`].
+//! The search for the fastest plan of a broadcast: orders, chains, trees and twins, lanes, and
+//! sizes of blocks, all judged by [`copy`].
 //!
 //! The best order of a chain is a Hamiltonian path (NP-hard). Up to [`EXACT`] nodes all orders are
 //! tried. Otherwise a few orders that keep neighbours together are improved by random changes that
@@ -20,15 +20,17 @@ use super::wires::Wires;
 /// The maximum number of nodes of which all orders are tried.
 const EXACT: usize = 6;
 
-/// The number of hops that are simulated to improve the orders of one shape, for each second that the
-/// copy takes: a search must not take longer than it saves. It takes about a twentieth of the copy.
+/// The number of hops that are simulated to improve the orders of one shape, for each second that
+/// the copy takes: a search must not take longer than it saves. It takes about a twentieth of the
+/// copy.
 const HOPS: f64 = 30_000.0;
 
 /// The times of copies, in seconds, between which the number of hops grows.
 const SEARCHED: (f64, f64) = (0.05, 1.0);
 
-/// The time that a processor of today takes to simulate one hop of a copy, in seconds, and the number of copies that
-/// are simulated before orders are improved: shapes, orders to begin with, and sizes of blocks.
+/// The time that a processor of today takes to simulate one hop of a copy, in seconds, and the
+/// number of copies that are simulated before orders are improved: shapes, orders to begin with,
+/// and sizes of blocks.
 const HOP: f64 = 10e-6;
 const COPIES: usize = 60;
 
@@ -60,8 +62,8 @@ const BETTER: f64 = 0.98;
 /// A tree, or two, are preferred to a chain only below this share: a chain loads the network less.
 const BETTER_TREE: f64 = 0.96;
 
-/// Other sizes of blocks are preferred to the usual one only below this share: what nodes have of a file
-/// is known by blocks of one size, so it should be the same in each copy.
+/// Other sizes of blocks are preferred to the usual one only below this share: what nodes have of a
+/// file is known by blocks of one size, so it should be the same in each copy.
 const BETTER_BLOCK: f64 = 0.9;
 
 /// A broadcast of which the fastest plan is searched.
@@ -147,9 +149,9 @@ impl Suggestion {
 }
 
 impl Broadcast<'_> {
-    /// Returns the best plan of each shape and block size, the best of all first. Of plans that take
-    /// nearly as long as the fastest one, that is the simplest: a chain, as listed as far as possible,
-    /// the usual lanes and blocks.
+    /// Returns the best plan of each shape and block size, the best of all first. Of plans that
+    /// take nearly as long as the fastest one, that is the simplest: a chain, as listed as far as
+    /// possible, the usual lanes and blocks.
     ///
     /// # Errors
     /// If no plan reaches all nodes.
@@ -184,8 +186,8 @@ impl Broadcast<'_> {
         Ok(self.ranked(plans))
     }
 
-    /// Returns the usual plan, a chain as listed, if no other one can be faster by more than the search for it takes: so
-    /// it is for few bytes.
+    /// Returns the usual plan, a chain as listed, if no other one can be faster by more than the
+    /// search for it takes: so it is for few bytes.
     #[must_use]
     pub fn unsearched(&self) -> Option<Suggestion> {
         if !matches!(self.route, RouteShapes::Any | RouteShapes::Only(RouteShape::Chain)) {
@@ -291,8 +293,8 @@ impl Broadcast<'_> {
         all
     }
 
-    /// Returns the order in which each node is followed by the node to which a byte costs least, the
-    /// time on all wires together; `None` if there is a pair without a route.
+    /// Returns the order in which each node is followed by the node to which a byte costs least,
+    /// the time on all wires together; `None` if there is a pair without a route.
     fn nearest(&self) -> Option<Vec<usize>> {
         let mut network = Network::new();
         let mut left = self.listed();
@@ -311,8 +313,8 @@ impl Broadcast<'_> {
         Some(order)
     }
 
-    /// Returns a time in which no plan can send everything, in seconds: each node receives all bytes
-    /// from some node, and nodes that share processors do the same work in every plan.
+    /// Returns a time in which no plan can send everything, in seconds: each node receives all
+    /// bytes from some node, and nodes that share processors do the same work in every plan.
     fn floor(&self) -> f64 {
         let mut network = Network::new();
         let mut slowest: f64 = 0.0;

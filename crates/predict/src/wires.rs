@@ -71,8 +71,8 @@ impl Wires<'_> {
     }
 }
 
-/// Returns for each node the rank of its first medium, in a walk over uplinks from the medium of the
-/// head that leaves a branch only when it is done.
+/// Returns for each node the rank of its first medium, in a walk over uplinks from the medium of
+/// the head that leaves a branch only when it is done.
 fn by_media(topology: &Topology, places: &[NodeId]) -> Vec<usize> {
     let mut medium_of = vec![None; topology.nodes.len()];
     for nic in &topology.nics {

@@ -133,7 +133,8 @@ fn again(case: &Case, suggested: &Suggestion) -> f64 {
     copy(&CopyTry { wires, plan: &plan, places: &places, costs: Costs::USUAL }).unwrap().seconds
 }
 
-/// Two switches with a trunk of 20 Mbit/s between them; nodes with odd numbers are on the other one.
+/// Two switches with a trunk of 20 Mbit/s between them; nodes with odd numbers are on the other
+/// one.
 fn trunk(nodes: u32) -> Topology {
     let rate = |text: &str| text.parse().expect("a rate");
     let mut topology = switch(&Basis::numbered("try", nodes).at(rate("100mbit")), None);

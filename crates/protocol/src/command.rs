@@ -1,5 +1,5 @@
-//! A command that nodes run (`garland exec`), and its standard input, which the head sends as fast as
-//! the slowest of the commands reads.
+//! A command that nodes run (`garland exec`), and its standard input, which the head sends as fast
+//! as the slowest of the commands reads.
 
 use serde::{Deserialize, Serialize};
 

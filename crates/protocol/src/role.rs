@@ -1,5 +1,6 @@
 //! What the owner of a key may ask of an agent. An order is admitted where it is parsed, before
-//! anything is opened: whoever obeys takes an [`Admitted`] order, which only [`Grant::admit`] makes.
+//! anything is opened: whoever obeys takes an [`Admitted`] order, which only [`Grant::admit`]
+//! makes.
 //!
 //! Each order and each request for files has a kind, and each role decides on every kind: a new
 //! order does not compile before each role has an answer. `docs/security.md` has the table of
@@ -356,8 +357,8 @@ impl Role {
                 false
             }
             (Self::FarmNode, AskKind::Look | AskKind::Read | AskKind::Write) => true,
-            // One small message would take all space of the head's disk: what a node writes costs it the
-            // bytes.
+            // One small message would take all space of the head's disk: what a node writes costs
+            // it the bytes.
             (Self::FarmNode, AskKind::Block | AskKind::Reserve) => false,
         }
     }
@@ -400,7 +401,8 @@ impl Grant {
         Ok(Admitted(order))
     }
 
-    /// Checks that a member speaks of its own node, and has only the agent of that node serve files.
+    /// Checks that a member speaks of its own node, and has only the agent of that node serve
+    /// files.
     fn admit_of_member(&self, order: &NamesOrder) -> Result<(), Refused> {
         let is_of_own_node = match order {
             NamesOrder::Hold(_, _, holder) | NamesOrder::Fetch(_, _, holder) => {

@@ -1,5 +1,5 @@
-//! The course of a copy at its head: busy agents, late nodes, the end of a gather, and the end on the
-//! agents.
+//! The course of a copy at its head: busy agents, late nodes, the end of a gather, and the end on
+//! the agents.
 
 use std::net::SocketAddr;
 

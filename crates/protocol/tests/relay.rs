@@ -135,8 +135,8 @@ fn the_head_feeds_and_a_lost_downstream_ends_a_feed() {
     assert_eq!(head.after(Event::Requested(2, Kind::Resume, 1)), [feed_on(1, 2)]);
 }
 
-/// Links the node 3 to the head of a lane, lets it ask for the blocks from `place` on, as repairs of
-/// `repairs`, too, and feeds it until it waits. Returns the reason if it is refused.
+/// Links the node 3 to the head of a lane, lets it ask for the blocks from `place` on, as repairs
+/// of `repairs`, too, and feeds it until it waits. Returns the reason if it is refused.
 fn ask_head(
     head: &mut Middle,
     epoch: u32,

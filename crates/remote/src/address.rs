@@ -49,7 +49,8 @@ impl Address {
         Ok(Self::S3 { bucket: bucket.to_owned(), key: key.to_owned() })
     }
 
-    /// Returns whether the address cannot be that of a single object: it is a bucket, or ends in a slash.
+    /// Returns whether the address cannot be that of a single object: it is a bucket, or ends in a
+    /// slash.
     #[must_use]
     pub fn is_prefix(&self) -> bool {
         matches!(self, Self::S3 { key, .. } if key.is_empty() || key.ends_with('/'))

@@ -45,7 +45,8 @@ impl Agents {
         }
     }
 
-    /// Sends a request, which a server `from` an address of this kind redirected; `None` if none did.
+    /// Sends a request, which a server `from` an address of this kind redirected; `None` if none
+    /// did.
     ///
     /// # Errors
     /// When there is no response, or the redirect is not to be followed.

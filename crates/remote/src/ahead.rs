@@ -19,7 +19,8 @@ pub(crate) const PART: u64 = 8 << 20;
 /// The maximum number of bytes of parts in memory.
 const ROOM: u64 = 8 * PART;
 
-/// The maximum number of parts in memory. Objects that are smaller than a part need more requests in flight.
+/// The maximum number of parts in memory. Objects that are smaller than a part need more requests
+/// in flight.
 const WIDTH: u64 = REQUESTS_AT_ONCE;
 
 /// Objects that are read ahead.
@@ -137,8 +138,8 @@ impl Ahead {
         Ok(())
     }
 
-    /// Fills `bytes` with the contents of the object with the index `object` from `offset` on. Fetches bytes
-    /// that are no longer in memory.
+    /// Fills `bytes` with the contents of the object with the index `object` from `offset` on.
+    /// Fetches bytes that are no longer in memory.
     pub(crate) fn read(
         &self,
         object: usize,

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use garland_sys::sync::Mutex;
 use thiserror::Error;
 
-/// The maximum number of bytes that are kept of a listing: some ten million objects with keys of 100
-/// bytes.
+/// The maximum number of bytes that are kept of a listing: some ten million objects with keys of
+/// 100 bytes.
 const LISTING_KEPT_MAX: u64 = 4 << 30;
 
-/// The number of bytes that are kept for an object, without its texts, or for a part of the listing.
+/// The number of bytes that are kept for an object, without its texts, or for a part of the
+/// listing.
 const OBJECT_KEPT: u64 = 300;
 
 /// What to do about a listing that takes too much memory.

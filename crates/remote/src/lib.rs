@@ -10,8 +10,8 @@
 //! # Where to change what
 //!
 //! - Addresses and options from the environment: `address`, `store`, `profile`, `trust`.
-//! - What a server may do: `redirect` (where it may lead), `transport` and `waiting` (for how long),
-//!   `origin` (another version), `listing` and `keys` (which objects).
+//! - What a server may do: `redirect` (where it may lead), `transport` and `waiting` (for how
+//!   long), `origin` (another version), `listing` and `keys` (which objects).
 //! - How an object is read: `content`, `ahead`; without ranges, `spool`.
 //! - Messages: `answer`, `trouble`.
 

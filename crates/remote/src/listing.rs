@@ -17,7 +17,8 @@ use crate::transport::Transport;
 use crate::trouble::Trouble;
 use crate::waiting::Waiting;
 
-/// The objects below a prefix, pinned to their versions. They are numbered in the order of the listing.
+/// The objects below a prefix, pinned to their versions. They are numbered in the order of the
+/// listing.
 pub struct Listing {
     address: Arc<Address>,
     /// In the order of their keys: what is in a directory follows each other.
@@ -49,8 +50,8 @@ pub struct Listed<'a> {
 }
 
 impl Listing {
-    /// Lists the objects below the prefix `address`. `names` resolves host names; once `stop` returns true,
-    /// waits end and reads fail.
+    /// Lists the objects below the prefix `address`. `names` resolves host names; once `stop`
+    /// returns true, waits end and reads fail.
     ///
     /// # Errors
     /// When the store cannot be asked; the error says what to do.
@@ -118,8 +119,8 @@ impl Listing {
         });
     }
 
-    /// Fills `bytes` with the contents of the object `number` from `offset` on, of the version that was
-    /// listed.
+    /// Fills `bytes` with the contents of the object `number` from `offset` on, of the version that
+    /// was listed.
     ///
     /// # Errors
     /// When they cannot be read, or the object has changed.

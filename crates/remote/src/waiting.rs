@@ -30,7 +30,8 @@ impl Waiting<'_> {
         if (self.stale)() { Err(Trouble::stale(self.address)) } else { Ok(()) }
     }
 
-    /// Does the `work` of an operation (`open`, `list`) in another thread, and waits for its result.
+    /// Does the `work` of an operation (`open`, `list`) in another thread, and waits for its
+    /// result.
     pub(crate) fn for_thread<T: Send + 'static>(
         &self,
         operation: &'static str,

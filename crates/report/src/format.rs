@@ -34,7 +34,8 @@ impl Process {
 }
 
 impl Row {
-    /// Returns the thread ID. Thread IDs start above all process IDs, since both share one number space.
+    /// Returns the thread ID. Thread IDs start above all process IDs, since both share one number
+    /// space.
     pub(crate) fn tid(&self) -> u64 {
         const FIRST: u64 = 100_000;
         FIRST + self.id

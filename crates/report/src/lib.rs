@@ -1,5 +1,6 @@
-//! Exports of traces for other programs, and HTML pages about runs. An export is a timeline for Perfetto's
-//! and Chrome's viewers, or rows for a spreadsheet. It is written to a `Write`; this crate opens no files.
+//! Exports of traces for other programs, and HTML pages about runs. An export is a timeline for
+//! Perfetto's and Chrome's viewers, or rows for a spreadsheet. It is written to a `Write`; this
+//! crate opens no files.
 //!
 //! [`Export`] takes one node's trace after the other, so it needs as much memory as the largest
 //! trace. `rows` assigns a node's spans to rows, `flows` connects both ends of a hop, and

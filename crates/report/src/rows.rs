@@ -1,5 +1,6 @@
-//! The rows of a node's spans: one for each stage of each thread and lane. Overlapping spans (after a
-//! backwards clock step, or in foreign traces) get further rows, since the slices of a row must not overlap.
+//! The rows of a node's spans: one for each stage of each thread and lane. Overlapping spans (after
+//! a backwards clock step, or in foreign traces) get further rows, since the slices of a row must
+//! not overlap.
 
 use std::collections::BTreeMap;
 

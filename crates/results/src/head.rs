@@ -1,5 +1,5 @@
-//! The fields that all result objects have (`docs/results.md`), and the phases into which a command's time
-//! is divided.
+//! The fields that all result objects have (`docs/results.md`), and the phases into which a
+//! command's time is divided.
 
 use std::borrow::Cow;
 use std::fmt::Display;

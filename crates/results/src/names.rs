@@ -1,4 +1,5 @@
-//! The results of `garland publish`, `names` and `unpublish`, and what holders gave to `garland get`.
+//! The results of `garland publish`, `names` and `unpublish`, and what holders gave to
+//! `garland get`.
 
 use std::fmt;
 
@@ -53,7 +54,8 @@ pub struct PublishResult {
     pub named: NamedResult,
     /// What the name stood for before; `None` if for nothing, or for this content.
     pub replaced: Option<ReplacedContent>,
-    /// What became of each node, in the order of the node list; for a path on this machine its host name.
+    /// What became of each node, in the order of the node list; for a path on this machine its host
+    /// name.
     pub nodes: Vec<PublishedNode>,
     /// The nodes whose agents keep the name.
     pub keepers: Vec<String>,

@@ -1,8 +1,8 @@
 //! Simulates copies without an operating system, for development only. It shows that the protocol
 //! survives deaths, stalls and changed bytes.
 //!
-//! `tests/worlds` runs whole copies, heads and agents, in simulated worlds (`garland_sys::world`): all
-//! production code but the kernel. What follows is about `tests/chaos` and its simulator.
+//! `tests/worlds` runs whole copies, heads and agents, in simulated worlds (`garland_sys::world`):
+//! all production code but the kernel. What follows is about `tests/chaos` and its simulator.
 //!
 //! The simulator drives the same machines as the agents (`garland_protocol`) in virtual
 //! nanoseconds: links with a rate and a latency, relays that forward slices while a block still

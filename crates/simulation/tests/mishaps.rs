@@ -51,8 +51,8 @@ fn a_death_costs_less_than_two_seconds() {
                 assert_eq!(dead, victims.contains(&number), "node {number} of {victims:?}");
                 assert!(dead || node.is_ok() && node.identical == Some(true));
             }
-            // Silence is no proof of death for five seconds: the others go on after two, unless most
-            // are silent.
+            // Silence is no proof of death for five seconds: the others go on after two, unless
+            // most are silent.
             let is_silent = what(1) != What::Crash(1);
             let is_most = victims.len() > 3;
             let others = if is_silent && is_most { 7 } else { 2 };

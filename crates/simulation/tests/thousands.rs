@@ -31,8 +31,8 @@ fn copy(fanout: Option<usize>) -> Run {
     simulate(&plan, &World::uniform(NODES as usize, RATE), &schedule)
 }
 
-/// The head's machine takes less than a tenth of a core. It is measured on a simulated copy, so other
-/// programs only make it wait.
+/// The head's machine takes less than a tenth of a core. It is measured on a simulated copy, so
+/// other programs only make it wait.
 #[test]
 fn two_thousand_nodes_cost_the_head_little_and_deaths_cost_only_the_dead() {
     for fanout in [None, Some(2)] {

@@ -214,7 +214,8 @@ mod tests {
             let refused = |_: &File| Err(TryLockError::Error(errno.into()));
             assert!(is_held_by(&path, refused));
             drop(lock);
-            // An identity with the same process id and another start time belongs to a process that has ended.
+            // An identity with the same process id and another start time belongs to a process that
+            // has ended.
             let Identity { pid, start, boot } = Identity::own().unwrap();
             fs::write(&path, format!("{pid} {} {boot}\n", start + 1)).unwrap();
             assert!(!is_held_by(&path, refused));

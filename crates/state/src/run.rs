@@ -276,8 +276,9 @@ fn lock(folder: &Path) -> Result<LockFile, Failure> {
     LockFile::hold(&path).or_nothing(format!("cannot lock {}", printable::path(&path)))
 }
 
-/// Returns the directories in `runs`, which are those of all runs, the oldest first. Names begin with the time in
-/// seconds; runs of the same second are ordered by the creation times of their directories.
+/// Returns the directories in `runs`, which are those of all runs, the oldest first. Names begin
+/// with the time in seconds; runs of the same second are ordered by the creation times of their
+/// directories.
 pub fn folders_in(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

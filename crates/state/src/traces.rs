@@ -22,8 +22,8 @@ const LARGEST: u64 = 256 << 20;
 /// The name of the file with the plan of the copy, or with the plans of several copies.
 const PLAN: &str = "plan.json";
 
-/// The highest rail that is told apart: the NICs of a node are counted up to it, and a run may come from
-/// another user.
+/// The highest rail that is told apart: the NICs of a node are counted up to it, and a run may come
+/// from another user.
 const HIGHEST_RAIL: u16 = 63;
 
 /// The name of the file with the names of a mount's peers; the mounting machine comes first.

@@ -1,5 +1,5 @@
-//! Measures how much of a file is in the page cache, drops it from there, and makes the kernel read or
-//! write parts of it early. Measures by cachestat(2), or by mincore(2) on kernels before 6.5.
+//! Measures how much of a file is in the page cache, drops it from there, and makes the kernel read
+//! or write parts of it early. Measures by cachestat(2), or by mincore(2) on kernels before 6.5.
 
 use std::fs::File;
 use std::io;
@@ -75,7 +75,8 @@ pub fn forget(file: &File) -> io::Result<()> {
     Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// Makes the kernel write the dirty pages of a part of `file` to its disk, without waiting for them.
+/// Makes the kernel write the dirty pages of a part of `file` to its disk, without waiting for
+/// them.
 ///
 /// # Errors
 /// When the file has no page cache, or the disk is full. A later sync reports errors of the disk.
@@ -83,8 +84,9 @@ pub fn start_write_back(file: &File, part: Range<u64>) -> io::Result<()> {
     write_back(file, part, libc::SYNC_FILE_RANGE_WRITE)
 }
 
-/// Waits until the disk has the pages of a part of `file` that are being written. This does not make
-/// them stable: the disk may have a cache of its own, and how to find them may not be stable yet.
+/// Waits until the disk has the pages of a part of `file` that are being written. This does not
+/// make them stable: the disk may have a cache of its own, and how to find them may not be stable
+/// yet.
 ///
 /// # Errors
 /// When the disk has failed. A later sync of this open file may not report that again.

@@ -5,8 +5,8 @@ use std::io;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 /// Gives up the right to write a file that keeps its set-user-ID and set-group-ID bits
-/// (`CAP_FSETID`): the kernel takes the bits off such a file when this thread, or one that it starts
-/// from now on, changes its content, as it does for all users but root.
+/// (`CAP_FSETID`): the kernel takes the bits off such a file when this thread, or one that it
+/// starts from now on, changes its content, as it does for all users but root.
 ///
 /// # Errors
 /// When the kernel refuses.

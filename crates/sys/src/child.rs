@@ -38,9 +38,9 @@ pub fn watch(child: &Child) -> io::Result<OwnedFd> {
     }
 }
 
-/// Returns the number of the process that `watched` belongs to, a descriptor of [`watch`], as `/proc`
-/// names it: another number than [`Child::id`] if `/proc` belongs to another PID namespace. `None` if
-/// the descriptor is not a pidfd.
+/// Returns the number of the process that `watched` belongs to, a descriptor of [`watch`], as
+/// `/proc` names it: another number than [`Child::id`] if `/proc` belongs to another PID namespace.
+/// `None` if the descriptor is not a pidfd.
 #[must_use]
 pub fn number_in_proc(watched: &OwnedFd) -> Option<u32> {
     let path = format!("/proc/self/fdinfo/{}", watched.as_raw_fd());
@@ -76,8 +76,9 @@ pub fn await_end(child: &Child) -> io::Result<()> {
     }
 }
 
-/// The process group of a child that one thread waits for while another one may signal it. The number
-/// of the group is another one's as soon as its leader is reaped, and all processes have ended.
+/// The process group of a child that one thread waits for while another one may signal it. The
+/// number of the group is another one's as soon as its leader is reaped, and all processes have
+/// ended.
 #[derive(Clone, Debug)]
 pub struct Group(Arc<Mutex<Option<u32>>>);
 
@@ -103,8 +104,8 @@ impl Group {
     }
 }
 
-/// A process group whose leader is another process's child. It is told apart from a later group with
-/// the same number.
+/// A process group whose leader is another process's child. It is told apart from a later group
+/// with the same number.
 #[derive(Debug)]
 pub struct ForeignGroup {
     number: u32,

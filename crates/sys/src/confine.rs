@@ -96,8 +96,8 @@ impl Root {
         self.open(path, OFlags::PATH | OFlags::CLOEXEC)
     }
 
-    /// Finds the directory `path` without opening it (O_PATH): names can be looked up in it by all who may
-    /// search it, also where they may not list it.
+    /// Finds the directory `path` without opening it (O_PATH): names can be looked up in it by all
+    /// who may search it, also where they may not list it.
     ///
     /// # Errors
     /// When `path` does not exist, is not a directory, or leads out of the root.
@@ -165,8 +165,8 @@ pub fn open_found(found: &OwnedFd) -> io::Result<OwnedFd> {
 }
 
 /// Opens the regular file or directory that `found` stands for (O_PATH) with `flags`, which do not
-/// create it. What else it may be, such as a pipe or a device, is not opened: that alone may wait for
-/// ever, take a message or start a watchdog.
+/// create it. What else it may be, such as a pipe or a device, is not opened: that alone may wait
+/// for ever, take a message or start a watchdog.
 ///
 /// # Errors
 /// When it is something else (ELOOP for a symbolic link, no error of the system for the others), or
@@ -193,14 +193,15 @@ pub fn open_found_device(found: &OwnedFd, alone: bool) -> io::Result<OwnedFd> {
     Ok(openat(CWD, by_descriptor(found), flags, Mode::empty())?)
 }
 
-/// Returns a path to the very file of an O_PATH descriptor, whatever has its name by now, for system
-/// calls that do not accept such descriptors.
+/// Returns a path to the very file of an O_PATH descriptor, whatever has its name by now, for
+/// system calls that do not accept such descriptors.
 #[must_use]
 pub fn by_descriptor(found: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", found.as_raw_fd())
 }
 
-/// Finds `path` in `folder` without opening it (O_PATH) and without following a symbolic link at its end.
+/// Finds `path` in `folder` without opening it (O_PATH) and without following a symbolic link at
+/// its end.
 ///
 /// # Errors
 /// When there is no such entry.
@@ -223,8 +224,8 @@ pub fn beneath(top: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
 
 /// Opens `path` below `root`: by openat2(2) with the flags `inside`, or on kernels that lack it by
 /// [`walk`] with their equal `links`. The kernel refuses `..` with EAGAIN if anything is renamed or
-/// mounted on the machine meanwhile: it is asked again, and if that happens all the time, the path is
-/// resolved without it.
+/// mounted on the machine meanwhile: it is asked again, and if that happens all the time, the path
+/// is resolved without it.
 fn resolve(
     root: &OwnedFd,
     path: &Path,
@@ -291,8 +292,8 @@ const MOST_LINKS: usize = 40;
 
 /// Opens `path` below `root` on kernels without openat2.
 ///
-/// The kernel never resolves more than one name, and never follows a link (O_NOFOLLOW). `walk` reads
-/// a link's text and resolves that itself. It keeps a descriptor of each directory on the way
+/// The kernel never resolves more than one name, and never follows a link (O_NOFOLLOW). `walk`
+/// reads a link's text and resolves that itself. It keeps a descriptor of each directory on the way
 /// from the root, and `..` returns to the last one, so that no `..` can lead out of the root, even
 /// if another process moves directories in the meantime.
 fn walk(root: &OwnedFd, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {

@@ -19,10 +19,11 @@ const TOTAL: u64 = 48 << 20;
 /// The length of the file that is written, again and again, in bytes.
 const FILE: u64 = 8 << 20;
 
-/// Returns the bytes that a repeater of this machine passes on in one second of processor time: one program
-/// reads a TCP connection, and writes a file in memory and a pipe; another reads the pipe in `blocks`, and
-/// writes a TCP connection. `pipe` is the capacity of the pipe; `None` for that of the kernel. Both are in
-/// bytes. Time that other programs take does not count. The median of three.
+/// Returns the bytes that a repeater of this machine passes on in one second of processor time: one
+/// program reads a TCP connection, and writes a file in memory and a pipe; another reads the pipe
+/// in `blocks`, and writes a TCP connection. `pipe` is the capacity of the pipe; `None` for that of
+/// the kernel. Both are in bytes. Time that other programs take does not count. The median of
+/// three.
 ///
 /// # Errors
 /// When this process cannot use the loopback device, or the kernel has no such pipe.

@@ -36,9 +36,10 @@ pub fn reason_in(place: impl AsFd, error: &io::Error) -> String {
     }
 }
 
-/// Returns the error of a call that makes an entry in the directory `folder`. File systems that refuse
-/// a name have different numbers for that, none of which says so: EINVAL is documented in open(2) and
-/// mkdir(2), EILSEQ is that of those whose names are text, and exFAT's by FUSE has ENOENT.
+/// Returns the error of a call that makes an entry in the directory `folder`. File systems that
+/// refuse a name have different numbers for that, none of which says so: EINVAL is documented in
+/// open(2) and mkdir(2), EILSEQ is that of those whose names are text, and exFAT's by FUSE has
+/// ENOENT.
 #[must_use]
 pub fn of_new_entry(folder: impl AsFd, error: Errno) -> io::Error {
     let is_refused = match error {

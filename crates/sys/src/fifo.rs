@@ -8,15 +8,16 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// A named pipe whose capacity stays as it is while this value lives. It counts as a reader that reads
-/// nothing, so that the pipe's end still reaches the other readers.
+/// A named pipe whose capacity stays as it is while this value lives. It counts as a reader that
+/// reads nothing, so that the pipe's end still reaches the other readers.
 #[derive(Debug)]
 pub struct Fifo {
     _reader: File,
 }
 
 impl Fifo {
-    /// Creates a named pipe at `path`. `capacity` is its capacity in bytes; `None` for that of the kernel.
+    /// Creates a named pipe at `path`. `capacity` is its capacity in bytes; `None` for that of the
+    /// kernel.
     ///
     /// # Errors
     /// When the file cannot be created, or the kernel gives another capacity.

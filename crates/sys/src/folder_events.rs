@@ -79,9 +79,9 @@ impl ClosedFiles {
         Ok(Self { events, closed: BTreeSet::new(), moving: BTreeMap::new() })
     }
 
-    /// Takes the pending events, at most [`EVENTS_MAX`]. Returns the names of the files that were closed
-    /// by who wrote them; `None` if there were no events. Call this before reading the directory: a
-    /// file that appears later then causes a new event.
+    /// Takes the pending events, at most [`EVENTS_MAX`]. Returns the names of the files that were
+    /// closed by who wrote them; `None` if there were no events. Call this before reading the
+    /// directory: a file that appears later then causes a new event.
     pub fn take(&mut self) -> Option<Vec<OsString>> {
         let mut taken: Option<Vec<OsString>> = None;
         let mut room = [MaybeUninit::uninit(); ROOM];

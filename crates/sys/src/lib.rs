@@ -4,8 +4,8 @@
 //!
 //! # Where to change what
 //!
-//! - A call of Linux that nothing here makes yet: a module of its own, named after the feature, with
-//!   its probe and what is done without it.
+//! - A call of Linux that nothing here makes yet: a module of its own, named after the feature,
+//!   with its probe and what is done without it.
 //! - Everything that waits or reads a clock goes through `sync`, `channel`, `socket`, `threads`,
 //!   `event`, `storage` or `clock`, so that it runs in a simulated `world`, too.
 

@@ -84,9 +84,9 @@ fn names_of_all(prefix: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Returns the abstract name in a line of `/proc/net/unix` (unix(7)) if it is that of a stream socket
-/// which somebody listens on. A line has seven fields and the name, whose leading zero byte is shown
-/// as `@`.
+/// Returns the abstract name in a line of `/proc/net/unix` (unix(7)) if it is that of a stream
+/// socket which somebody listens on. A line has seven fields and the name, whose leading zero byte
+/// is shown as `@`.
 fn listening(line: &str) -> Option<&str> {
     let mut fields = line.split_ascii_whitespace();
     let is_listening = fields.nth(3) == Some(ACCEPTS);

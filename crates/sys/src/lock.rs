@@ -52,8 +52,9 @@ pub fn holders(file: &File) -> Vec<u32> {
     table.lines().filter_map(|line| holder(line, inode)).collect()
 }
 
-/// Returns the process in a line of `/proc/locks`, such as `3: FLOCK  ADVISORY  READ 4711 08:02:99 0
-/// EOF`, if it holds a lock on the file with this inode. The device is not compared: that of stat(2)
+/// Returns the process in a line of `/proc/locks`, such as
+/// `3: FLOCK  ADVISORY  READ 4711 08:02:99 0 EOF`, if it holds a lock on the file with this inode.
+/// The device is not compared: that of stat(2)
 /// is another one on some file systems.
 fn holder(line: &str, inode: u64) -> Option<u32> {
     let mut words = line.split_ascii_whitespace();

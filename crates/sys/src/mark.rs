@@ -2,8 +2,8 @@
 //! and killed. A process keeps its environment when it leaves its process group, its session or its
 //! parent, as daemons do.
 //!
-//! Processes that have another environment are found as long as one of their ancestors has the mark.
-//! One that clears its environment and outlives all its ancestors is not found, nor is one of
+//! Processes that have another environment are found as long as one of their ancestors has the
+//! mark. One that clears its environment and outlives all its ancestors is not found, nor is one of
 //! another user.
 
 use std::collections::{HashMap, HashSet};
@@ -19,12 +19,12 @@ use crate::{proc_file, process, random};
 /// The variable.
 const VARIABLE: &str = "GARLAND_MARK";
 
-/// The maximum number of times that processes are looked for. Each time finds what those of the time
-/// before have started until they were killed.
+/// The maximum number of times that processes are looked for. Each time finds what those of the
+/// time before have started until they were killed.
 const ROUNDS: usize = 100;
 
-/// A mark that no other programs have. It is a secret of its user: a program of another one that had
-/// it would be killed.
+/// A mark that no other programs have. It is a secret of its user: a program of another one that
+/// had it would be killed.
 #[derive(Clone)]
 pub struct Mark(String);
 
@@ -82,8 +82,8 @@ impl Mark {
         leaders.iter().copied().for_each(process::kill_group);
         let mut killed = HashSet::new();
         for _ in 0..ROUNDS {
-            // Neither may those in other groups, which are killed one after the other: a shell would
-            // go on with its next command.
+            // Neither may those in other groups, which are killed one after the other: a shell
+            // would go on with its next command.
             found.iter().for_each(|process| process.send(Signal::STOP));
             found.iter().for_each(|process| process.send(Signal::KILL));
             killed.extend(found);
@@ -170,8 +170,8 @@ impl Stat {
     }
 }
 
-/// Returns whether the process `number` of `/proc` was started by this process's user, and runs with
-/// the rights of no other one.
+/// Returns whether the process `number` of `/proc` was started by this process's user, and runs
+/// with the rights of no other one.
 fn is_own(number: u32) -> bool {
     let own = process::user_id().to_string();
     let status = proc_file::read(format!("/proc/{number}/status")).unwrap_or_default();

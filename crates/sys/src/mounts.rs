@@ -37,8 +37,8 @@ fn id_in(info: &[u8]) -> Option<u64> {
     std::str::from_utf8(number).ok()?.trim().parse().ok()
 }
 
-/// Returns whether a path without symbolic links lies on a FUSE file system. The kernel does not let a
-/// process go that waits for such a one, also if it is killed.
+/// Returns whether a path without symbolic links lies on a FUSE file system. The kernel does not
+/// let a process go that waits for such a one, also if it is killed.
 #[must_use]
 pub fn is_fuse(path: &Path) -> bool {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();

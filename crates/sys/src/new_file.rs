@@ -87,8 +87,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// Writes an output that the user has named: what is there and no regular file, such as a pipe, gets the bytes, and
-/// anything else is replaced, as by [`write`].
+/// Writes an output that the user has named: what is there and no regular file, such as a pipe,
+/// gets the bytes, and anything else is replaced, as by [`write`].
 ///
 /// # Errors
 /// When the file cannot be written.

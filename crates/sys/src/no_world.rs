@@ -1,5 +1,5 @@
-//! Stands in for [`world`](self) in programs that are shipped: no thread of theirs is in a simulated
-//! world, so each question for one is answered at compile time.
+//! Stands in for [`world`](self) in programs that are shipped: no thread of theirs is in a
+//! simulated world, so each question for one is answered at compile time.
 
 use std::convert::Infallible;
 use std::io;

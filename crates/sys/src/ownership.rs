@@ -29,8 +29,8 @@ pub fn fault_of_folder(path: &Path, folder: &Metadata) -> Option<String> {
     Rights::new(path, folder).fault_of_folder(process::user_id())
 }
 
-/// Returns why the program `path` may be what another user wrote, or cannot be inspected; none if it is this user's
-/// or root's alone, and others can neither write to it nor replace it.
+/// Returns why the program `path` may be what another user wrote, or cannot be inspected; none if
+/// it is this user's or root's alone, and others can neither write to it nor replace it.
 #[must_use]
 pub fn fault_of_program(path: &Path) -> Option<String> {
     inspect_program(path).unwrap_or_else(|error| Some(reason(&error)))
@@ -67,8 +67,8 @@ pub struct OpenFolder {
     pub why: String,
 }
 
-/// Returns the first of the directory `path`, an absolute path without symbolic links, and those above it
-/// in which other users may replace files; none if they can lead the path nowhere else.
+/// Returns the first of the directory `path`, an absolute path without symbolic links, and those
+/// above it in which other users may replace files; none if they can lead the path nowhere else.
 ///
 /// # Errors
 /// When one of them cannot be inspected.
@@ -81,8 +81,8 @@ pub fn open_folder(path: &Path) -> io::Result<Option<OpenFolder>> {
     Ok(None)
 }
 
-/// Returns why something in the directory `path`, or in one of its directories, may hold what another
-/// user wrote, or lead to it; none if all is this user's alone.
+/// Returns why something in the directory `path`, or in one of its directories, may hold what
+/// another user wrote, or lead to it; none if all is this user's alone.
 ///
 /// # Errors
 /// When a directory cannot be read.
@@ -163,8 +163,8 @@ fn has_list(path: &Path) -> bool {
     !matches!(length, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
-/// Returns whether a group is the user's primary group, has the user's name, and has no other member.
-/// Many systems create such a group for each user.
+/// Returns whether a group is the user's primary group, has the user's name, and has no other
+/// member. Many systems create such a group for each user.
 fn is_private_group(group: u32) -> bool {
     let entry = |database: &str, key: u32| {
         let output = Command::new("getent").args([database, &key.to_string()]).output().ok()?;

@@ -4,7 +4,8 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// A page-aligned buffer, zeroed when it is created, and given back to the system when it is dropped.
+/// A page-aligned buffer, zeroed when it is created, and given back to the system when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Pages {
     start: NonNull<u8>,

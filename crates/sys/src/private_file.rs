@@ -104,8 +104,8 @@ pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Temporary::write(path, bytes)?.rename(path)
 }
 
-/// Creates the directory `path`, and those above it, unless they exist. Only this user can enter what
-/// this creates.
+/// Creates the directory `path`, and those above it, unless they exist. Only this user can enter
+/// what this creates.
 ///
 /// # Errors
 /// When one of them can be neither created nor found.
@@ -125,8 +125,8 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives the file `from`, which is on stable storage, the name `to` beside it, in place of a file of
-/// this name; after a failure of the power, too.
+/// Gives the file `from`, which is on stable storage, the name `to` beside it, in place of a file
+/// of this name; after a failure of the power, too.
 ///
 /// # Errors
 /// When the file cannot be renamed, or its directory cannot be synced.
@@ -135,8 +135,8 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     sync_folder_of(to)
 }
 
-/// Opens the private file `path` for its lock; created, and empty then, if there is none. Who locks it
-/// neither reads nor writes it.
+/// Opens the private file `path` for its lock; created, and empty then, if there is none. Who locks
+/// it neither reads nor writes it.
 ///
 /// # Errors
 /// When the file is a symbolic link, or cannot be opened or created.

@@ -1,5 +1,5 @@
-//! Files of `/proc` that have names in them: of mounted directories and of programs, which need not be
-//! UTF-8 text. One such name must not hide all others.
+//! Files of `/proc` that have names in them: of mounted directories and of programs, which need not
+//! be UTF-8 text. One such name must not hide all others.
 
 use std::fs;
 use std::io;

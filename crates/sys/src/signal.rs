@@ -33,8 +33,8 @@ impl Interrupts {
         Self::catch_these(&TAKEN)
     }
 
-    /// Blocks the signals as [`catch`](Self::catch), but is not raised by SIGINT: the terminal sends it
-    /// to a command that runs in the foreground beside this process, too.
+    /// Blocks the signals as [`catch`](Self::catch), but is not raised by SIGINT: the terminal
+    /// sends it to a command that runs in the foreground beside this process, too.
     ///
     /// # Errors
     /// When the system has no descriptor left.
@@ -46,8 +46,8 @@ impl Interrupts {
     fn catch_these(signals: &[i32]) -> io::Result<Self> {
         let mut blocked = empty_set();
         let mut caught = empty_set();
-        // SAFETY: `empty_set` has initialised both sets, the signal numbers are valid, and the pointer
-        // for the old mask may be null.
+        // SAFETY: `empty_set` has initialised both sets, the signal numbers are valid, and the
+        // pointer for the old mask may be null.
         let fd = unsafe {
             for signal in TAKEN.into_iter().filter(|signal| !inherited::ignores(*signal)) {
                 libc::sigaddset(&raw mut blocked, signal);
@@ -65,8 +65,8 @@ impl Interrupts {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, come: AtomicBool::new(false) })
     }
 
-    /// Creates interrupts that no signal raises, only [`raise`](Self::raise): one thread ends the work
-    /// of another one by them.
+    /// Creates interrupts that no signal raises, only [`raise`](Self::raise): one thread ends the
+    /// work of another one by them.
     ///
     /// # Errors
     /// When the system has no descriptor left.

@@ -62,8 +62,8 @@ pub fn is_in_memory(file: impl AsFd) -> io::Result<bool> {
     Ok([TMPFS, RAMFS].contains(&fstatfs(file)?.f_type))
 }
 
-/// Returns whether a file is on a file system that is on one block device itself: not in memory, on a
-/// network, or on several devices.
+/// Returns whether a file is on a file system that is on one block device itself: not in memory, on
+/// a network, or on several devices.
 ///
 /// # Errors
 /// When the status of the file cannot be read.

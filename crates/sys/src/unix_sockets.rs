@@ -45,8 +45,8 @@ const USER: u16 = 7;
 /// The most bytes that the kernel puts into one packet.
 const PACKET_MAX: usize = 32 << 10;
 
-/// Calls `tell` with the abstract name and the user of each stream socket that is listened on. The name
-/// has no leading zero byte.
+/// Calls `tell` with the abstract name and the user of each stream socket that is listened on. The
+/// name has no leading zero byte.
 ///
 /// # Errors
 /// When the kernel does not tell, or is older than 5.3.

@@ -15,8 +15,8 @@ use crate::world;
 const MOST_READY: usize = 256;
 
 /// A set of descriptors, each with a number. A descriptor that was [added](Self::add) is not
-/// reported again until it is rearmed; one that is [kept](Self::keep) is as long as it is ready. The
-/// set itself is readable when one of its descriptors is ready.
+/// reported again until it is rearmed; one that is [kept](Self::keep) is as long as it is ready.
+/// The set itself is readable when one of its descriptors is ready.
 #[derive(Debug)]
 pub struct Watch {
     epoll: OwnedFd,

@@ -8,8 +8,8 @@ use garland_core::printable;
 
 use crate::errln;
 
-/// Opens `file` with the first program of `$BROWSER` (separated by colons) or with `xdg-open` that can
-/// show it. Says where the file is if there is none.
+/// Opens `file` with the first program of `$BROWSER` (separated by colons) or with `xdg-open` that
+/// can show it. Says where the file is if there is none.
 pub fn open(file: &Path) {
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let chosen = std::env::var_os("BROWSER").unwrap_or_default();

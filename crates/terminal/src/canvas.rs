@@ -106,7 +106,8 @@ impl<W: Write> Backend for Canvas<W> {
         Ok(())
     }
 
-    /// Returns the origin. Ratatui needs the position only for inline viewports, which are not used here.
+    /// Returns the origin. Ratatui needs the position only for inline viewports, which are not used
+    /// here.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(Position::ORIGIN)
     }

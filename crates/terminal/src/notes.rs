@@ -4,8 +4,8 @@ use garland_analysis::conditions::{Conditions, Purpose, beware, differences};
 use garland_core::cluster::nodelist;
 use garland_core::printable;
 
-/// Folds equal notes of several nodes into one line, such as `n[01-20]: the note`, in order of first occurrence.
-/// A note stays on its line, whatever its node sent.
+/// Folds equal notes of several nodes into one line, such as `n[01-20]: the note`, in order of
+/// first occurrence. A note stays on its line, whatever its node sent.
 pub fn folded<'a>(notes: impl Iterator<Item = (&'a str, String)>) -> Vec<String> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, note) in notes {

@@ -1,5 +1,5 @@
-//! Writes to standard output and standard error. Control sequences, which may be in names or in messages of
-//! nodes and ssh, are escaped here, in one place.
+//! Writes to standard output and standard error. Control sequences, which may be in names or in
+//! messages of nodes and ssh, are escaped here, in one place.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -64,8 +64,8 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     written(io::stdout().write_all(bytes))
 }
 
-/// Passes a command's output on to standard error or standard output; control sequences are escaped only on a
-/// terminal. Returns false if the reader closed the pipe, since it needs no more output.
+/// Passes a command's output on to standard error or standard output; control sequences are escaped
+/// only on a terminal. Returns false if the reader closed the pipe, since it needs no more output.
 ///
 /// # Errors
 /// When it cannot be written for another reason, such as a full disk.
@@ -103,8 +103,8 @@ pub fn print_json(json: &str) -> Result<(), Failure> {
     written(io::stdout().write_all(format!("{}\n", printable::json(json)).as_bytes()))
 }
 
-/// Flushes standard output, to which something was `written`, or why it was not. A closed pipe is not an
-/// error.
+/// Flushes standard output, to which something was `written`, or why it was not. A closed pipe is
+/// not an error.
 ///
 /// # Errors
 /// See [`print`].

@@ -1,5 +1,5 @@
-//! Lines on standard error that are redrawn while a command runs, and removed at its end. Without a terminal
-//! nothing is shown.
+//! Lines on standard error that are redrawn while a command runs, and removed at its end. Without a
+//! terminal nothing is shown.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

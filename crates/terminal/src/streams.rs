@@ -1,6 +1,6 @@
-//! The outputs of several nodes or jobs, printed so that lines of one are never mixed with a line of
-//! another: as lines come, or each output together. What has to wait is kept in memory only up to
-//! [`KEPT_MAX`].
+//! The outputs of several nodes or jobs, printed so that lines of one are never mixed with a line
+//! of another: as lines come, or each output together. What has to wait is kept in memory only up
+//! to [`KEPT_MAX`].
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use crate::output;
 
-/// The number of bytes of an output that are kept in memory; more are kept in a file without a name.
+/// The number of bytes of an output that are kept in memory; more are kept in a file without a
+/// name.
 const KEPT_MAX: usize = 32 << 10;
 
-/// The number of bytes of the outputs of a node or job that are kept in files until they can be printed. It
-/// may send without end.
+/// The number of bytes of the outputs of a node or job that are kept in files until they can be
+/// printed. It may send without end.
 pub const OUTPUT_MAX: usize = 1 << 30;
 
 /// The longest line that is printed whole, in bytes; longer ones are printed in pieces.
@@ -26,8 +27,8 @@ pub enum Arrangement {
     Lines,
     /// Each output together, when it has ended.
     Ended,
-    /// Each output together, in the order of their numbers from 0: lines of the first one that has not
-    /// ended as they come, those of others later.
+    /// Each output together, in the order of their numbers from 0: lines of the first one that has
+    /// not ended as they come, those of others later.
     Numbered,
 }
 
@@ -196,8 +197,8 @@ impl Streams {
         self.is_wanted
     }
 
-    /// Returns whether `length` more bytes of a node or job can be kept until they can be printed: together
-    /// with what is kept of it by now, at most [`OUTPUT_MAX`].
+    /// Returns whether `length` more bytes of a node or job can be kept until they can be printed:
+    /// together with what is kept of it by now, at most [`OUTPUT_MAX`].
     pub fn has_room(&self, number: u32, length: usize) -> bool {
         let parts = self.open.get(&number).into_iter().flat_map(|stream| &stream.parts);
         let kept: usize = parts.map(|(_, kept)| kept.length()).sum();

@@ -1,5 +1,6 @@
-//! Wraps lines that are longer than the terminal is wide, so that words stay whole and what follows stands
-//! below the text of the line, not below its label. Tables, paths and commands to be copied stay as they are.
+//! Wraps lines that are longer than the terminal is wide, so that words stay whole and what follows
+//! stands below the text of the line, not below its label. Tables, paths and commands to be copied
+//! stay as they are.
 
 /// The least width in characters to which lines are wrapped.
 const MIN_WIDTH: usize = 40;
@@ -10,8 +11,8 @@ const LABEL: usize = 28;
 /// The labels of lines whose text is a path, a name or a command.
 const EXACT: [&str; 6] = ["command", "copy", "output", "plan", "remove", "run"];
 
-/// Returns `text` with each line that has a label and a text wrapped to `columns` characters, if there is a
-/// place for it.
+/// Returns `text` with each line that has a label and a text wrapped to `columns` characters, if
+/// there is a place for it.
 pub fn wrapped(text: &str, columns: usize) -> String {
     let lines = text.split_inclusive('\n').map(|line| match line.trim_end().chars().count() {
         long if long > columns && columns >= MIN_WIDTH => wrapped_line(line, columns),
@@ -20,8 +21,8 @@ pub fn wrapped(text: &str, columns: usize) -> String {
     lines.collect()
 }
 
-/// Returns the lengths in bytes of a line's beginning before its text, and of the indent of the lines that
-/// follow, in characters; `None` if the line is not a label with a text.
+/// Returns the lengths in bytes of a line's beginning before its text, and of the indent of the
+/// lines that follow, in characters; `None` if the line is not a label with a text.
 fn label(line: &str) -> Option<(usize, usize)> {
     let margin = line.len() - line.trim_start_matches(' ').len();
     let after = |at: usize| at + line[at..].len() - line[at..].trim_start_matches(' ').len();

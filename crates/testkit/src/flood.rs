@@ -21,8 +21,8 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Opens connections to `port` from these addresses by turns, and sends `bytes` on each. The newest
-    /// `held` connections stay open; older ones are reset, so that no port is used up.
+    /// Opens connections to `port` from these addresses by turns, and sends `bytes` on each. The
+    /// newest `held` connections stay open; older ones are reset, so that no port is used up.
     #[must_use]
     pub fn start(addresses: &[Ipv4Addr], port: u16, held: usize, bytes: Vec<u8>) -> Self {
         let addresses = addresses.to_vec();

@@ -12,7 +12,8 @@ use crate::waiting::await_some;
 use crate::wire::Wire;
 
 /// The built binary. Its state, its working directory and the directories of its local nodes are in
-/// a scratch directory. Of the test's environment, it gets only `GARLAND_TEST_RUN`, `GARLAND_PROCESSORS` and `TMPDIR`.
+/// a scratch directory. Of the test's environment, it gets only `GARLAND_TEST_RUN`,
+/// `GARLAND_PROCESSORS` and `TMPDIR`.
 #[derive(Debug)]
 pub struct Garland<'a> {
     binary: PathBuf,
@@ -46,8 +47,8 @@ impl<'a> Garland<'a> {
         self
     }
 
-    /// Makes all commands, and the agents that they start on this machine, claim to be of the release
-    /// with this protocol version.
+    /// Makes all commands, and the agents that they start on this machine, claim to be of the
+    /// release with this protocol version.
     #[must_use]
     pub fn of_protocol(mut self, protocol: u16) -> Self {
         self.protocol = Some(protocol);

@@ -21,8 +21,8 @@ pub struct HandAgent {
 }
 
 impl HandAgent {
-    /// Starts an agent whose files are confined to `root`. `serves` are the arguments that say whom it
-    /// serves: `--controller` and its public key (hexadecimal), or `--farm` and its file.
+    /// Starts an agent whose files are confined to `root`. `serves` are the arguments that say whom
+    /// it serves: `--controller` and its public key (hexadecimal), or `--farm` and its file.
     ///
     /// # Panics
     /// When the agent does not print its ready line.

@@ -70,8 +70,8 @@ pub struct Oddities {
     pub inodes_max: usize,
     /// utimensat(2) with UTIME_OMIT for the access time does nothing and succeeds.
     pub ignores_single_times: bool,
-    /// It has no change times, and counts what is free in clusters only, as that of exFAT does: that shows
-    /// any time, and stores only those of 1980 to 2107.
+    /// It has no change times, and counts what is free in clusters only, as that of exFAT does:
+    /// that shows any time, and stores only those of 1980 to 2107.
     pub is_like_exfat: bool,
     /// It refuses names with a colon, with the error of exFAT's: ENOENT.
     pub refuses_colons: bool,
@@ -316,7 +316,8 @@ impl Disk {
 struct Shared(Arc<Mutex<Disk>>);
 
 impl Shared {
-    /// Takes the time of a slow disk for writing `length` bytes. All other calls wait, as on a real one.
+    /// Takes the time of a slow disk for writing `length` bytes. All other calls wait, as on a real
+    /// one.
     fn be_slow(&self, length: usize) {
         let hangs = self.0.lock().hangs;
         if let Some(HangsIn::Never { a_mib }) = hangs {

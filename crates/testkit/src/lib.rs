@@ -8,8 +8,8 @@
 //!
 //! - A program that runs: `garland` and `running` (commands), `hand_agent` (an agent without a
 //!   launcher), `test_lab`, `machines` and `sshd` (machines in namespaces), `slurm`, `browser`.
-//! - Peers and systems that break the rules: `hostile_node`, `peer` (bytes that the encoder would refuse),
-//!   `flood`, `site` (a web server), `hanging` (a disk).
+//! - Peers and systems that break the rules: `hostile_node`, `peer` (bytes that the encoder would
+//!   refuse), `flood`, `site` (a web server), `hanging` (a disk).
 //! - Waiting for a condition: `waiting`, and nothing else: no test sleeps for a guessed time.
 
 mod browser;

@@ -2,8 +2,8 @@
 
 use super::{Medium, MediumKind, NicId, Topology, Uplink};
 
-/// Makes the port of a NIC half duplex: both directions take turns, as on a hub of the NIC and the switch, which is
-/// put into the cable. A wire becomes a hub. A hub is half duplex already.
+/// Makes the port of a NIC half duplex: both directions take turns, as on a hub of the NIC and the
+/// switch, which is put into the cable. A wire becomes a hub. A hub is half duplex already.
 ///
 /// # Errors
 /// If the medium has no rate, which a hub needs; the text is its name.

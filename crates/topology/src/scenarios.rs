@@ -82,8 +82,8 @@ pub fn load(name: &str) -> Result<Topology, LoadError> {
     only(&text, name)
 }
 
-/// Returns the topologies of a built-in scenario: its own, or those that it compares. Empty if there is
-/// no such scenario.
+/// Returns the topologies of a built-in scenario: its own, or those that it compares. Empty if
+/// there is no such scenario.
 pub fn all_of(name: &str) -> Vec<Topology> {
     let named = text(name).and_then(list_topologies).unwrap_or_else(|| vec![name.to_owned()]);
     named.iter().filter_map(|name| load(name).ok()).collect()

@@ -1,5 +1,5 @@
-//! What made a node of another time slower than its wires: conditions of the time, which a lab puts into
-//! effect.
+//! What made a node of another time slower than its wires: conditions of the time, which a lab puts
+//! into effect.
 
 use garland_core::units::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,9 @@ pub const MOST_PIPE: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Vintage {
-    /// The rate at which the node's processor passes bytes on as a repeater, with nothing else to do: from a
-    /// TCP connection to a file and a pipe, and from the pipe to another connection. The inverse is what all
-    /// copies of a byte cost.
+    /// The rate at which the node's processor passes bytes on as a repeater, with nothing else to
+    /// do: from a TCP connection to a file and a pipe, and from the pipe to another connection. The
+    /// inverse is what all copies of a byte cost.
     pub copies: Option<Rate>,
     /// The capacity of the node's pipes in bytes.
     pub pipe: Option<u64>,
@@ -28,8 +28,8 @@ pub struct Vintage {
     pub tcp: OldTcp,
 }
 
-/// The TCP of another time; `None` leaves this kernel's. Acknowledgements are delayed as they were then (RFC 1122,
-/// 4.2.3.2).
+/// The TCP of another time; `None` leaves this kernel's. Acknowledgements are delayed as they were
+/// then (RFC 1122, 4.2.3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OldTcp {
@@ -38,12 +38,13 @@ pub struct OldTcp {
     /// Whether there are selective acknowledgements (RFC 2018).
     pub sack: Option<bool>,
     /// Whether the congestion control is that of 1990 (Reno), which finds a loss by three duplicate
-    /// acknowledgements or a timeout: neither by time (RACK, 2016) nor by probes of the tail (2012).
+    /// acknowledgements or a timeout: neither by time (RACK, 2016) nor by probes of the tail
+    /// (2012).
     pub reno: Option<bool>,
 }
 
-/// The smallest and the largest receive window in bytes: a full segment, and half of the largest buffer of a
-/// lab's nodes.
+/// The smallest and the largest receive window in bytes: a full segment, and half of the largest
+/// buffer of a lab's nodes.
 pub const LEAST_WINDOW: u64 = 2048;
 pub const MOST_WINDOW: u64 = 16 << 20;
 
@@ -64,7 +65,8 @@ impl Vintage {
         }
     }
 
-    /// Describes the first condition that no lab can emulate, and what to write; `None` if there is none.
+    /// Describes the first condition that no lab can emulate, and what to write; `None` if there is
+    /// none.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         if self.copies.is_some_and(|rate| rate.bits_per_second() == 0) {
             return Some(("copies", "the rate must be above 0".to_owned()));

@@ -87,8 +87,9 @@ impl Connection {
         self.write_unsent()
     }
 
-    /// Tells the agent what has arrived, if it is due, and the socket has accepted all that was sent
-    /// before: an agent that sends without end and reads nothing gets one acknowledgement for all.
+    /// Tells the agent what has arrived, if it is due, and the socket has accepted all that was
+    /// sent before: an agent that sends without end and reads nothing gets one acknowledgement for
+    /// all.
     fn acknowledge(&mut self) -> Result<(), ConnectionError> {
         if !self.unsent.is_empty() {
             return Ok(());

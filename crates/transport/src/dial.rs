@@ -75,7 +75,8 @@ pub struct Renewed {
     pub(crate) arrived: u64,
 }
 
-/// The time between two attempts after a connection was reset, at first; it doubles up to the maximum.
+/// The time between two attempts after a connection was reset, at first; it doubles up to the
+/// maximum.
 const AFTER_RESET: Duration = Duration::from_millis(20);
 const AFTER_RESETS: Duration = Duration::from_millis(160);
 

@@ -1,9 +1,10 @@
 //! Greets the peers that connect to a port, all in one loop: no thread and no buffer is spent on a
 //! peer before it has proved its identity.
 //!
-//! A peer is a stranger until it has sent what only the holder of a key or secret can have made. Those
-//! who send that at once, as all do who have one, take no place of strangers. A new stranger that says
-//! less replaces the oldest one of those that take most places, and never a peer that is no stranger.
+//! A peer is a stranger until it has sent what only the holder of a key or secret can have made.
+//! Those who send that at once, as all do who have one, take no place of strangers. A new stranger
+//! that says less replaces the oldest one of those that take most places, and never a peer that is
+//! no stranger.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -72,8 +73,8 @@ impl Greeters {
         Arc::clone(&self.wake)
     }
 
-    /// Greets a peer on a connection that was parked: as a new one, but it takes no place of others,
-    /// since the number of parked connections is limited.
+    /// Greets a peer on a connection that was parked: as a new one, but it takes no place of
+    /// others, since the number of parked connections is limited.
     pub fn greet(&self, stream: TcpStream, peer: SocketAddr) {
         self.parked.lock().push((stream, peer));
         self.wake.raise();

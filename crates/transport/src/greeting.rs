@@ -3,8 +3,8 @@
 //! encrypted frame from the connecting side. The frame proves that the greeting is not a replayed
 //! one, and tells what the connection is for.
 //!
-//! The connecting side knows its peer, and waits. The accepting side is a machine that takes bytes as
-//! they come, so that one loop greets all peers and strangers cost no thread.
+//! The connecting side knows its peer, and waits. The accepting side is a machine that takes bytes
+//! as they come, so that one loop greets all peers and strangers cost no thread.
 
 use std::io::{self, Read, Write};
 use std::sync::OnceLock;
@@ -220,8 +220,8 @@ impl<T> Greeting<T> {
         self.proving.as_ref().map(|proving| &proving.claim)
     }
 
-    /// Proceeds once no more bytes are wanted. `find` returns what is known of the claimed identity,
-    /// and `ring` is what is known of keys and earlier greetings.
+    /// Proceeds once no more bytes are wanted. `find` returns what is known of the claimed
+    /// identity, and `ring` is what is known of keys and earlier greetings.
     ///
     /// # Errors
     /// When the peer is refused.
@@ -259,9 +259,9 @@ impl<T> Greeting<T> {
     }
 }
 
-/// Begins the handshake with a peer that must have `credentials`, and may greet within `limit`. Whether it
-/// has them, greets too often, and whether its greeting has come before, shows before any key
-/// exchange.
+/// Begins the handshake with a peer that must have `credentials`, and may greet within `limit`.
+/// Whether it has them, greets too often, and whether its greeting has come before, shows before
+/// any key exchange.
 fn answer_to(
     hello: &Hello<'_>,
     credentials: &Credentials<'_>,

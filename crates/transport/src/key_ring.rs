@@ -11,12 +11,12 @@ use garland_protocol::wire::{
 };
 use garland_sys::clock;
 
-/// The maximum number of keys whose exchange is kept: all members of a cluster, and controllers. Only
-/// keys that the agent knows take a place.
+/// The maximum number of keys whose exchange is kept: all members of a cluster, and controllers.
+/// Only keys that the agent knows take a place.
 const KEYS_MAX: usize = CLUSTER_NODES_MAX + 1024;
 
-/// The maximum number of greetings of links, meetings and mounts that are kept: more than the agents
-/// of a copy open during it.
+/// The maximum number of greetings of links, meetings and mounts that are kept: more than the
+/// agents of a copy open during it.
 const SHARED_MAX: usize = 4096;
 
 /// The maximum number of those who know a secret and whose last greetings still count.
@@ -69,12 +69,13 @@ pub struct Admission {
 }
 
 impl KeyRing {
-    /// Checks that a greeting is of the holder of the key `theirs`, who may greet at this `rate`, and
-    /// that it has not come before. This takes a hash, except for the first greeting with that key.
+    /// Checks that a greeting is of the holder of the key `theirs`, who may greet at this `rate`,
+    /// and that it has not come before. This takes a hash, except for the first greeting with that
+    /// key.
     ///
     /// # Errors
-    /// When the greeting has no valid MAC, has come before, or may have, as too many others; and when
-    /// too many were completed in a short time.
+    /// When the greeting has no valid MAC, has come before, or may have, as too many others; and
+    /// when too many were completed in a short time.
     pub fn admit(
         &mut self,
         ours: &KeyPair,
@@ -102,8 +103,9 @@ impl KeyRing {
             return Err(ChannelError::TooOften);
         }
         let freshness = known.greetings.judge(&mark.stamp, &mark.mac, came_ns);
-        // A new one counts as it comes, since it costs a key exchange also if it is never completed. A
-        // doubtful one may be a repetition, by which somebody else would use up what the owner may do.
+        // A new one counts as it comes, since it costs a key exchange also if it is never
+        // completed. A doubtful one may be a repetition, by which somebody else would use up what
+        // the owner may do.
         if let Some(rate) = rate.filter(|_| freshness == Freshness::New) {
             known.times.count(rate, came_ns);
         }

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// The maximum number of strangers: connections of which nothing shows yet that they know a key or a
-/// secret. When another one comes, the oldest of the address with most of them is closed.
+/// The maximum number of strangers: connections of which nothing shows yet that they know a key or
+/// a secret. When another one comes, the oldest of the address with most of them is closed.
 pub const STRANGERS: usize = 512;
 
 /// The maximum number of strangers of one address: a neighbour's 64 lanes that wait for their copy,
@@ -12,8 +12,8 @@ pub const STRANGERS: usize = 512;
 pub const STRANGERS_OF_ADDRESS: usize = 72;
 
 /// The maximum number of connections that were answered, because only the holder of a key or secret
-/// can have made what they sent, and that have not proved yet that it is no repetition. When another
-/// one comes, the oldest of the key or secret with most of them is closed.
+/// can have made what they sent, and that have not proved yet that it is no repetition. When
+/// another one comes, the oldest of the key or secret with most of them is closed.
 pub const PROVING: usize = 512;
 
 /// The timeout for a peer's greeting: all of it must arrive within this time.

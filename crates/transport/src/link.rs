@@ -73,9 +73,9 @@ impl PartialFrame {
         self.arrived == 0
     }
 
-    /// Reads what has arrived of the header, and no byte that follows it. Does not wait. Returns the
-    /// frame, which is verified with the `keys` of its copy, and its encoded bytes; `None` if more
-    /// must arrive. The next call after a frame begins the next one.
+    /// Reads what has arrived of the header, and no byte that follows it. Does not wait. Returns
+    /// the frame, which is verified with the `keys` of its copy, and its encoded bytes; `None` if
+    /// more must arrive. The next call after a frame begins the next one.
     ///
     /// # Errors
     /// When the connection is broken or at its end, or the frame is not authentic.

@@ -68,8 +68,8 @@ fn await_reply(
     RetireReply::parse(&contents).ok_or(ConnectionError::Garbage)
 }
 
-/// Waits until connections to `address` are refused: the listening socket of a process that ends may
-/// be closed after its connections. Returns the refusal.
+/// Waits until connections to `address` are refused: the listening socket of a process that ends
+/// may be closed after its connections. Returns the refusal.
 fn await_end(address: SocketAddr, timeout: Duration) -> Result<ConnectionError, ConnectionError> {
     let timeout = if detour::is_taken(&address) { timeout.max(DETOUR_TIMEOUT) } else { timeout };
     let until_ns = clock::after(timeout);

@@ -1,8 +1,8 @@
-//! Puts bugs back that were fixed, one at a time, and demands that the simulator finds each of them by its
-//! seed. This shows that the chaos tests would find such a bug if it were written again.
+//! Puts bugs back that were fixed, one at a time, and demands that the simulator finds each of them
+//! by its seed. This shows that the chaos tests would find such a bug if it were written again.
 //!
-//! A bug is a patch in [`FOLDER`]. Lines before the patch say what it was (`Bug:`), and which chaos test
-//! (`Test:`) finds it with which seed (`Seed:`).
+//! A bug is a patch in [`FOLDER`]. Lines before the patch say what it was (`Bug:`), and which chaos
+//! test (`Test:`) finds it with which seed (`Seed:`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,12 @@ struct Bug {
     seed: u64,
 }
 
-/// Puts each bug back in a copy of the sources, and runs its chaos test with its seed. Prints a line for each:
-/// its name, its seed, and what the simulator found.
+/// Puts each bug back in a copy of the sources, and runs its chaos test with its seed. Prints a
+/// line for each: its name, its seed, and what the simulator found.
 ///
 /// # Errors
-/// If a patch cannot be applied, the simulator does not find the bug, or a test fails without any bug.
+/// If a patch cannot be applied, the simulator does not find the bug, or a test fails without any
+/// bug.
 pub(crate) fn bugs(root: &Path) -> Result<()> {
     let bugs = Bug::all(root)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
@@ -88,7 +89,8 @@ impl Bug {
 
     /// Applies the patch to the sources in `folder`.
     fn apply(&self, folder: &Path, more: &[&str]) -> Result<()> {
-        // In a directory that git ignores, `git apply` would skip all files if it found the repository.
+        // In a directory that git ignores, `git apply` would skip all files if it found the
+        // repository.
         let above = folder.parent().unwrap_or(folder);
         let mut git = Command::new("git");
         git.current_dir(folder).env("GIT_CEILING_DIRECTORIES", above).arg("apply").args(more);
@@ -103,8 +105,8 @@ impl Bug {
         Ok(())
     }
 
-    /// Runs the bug's test on the sources in `folder`. Returns what the simulator found; `None` if the test
-    /// passed.
+    /// Runs the bug's test on the sources in `folder`. Returns what the simulator found; `None` if
+    /// the test passed.
     ///
     /// # Errors
     /// If the test fails for any other reason.
@@ -135,8 +137,8 @@ impl Bug {
     }
 }
 
-/// Returns what the judge of the chaos tests said of a seed, without the node's details and the way to
-/// repeat it.
+/// Returns what the judge of the chaos tests said of a seed, without the node's details and the way
+/// to repeat it.
 fn judgement(said: &str, seed: u64) -> Option<&str> {
     let start = format!("seed {seed}: ");
     let line = said.lines().find_map(|line| line.strip_prefix(&start))?;

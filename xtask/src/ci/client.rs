@@ -1,5 +1,5 @@
-//! Installs the Python client with `pip install ./python`, as users do, and mypy into `target/python-client`.
-//! Installs only what is missing or has changed.
+//! Installs the Python client with `pip install ./python`, as users do, and mypy into
+//! `target/python-client`. Installs only what is missing or has changed.
 
 use std::fs;
 use std::path::Path;

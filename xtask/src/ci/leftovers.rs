@@ -1,7 +1,8 @@
 //! Checks that the tests leave no process, network namespace, mount or temporary file behind.
 //!
-//! A process of the tests is recognised by a variable in its environment, which children and daemons inherit,
-//! so processes of other users are never reported. Files are recognised by their directory.
+//! A process of the tests is recognised by a variable in its environment, which children and
+//! daemons inherit, so processes of other users are never reported. Files are recognised by their
+//! directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,8 +27,8 @@ pub(super) struct Watchman {
     grace: Duration,
 }
 
-/// Returns the directory for temporary files of the tests that the process `driver` runs. The path is short,
-/// since the path of a socket in it may have at most 107 bytes.
+/// Returns the directory for temporary files of the tests that the process `driver` runs. The path
+/// is short, since the path of a socket in it may have at most 107 bytes.
 fn temporary_folder(driver: u32) -> PathBuf {
     std::env::temp_dir().join(format!("gt{driver}"))
 }
@@ -47,7 +48,8 @@ fn release(place: &str) {
 }
 
 impl Watchman {
-    /// Records what exists, and creates a directory for temporary files that the tests must leave empty.
+    /// Records what exists, and creates a directory for temporary files that the tests must leave
+    /// empty.
     pub(super) fn new() -> Result<Self> {
         let temporary = temporary_folder(std::process::id());
         fs::create_dir(&temporary)

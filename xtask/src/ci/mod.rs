@@ -1,4 +1,5 @@
-//! The steps of `make test`: installation, checks, tests, and the check for what tests leave behind.
+//! The steps of `make test`: installation, checks, tests, and the check for what tests leave
+//! behind.
 
 mod bugs;
 mod client;

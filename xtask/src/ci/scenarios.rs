@@ -15,8 +15,8 @@ const MOST_S: u64 = 90 * 60;
 /// The exit code if a published statement is open, which is a result and no failure.
 const OPEN: i32 = 4;
 
-/// Runs all scenarios with the optimised build. Writes `target/scenarios/report.html`, and the runs into the
-/// same directory.
+/// Runs all scenarios with the optimised build. Writes `target/scenarios/report.html`, and the runs
+/// into the same directory.
 ///
 /// # Errors
 /// If a scenario fails, or all together take longer than the limit. What is open is in the report.

@@ -13,17 +13,19 @@ use super::steps;
 /// Cases of each property in a round; the default of a single test run is 256.
 const CASES: u32 = 4096;
 
-/// Simulated copies of the quickest kinds in a round; the default of a single test run is 2000. All kinds
-/// together are 103,000 copies of the protocol's machines, and 7,000 of whole programs.
+/// Simulated copies of the quickest kinds in a round; the default of a single test run is 2000. All
+/// kinds together are 103,000 copies of the protocol's machines, and 7,000 of whole programs.
 const COPIES: u32 = 27_000;
 
 /// Seconds for which each parser is fuzzed in a round; in a single test run it is 2.
 const FUZZ_S: u32 = 60;
 
-/// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3 times.
+/// How often `garland wires` measures a healthy lab in a round; in a single test run it does so 3
+/// times.
 const HEALTHY: u32 = 20;
 
-/// Random trees that are copied beside rsync, on nine file systems; in a single test run they are 100.
+/// Random trees that are copied beside rsync, on nine file systems; in a single test run they are
+/// 100.
 const RSYNC_ROUNDS: u64 = 10_000;
 
 /// Networks of `truth suggest`.
@@ -44,10 +46,10 @@ const FAULTS_MIN: u64 = 30;
 /// The copies of [`soak_healthy`].
 const HEALTHY_COPIES: u64 = 200;
 
-/// Runs rounds of all tests for at least `minutes`. Environment variables make each round longer and
-/// different: `PROPTEST_CASES` is the number of cases per property, `GARLAND_SIM_SEEDS` the simulated copies
-/// and their first seed, and `GARLAND_SOAK` the seed for tests that choose at random. With
-/// `GARLAND_EXPLAIN`, `garland explain` is tested with all of its faults.
+/// Runs rounds of all tests for at least `minutes`. Environment variables make each round longer
+/// and different: `PROPTEST_CASES` is the number of cases per property, `GARLAND_SIM_SEEDS` the
+/// simulated copies and their first seed, and `GARLAND_SOAK` the seed for tests that choose at
+/// random. With `GARLAND_EXPLAIN`, `garland explain` is tested with all of its faults.
 ///
 /// # Errors
 /// If a round fails; the error contains the variables to run it again.
@@ -71,8 +73,9 @@ pub(crate) fn soak(root: &Path, minutes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Runs a round of [`soak`] with the tests of mounts only: a file is written and read for ten minutes
-/// while agents are killed and restarted, and the test suites do twenty times as much as usual.
+/// Runs a round of [`soak`] with the tests of mounts only: a file is written and read for ten
+/// minutes while agents are killed and restarted, and the test suites do twenty times as much as
+/// usual.
 ///
 /// # Errors
 /// If a test fails, or a package that the tests need cannot be installed.
@@ -84,8 +87,8 @@ pub(crate) fn soak_mounts(root: &Path) -> Result<()> {
 }
 
 /// Has peers with keys of all roles send random orders, requests and bytes for ten minutes, while
-/// copies are made: no file that nobody was given is opened, neither agents nor heads grow, and copies take
-/// no longer. Nothing else should use the processors.
+/// copies are made: no file that nobody was given is opened, neither agents nor heads grow, and
+/// copies take no longer. Nothing else should use the processors.
 ///
 /// # Errors
 /// If one of that was found, or a package cannot be installed.
@@ -120,8 +123,8 @@ pub(crate) fn soak_rsync(root: &Path, args: &[String]) -> Result<()> {
     steps::watched(&mut command)
 }
 
-/// Has other users write a thousand files and directories into a spool, slowly and in all ways, while nodes
-/// go and come: each byte on each node must be that in `done`. It takes ten minutes.
+/// Has other users write a thousand files and directories into a spool, slowly and in all ways,
+/// while nodes go and come: each byte on each node must be that in `done`. It takes ten minutes.
 ///
 /// # Errors
 /// If one was not, or a package cannot be installed.
@@ -132,9 +135,9 @@ pub(crate) fn soak_spool(root: &Path) -> Result<()> {
     steps::watched(&mut command)
 }
 
-/// Draws rounds of real commands in a lab with faults at random moments, for so many minutes, and prints a
-/// table of what was found: `soak faults [--minutes N] [--seed S] [--round R]`. With a round, only that
-/// round of the seed is run.
+/// Draws rounds of real commands in a lab with faults at random moments, for so many minutes, and
+/// prints a table of what was found: `soak faults [--minutes N] [--seed S] [--round R]`. With a
+/// round, only that round of the seed is run.
 ///
 /// # Errors
 /// If an argument is wrong, or a promise was broken.
@@ -151,8 +154,8 @@ pub(crate) fn soak_faults(root: &Path, args: &[String]) -> Result<()> {
     steps::watched(&mut command)
 }
 
-/// Makes two hundred healthy copies of all kinds and rates, or as many as `args` say (`--copies N`), and
-/// demands that no node is called slow, detached or tried on the side.
+/// Makes two hundred healthy copies of all kinds and rates, or as many as `args` say
+/// (`--copies N`), and demands that no node is called slow, detached or tried on the side.
 ///
 /// # Errors
 /// If an argument is wrong, or a node was.
@@ -166,10 +169,11 @@ pub(crate) fn soak_healthy(root: &Path, args: &[String]) -> Result<()> {
     steps::watched(&mut command)
 }
 
-/// Draws copies in a lab with faults from outside of the program, has each explained, and prints a table of
-/// how many explanations are true: `truth [wires|forecast] [--runs N] [--seed S] [--run K]`. With `wires`, the
-/// wires of labs with faults and of healthy ones are measured instead; with `forecast`, farms and copies are
-/// forecast and then made. With a run, only that run of the seed is made.
+/// Draws copies in a lab with faults from outside of the program, has each explained, and prints a
+/// table of how many explanations are true:
+/// `truth [wires|forecast] [--runs N] [--seed S] [--run K]`. With `wires`, the wires of labs with
+/// faults and of healthy ones are measured instead; with `forecast`, farms and copies are forecast
+/// and then made. With a run, only that run of the seed is made.
 ///
 /// # Errors
 /// If an argument is wrong, or a command failed.
@@ -196,8 +200,8 @@ pub(crate) fn truth(root: &Path, args: &[String]) -> Result<()> {
     steps::watched(&mut command)
 }
 
-/// Draws networks; compares the plans that are suggested with the best of all orders, and with real copies in
-/// labs: `truth suggest [--runs N] [--seed S]`.
+/// Draws networks; compares the plans that are suggested with the best of all orders, and with real
+/// copies in labs: `truth suggest [--runs N] [--seed S]`.
 ///
 /// # Errors
 /// If an argument is wrong, a suggestion is not near the best, or a copy failed.
@@ -218,8 +222,8 @@ pub(crate) fn truth_suggest(root: &Path, args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the command that runs the integration test `name` of a package alone, and shows what it prints
-/// at once. (Nextest would print it in the end only.)
+/// Returns the command that runs the integration test `name` of a package alone, and shows what it
+/// prints at once. (Nextest would print it in the end only.)
 fn printing(root: &Path, package: &str, name: &str) -> Command {
     let mut command = Command::new("env");
     // A shell has what it starts in the background ignore Ctrl-C, and programs that tests interrupt

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The state of the source tree according to git: changed, new and ignored files outside of `target`, and
-/// the changes.
+/// The state of the source tree according to git: changed, new and ignored files outside of
+/// `target`, and the changes.
 pub(super) struct Sources {
     files: BTreeSet<String>,
     changes: String,

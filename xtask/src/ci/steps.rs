@@ -12,7 +12,8 @@ use super::sources::Sources;
 use super::{client, python, suites, tools};
 use crate::{fabric, tidy};
 
-/// Expected upper limit of the time of `make test` from a fresh clone on two idle processors, in seconds.
+/// Expected upper limit of the time of `make test` from a fresh clone on two idle processors, in
+/// seconds.
 const BUDGET_S: u64 = 30 * 60;
 
 /// Runs every check and every test.
@@ -42,8 +43,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The tests of `make check`, as a filter for nextest: tests of crates and of the protocol's machines, which
-/// start no program and need no root.
+/// The tests of `make check`, as a filter for nextest: tests of crates and of the protocol's
+/// machines, which start no program and need no root.
 const IN_PROCESS: &str = "(kind(lib) | kind(bin) \
      | package(/^garland-(protocol|simulation|predict)$/)) & !package(/^(garland-fuzz|garland-bench)$/)";
 
@@ -86,10 +87,11 @@ pub(crate) fn setup(root: &Path) -> Result<()> {
     step("tools", || tools::install(root))
 }
 
-/// Returns the environment variables with which cargo compiles our crates by Clippy's driver, the compiler
-/// with more lints, and denies warnings. So the tests use the crates that were linted; `cargo clippy` would
-/// check every crate and all dependencies a second time. Incremental compilation is off, since no source
-/// changes between the steps; so are tables of lines, which only debuggers and backtraces need.
+/// Returns the environment variables with which cargo compiles our crates by Clippy's driver, the
+/// compiler with more lints, and denies warnings. So the tests use the crates that were linted;
+/// `cargo clippy` would check every crate and all dependencies a second time. Incremental
+/// compilation is off, since no source changes between the steps; so are tables of lines, which
+/// only debuggers and backtraces need.
 fn lint_variables() -> Vec<(&'static str, String)> {
     let driver = Path::new(env!("CARGO")).with_file_name("clippy-driver");
     let separator = "__CLIPPY_HACKERY__";
@@ -101,8 +103,9 @@ fn lint_variables() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Runs the tests that the nextest arguments `which` choose, with additional environment variables, and
-/// checks that they leave nothing behind. `.config/nextest.toml` says which tests run at the same time.
+/// Runs the tests that the nextest arguments `which` choose, with additional environment variables,
+/// and checks that they leave nothing behind. `.config/nextest.toml` says which tests run at the
+/// same time.
 pub(super) fn tests(root: &Path, which: &[&str], variables: &[(&str, String)]) -> Result<()> {
     let mut command = tools::nextest(root);
     command
@@ -122,8 +125,9 @@ pub(super) fn watched(command: &mut Command) -> Result<()> {
     left
 }
 
-/// Returns the number of test threads, three for each processor. `.config/nextest.toml` assigns one thread to
-/// a test that mostly waits, three to a test that computes, and all to a test that measures.
+/// Returns the number of test threads, three for each processor. `.config/nextest.toml` assigns one
+/// thread to a test that mostly waits, three to a test that computes, and all to a test that
+/// measures.
 fn threads() -> String {
     (3 * std::thread::available_parallelism().map_or(1, usize::from)).to_string()
 }

@@ -1,12 +1,13 @@
-//! Builds test suites for file systems from crates.io into `target/suites`, if they are missing. They are
-//! separate programs, not dependencies: none of our code is linked with them.
+//! Builds test suites for file systems from crates.io into `target/suites`, if they are missing.
+//! They are separate programs, not dependencies: none of our code is linked with them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The suites and their versions. After a change of a version, review what the tests expect of that suite.
+/// The suites and their versions. After a change of a version, review what the tests expect of that
+/// suite.
 const SUITES: [(&str, &str); 2] = [("fsx", "0.3.2"), ("pjdfstest", "0.2.2")];
 
 /// Installs the suites that are missing or have another version.
@@ -24,7 +25,8 @@ pub(crate) fn install(root: &Path) -> Result<()> {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["install", "--quiet", "--locked", "--force", "--debug", "--version", version]);
         cargo.arg("--root").arg(&folder).arg("--target-dir").arg(folder.join("build")).arg(name);
-        // Run outside of the workspace, whose compiler flags are for the program that goes to nodes.
+        // Run outside of the workspace, whose compiler flags are for the program that goes to
+        // nodes.
         cargo.current_dir(std::env::temp_dir());
         for flags in ["RUSTFLAGS", "CARGO_BUILD_TARGET", "RUSTC_WORKSPACE_WRAPPER"] {
             cargo.env_remove(flags);

@@ -1,5 +1,6 @@
-//! Installs the cargo subcommands that tests and checks need into `target/cargo-tools`, if they are missing
-//! or have another version. PyPI has them as built programs; cargo would compile them for minutes.
+//! Installs the cargo subcommands that tests and checks need into `target/cargo-tools`, if they are
+//! missing or have another version. PyPI has them as built programs; cargo would compile them for
+//! minutes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -79,9 +80,9 @@ pub(crate) fn nextest(root: &Path) -> Command {
     command
 }
 
-/// Checks the linked crates by the rules in `deny.toml`: duplicates, licences and origins. It does not check
-/// for known vulnerabilities: their list needs the network and changes each day, but the result of this check
-/// may only depend on the sources.
+/// Checks the linked crates by the rules in `deny.toml`: duplicates, licences and origins. It does
+/// not check for known vulnerabilities: their list needs the network and changes each day, but the
+/// result of this check may only depend on the sources.
 ///
 /// # Errors
 /// If a crate breaks a rule; cargo-deny has printed which.

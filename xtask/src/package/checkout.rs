@@ -1,4 +1,5 @@
-//! A directory with the sources, and what a build in it must not depend on: the names of directories.
+//! A directory with the sources, and what a build in it must not depend on: the names of
+//! directories.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,8 @@ impl Checkout {
         Ok(Self { root: root.to_owned(), target: fabric::target(root), time: time(root)? })
     }
 
-    /// Copies the sources, that is, all files that git knows or does not ignore, to the new directory
-    /// `folder`.
+    /// Copies the sources, that is, all files that git knows or does not ignore, to the new
+    /// directory `folder`.
     ///
     /// # Errors
     /// If `folder` exists, or git or a copy fails.
@@ -56,8 +57,8 @@ impl Checkout {
         Ok(Self { root: folder.to_owned(), target, time: self.time.clone() })
     }
 
-    /// Returns the flags for rustc: those of `.cargo/config.toml`, which this list replaces, and those by
-    /// which the program has neutral names of directories.
+    /// Returns the flags for rustc: those of `.cargo/config.toml`, which this list replaces, and
+    /// those by which the program has neutral names of directories.
     ///
     /// # Errors
     /// If the configuration cannot be read.
@@ -96,8 +97,8 @@ impl Checkout {
         Ok(())
     }
 
-    /// Returns the directories whose names a compiler may write into the program, each with the neutral
-    /// name to write instead; a later one wins.
+    /// Returns the directories whose names a compiler may write into the program, each with the
+    /// neutral name to write instead; a later one wins.
     fn names(&self) -> Result<Vec<(PathBuf, String)>> {
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
@@ -118,7 +119,8 @@ impl Checkout {
     }
 }
 
-/// Returns the time of the last commit in seconds since 1970, so that equal sources make equal packages.
+/// Returns the time of the last commit in seconds since 1970, so that equal sources make equal
+/// packages.
 fn time(root: &Path) -> Result<String> {
     if let Ok(said) = std::env::var("SOURCE_DATE_EPOCH") {
         return Ok(said);

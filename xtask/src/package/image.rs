@@ -1,6 +1,6 @@
-//! Reads the ELF headers of a program (System V ABI, ELF-64): its architecture, and whether it is a static
-//! program that the kernel loads at a random address (static-pie). Such a program needs no loader for
-//! shared libraries: it relocates itself.
+//! Reads the ELF headers of a program (System V ABI, ELF-64): its architecture, and whether it is a
+//! static program that the kernel loads at a random address (static-pie). Such a program needs no
+//! loader for shared libraries: it relocates itself.
 
 use std::fs;
 use std::path::Path;
@@ -25,8 +25,8 @@ const DF_1_PIE: u64 = 0x0800_0000;
 /// Returns Debian's name of the architecture that a static-pie program is built for.
 ///
 /// # Errors
-/// If the file is no ELF program, is for an unknown architecture, is linked dynamically, or has a fixed
-/// address.
+/// If the file is no ELF program, is for an unknown architecture, is linked dynamically, or has a
+/// fixed address.
 pub(super) fn architecture(binary: &Path) -> Result<&'static str> {
     let bytes = fs::read(binary).with_context(|| format!("failed to read {}", binary.display()))?;
     of(&Elf(&bytes)).with_context(|| format!("failed to inspect {}", binary.display()))
@@ -77,8 +77,8 @@ impl Elf<'_> {
         Ok(field.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
     }
 
-    /// Returns whether the dynamic section of `length` bytes at `start` has the mark of a program that
-    /// can be loaded at any address.
+    /// Returns whether the dynamic section of `length` bytes at `start` has the mark of a program
+    /// that can be loaded at any address.
     fn is_marked_pie(&self, start: u64, length: u64) -> Result<bool> {
         let mut is_pie = false;
         // An entry is a tag and a value of 8 bytes each.

@@ -1,5 +1,5 @@
-//! Builds what users install: the static program, and packages that contain it. Beside each are its bill of
-//! materials and checksums.
+//! Builds what users install: the static program, and packages that contain it. Beside each are its
+//! bill of materials and checksums.
 
 mod checkout;
 mod container;
@@ -55,9 +55,9 @@ pub(crate) fn built(root: &Path) -> Result<PathBuf> {
     release::built(&Checkout::at(root)?)
 }
 
-/// Makes the package of the kind `chore`, and prints its path and those of its bill of materials and
-/// checksums. Of `words`, `--binary FILE` names the program, instead of a new build, and `--into DIRECTORY`
-/// the directory of the package.
+/// Makes the package of the kind `chore`, and prints its path and those of its bill of materials
+/// and checksums. Of `words`, `--binary FILE` names the program, instead of a new build, and
+/// `--into DIRECTORY` the directory of the package.
 ///
 /// # Errors
 /// If the program cannot be built, is not static or has another version, or a tool is missing.
@@ -83,7 +83,8 @@ fn build_program(checkout: &Checkout) -> Result<[PathBuf; 3]> {
     accompanied(checkout, release::built(checkout)?)
 }
 
-/// Makes the package of the program `binary`, and returns its path and those of the files beside it.
+/// Makes the package of the program `binary`, and returns its path and those of the files beside
+/// it.
 fn package(
     checkout: &Checkout,
     kind: &Kind,
@@ -95,7 +96,8 @@ fn package(
     accompanied(checkout, (kind.build)(checkout, &Program::at(binary)?, &folder)?)
 }
 
-/// Writes the bill of materials and the checksums beside `artefact`, and returns the paths of all three.
+/// Writes the bill of materials and the checksums beside `artefact`, and returns the paths of all
+/// three.
 fn accompanied(checkout: &Checkout, artefact: PathBuf) -> Result<[PathBuf; 3]> {
     let bill = artefact.with_extension("cdx.json");
     let text = sbom::bill(&checkout.root, &checkout.time)?;

@@ -11,8 +11,9 @@ use super::image;
 use super::staging::said;
 use crate::fabric;
 
-/// Builds the optimised, static program with the program for nodes in it, and returns its path. Equal sources, compilers and C libraries
-/// make equal bytes, in whichever directory and at whatever time.
+/// Builds the optimised, static program with the program for nodes in it, and returns its path.
+/// Equal sources, compilers and C libraries make equal bytes, in whichever directory and at
+/// whatever time.
 ///
 /// # Errors
 /// If it cannot be built, is not static, or contains names of this machine's directories.

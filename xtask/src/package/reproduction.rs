@@ -1,5 +1,5 @@
-//! Checks that builds are reproducible: two builds in different directories, at different times, must have
-//! the same bytes.
+//! Checks that builds are reproducible: two builds in different directories, at different times,
+//! must have the same bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use super::checkout::Checkout;
 use super::{KINDS, build_program, package, sums};
 
-/// Builds the program and the packages in `root`, and again from a copy of the sources in a temporary
-/// directory (about 1 GiB, removed at the end); prints the checksums of both builds.
+/// Builds the program and the packages in `root`, and again from a copy of the sources in a
+/// temporary directory (about 1 GiB, removed at the end); prints the checksums of both builds.
 ///
 /// # Errors
 /// If a build fails, or the two differ.
@@ -49,8 +49,8 @@ fn artefacts(checkout: &Checkout) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// A directory that is removed when the value is dropped. Its name has another length than that of the
-/// sources usually has.
+/// A directory that is removed when the value is dropped. Its name has another length than that of
+/// the sources usually has.
 struct Folder(PathBuf);
 
 impl Folder {

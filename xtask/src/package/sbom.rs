@@ -1,6 +1,7 @@
-//! The software bill of materials (SBOM) of the program, as CycloneDX 1.5 JSON: all crates that are linked
-//! into it, from `cargo metadata`, with the checksums of `Cargo.lock`, and what comes from outside of
-//! cargo, Rust's standard library and the C library. Equal sources and tools make equal bytes.
+//! The software bill of materials (SBOM) of the program, as CycloneDX 1.5 JSON: all crates that are
+//! linked into it, from `cargo metadata`, with the checksums of `Cargo.lock`, and what comes from
+//! outside of cargo, Rust's standard library and the C library. Equal sources and tools make equal
+//! bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

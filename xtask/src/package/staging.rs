@@ -30,8 +30,8 @@ impl Staging {
         Ok(path)
     }
 
-    /// Writes a file compressed by gzip as Debian requires: without a time stamp, so equal input gives
-    /// equal bytes.
+    /// Writes a file compressed by gzip as Debian requires: without a time stamp, so equal input
+    /// gives equal bytes.
     pub(super) fn put_packed(&self, path: &str, bytes: impl AsRef<[u8]>) -> Result<()> {
         let path = self.put(path, bytes)?;
         said(Command::new("gzip").arg("-9nf").arg(path)).map(drop)
@@ -46,8 +46,8 @@ impl Staging {
         Ok(path)
     }
 
-    /// Sets the permissions that installed files have (files in `bin` and `scripts` are executable), and returns the
-    /// paths of all files relative to the staging directory.
+    /// Sets the permissions that installed files have (files in `bin` and `scripts` are
+    /// executable), and returns the paths of all files relative to the staging directory.
     pub(super) fn settle(&self) -> Result<Vec<String>> {
         let mut files = Vec::new();
         let mut folders = vec![self.0.clone()];

@@ -1,4 +1,5 @@
-//! Makes the Python wheel: the client of `python/`, and the program as a script, so that pip installs both.
+//! Makes the Python wheel: the client of `python/`, and the program as a script, so that pip
+//! installs both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,8 +79,8 @@ fn put_client(staging: &Staging, checkout: &Checkout) -> Result<()> {
     Ok(())
 }
 
-/// Returns the platforms of a static program in pip's terms: the C library of a system is never used, so the
-/// program runs with the oldest of either kind.
+/// Returns the platforms of a static program in pip's terms: the C library of a system is never
+/// used, so the program runs with the oldest of either kind.
 fn platform_tag(architecture: &str) -> String {
     let machine = match architecture {
         "amd64" => "x86_64",

@@ -1,5 +1,5 @@
-//! Rule: each `let` gives a name to one value. A tuple that is built only to be taken apart at once saves
-//! a line, and hides that its parts do not belong together.
+//! Rule: each `let` gives a name to one value. A tuple that is built only to be taken apart at once
+//! saves a line, and hides that its parts do not belong together.
 
 use syn::visit::{self, Visit};
 

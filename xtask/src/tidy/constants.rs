@@ -1,5 +1,5 @@
-//! Rule: a constant says what it limits: `MAX_NAMES`, `READY_TIMEOUT`, `POLL_INTERVAL`. A bare `MOST` or
-//! `PATIENCE` does so only for who has just read its definition.
+//! Rule: a constant says what it limits: `MAX_NAMES`, `READY_TIMEOUT`, `POLL_INTERVAL`. A bare
+//! `MOST` or `PATIENCE` does so only for who has just read its definition.
 
 use super::finding::Finding;
 use super::scan::{before_tests, identifier, line_of, words};
@@ -7,7 +7,8 @@ use super::tree::Tree;
 
 /// Names that have no subject anywhere.
 const NEVER: [&str; 4] = ["MOST", "PATIENCE", "LOOK", "OFF"];
-/// Names that have no subject at the level of a module. Inside a function or a type, that is the subject.
+/// Names that have no subject at the level of a module. Inside a function or a type, that is the
+/// subject.
 const NOT_IN_MODULES: [&str; 7] =
     ["POLL", "KEPT", "LONGEST", "LEAST", "SLOWEST", "ENOUGH", "SHOWN"];
 

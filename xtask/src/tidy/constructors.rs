@@ -1,4 +1,5 @@
-//! Rule: no constructor is called `of`. Its name says what happens: `new`, `from_x`, `parse`, `open`, `read`.
+//! Rule: no constructor is called `of`. Its name says what happens: `new`, `from_x`, `parse`,
+//! `open`, `read`.
 
 use syn::visit::{self, Visit};
 
@@ -23,8 +24,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 /// The functions of a file, which are visited in the order of its text.
 struct Functions<'a> {
     file: &'a SourceFile,
-    /// The offset behind the `fn of` that was visited last. The next one is searched from there, since
-    /// the parser keeps no lines.
+    /// The offset behind the `fn of` that was visited last. The next one is searched from there,
+    /// since the parser keeps no lines.
     at: usize,
     /// The name of the type whose functions are visited.
     own: Option<&'a syn::Ident>,

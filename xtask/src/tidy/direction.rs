@@ -1,5 +1,5 @@
-//! Rule: crates depend on each other exactly as the table under "Rooms" in ARCHITECTURE.md says, and
-//! rooms of commands do not use each other. The tests of any crate may use the test fixtures
+//! Rule: crates depend on each other exactly as the table under "Rooms" in ARCHITECTURE.md says,
+//! and rooms of commands do not use each other. The tests of any crate may use the test fixtures
 //! (`testkit`, `simulation`).
 
 use toml::Table;
@@ -133,7 +133,8 @@ fn dependencies(manifest: &Table) -> Vec<(bool, String)> {
     found
 }
 
-/// Returns the name of a package's directory in `crates`; `None` if it is not a package of this workspace.
+/// Returns the name of a package's directory in `crates`; `None` if it is not a package of this
+/// workspace.
 fn ours(package: &str) -> Option<&str> {
     match package {
         "garland" => Some("cli"),

@@ -1,5 +1,5 @@
-//! Rule: `core::printable` shows paths. `Path::display` leaves line feeds as they are, and shows all bytes that
-//! are no text alike.
+//! Rule: `core::printable` shows paths. `Path::display` leaves line feeds as they are, and shows
+//! all bytes that are no text alike.
 
 use super::finding::Finding;
 use super::scan::{before_tests, line_of};

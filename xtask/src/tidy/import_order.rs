@@ -1,5 +1,5 @@
-//! Rule: imports stand in one order: the standard library, other crates, this crate, with a blank line
-//! between these groups and none inside of one. rustfmt sorts only within a group.
+//! Rule: imports stand in one order: the standard library, other crates, this crate, with a blank
+//! line between these groups and none inside of one. rustfmt sorts only within a group.
 
 use super::finding::Finding;
 use super::scan::{identifier, words};

@@ -1,4 +1,5 @@
-//! Rule: files are short enough to read at once. Clippy checks the length of functions.
+//! Rules: files are short enough to read at once, and so are lines of comments. Clippy checks the
+//! length of functions, rustfmt that of code.
 
 use super::finding::Finding;
 use super::tree::Tree;
@@ -10,10 +11,17 @@ const MEDIAN_AIM: usize = 150;
 /// Upper limit of the median length of all files, in lines.
 const MEDIAN: usize = 200;
 
+/// The most columns of a line of a comment.
+const COMMENT: usize = 100;
+
 /// Checks each file and the median.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.rust() {
+        for line in long_comments(&file.text) {
+            let text = format!("a comment has lines of at most {COMMENT} columns");
+            findings.push(Finding::new(&file.path, line, text));
+        }
         let lines = file.text.lines().count();
         if lines > FILE {
             findings.push(Finding::new(
@@ -34,6 +42,28 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Returns the numbers of the lines of comments that are too long. Examples and tables may be
+/// wider.
+fn long_comments(text: &str) -> Vec<usize> {
+    let mut is_example = false;
+    let mut long = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            is_example = false;
+            continue;
+        };
+        let comment = comment.trim_start_matches(['/', '!']);
+        if comment.trim_start().starts_with("```") {
+            is_example = !is_example;
+        }
+        let is_wide = is_example || comment.starts_with(" |") || comment.starts_with("     ");
+        if !is_wide && line.chars().count() > COMMENT {
+            long.push(number);
+        }
+    }
+    long
 }
 
 /// Returns one line about the lengths of all Rust files.
@@ -70,5 +100,18 @@ mod tests {
         assert!(check(&one("crates/a/src/lib.rs", &"//\n".repeat(200))).is_empty());
         assert_eq!(check(&one("crates/a/src/lib.rs", &"//\n".repeat(201))).len(), 1);
         assert!(summary(&one("a.rs", "//\n")).contains("median 1 lines"));
+    }
+
+    #[test]
+    fn long_lines_of_comments_are_found_but_for_examples_and_tables() {
+        let long = "x".repeat(100);
+        for (text, count) in [
+            (format!("/// {long}\n    // {long}\n//! ok\nfn f() {{}} // {long}\n"), 2),
+            (format!("/// ```\n/// {long}\n/// ```\n/// {long}\n"), 1),
+            (format!("//! | {long} |\n//!     {long}\n"), 0),
+            (format!("// {}\n", "ä".repeat(97)), 0),
+        ] {
+            assert_eq!(long_comments(&text).len(), count, "{text}");
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Rules for the book: its contents list every page; links to pages, chapters and files of the repository
-//! have a target; and some page besides the reference mentions every command.
+//! Rules for the book: its contents list every page; links to pages, chapters and files of the
+//! repository have a target; and some page besides the reference mentions every command.
 
 use super::finding::Finding;
 use super::tree::{SourceFile, Tree};
@@ -10,8 +10,8 @@ const CONTENTS: &str = "docs/SUMMARY.md";
 /// The page with the help of all commands, one chapter for each.
 const COMMANDS: &str = "docs/reference.md";
 
-/// Reports pages that the contents lack, links without a target, and commands that no page but the reference
-/// mentions.
+/// Reports pages that the contents lack, links without a target, and commands that no page but the
+/// reference mentions.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let pages = || tree.files.iter().filter(|file| file.path.ends_with(".md"));
     let mut findings: Vec<_> = pages().flat_map(|page| broken(tree, page)).collect();
@@ -55,7 +55,8 @@ fn broken(tree: &Tree, page: &SourceFile) -> Vec<Finding> {
     links(&page.text).filter_map(gone).collect()
 }
 
-/// Returns whether a path has an extension, as those of pictures, which are not in the tree of text files.
+/// Returns whether a path has an extension, as those of pictures, which are not in the tree of text
+/// files.
 fn has_ending(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }

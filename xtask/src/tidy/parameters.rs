@@ -1,6 +1,6 @@
-//! Rule: a parameter of a function has a name. A tuple that is taken apart in the list of parameters
-//! says neither what it is nor why its parts belong together. Structs name their parts, so their
-//! patterns are allowed; so are those of closures, since iterators pass tuples to them.
+//! Rule: a parameter of a function has a name. A tuple that is taken apart in the list of
+//! parameters says neither what it is nor why its parts belong together. Structs name their parts,
+//! so their patterns are allowed; so are those of closures, since iterators pass tuples to them.
 
 use syn::visit::{self, Visit};
 

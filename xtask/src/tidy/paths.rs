@@ -27,7 +27,8 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether a slash after this character begins an absolute path; otherwise it continues a path.
+/// Returns whether a slash after this character begins an absolute path; otherwise it continues a
+/// path.
 fn starts_a_path(before: Option<char>) -> bool {
     before.is_none_or(|c| c.is_whitespace() || "\"'`(<[=:,".contains(c))
 }

@@ -1,4 +1,5 @@
-//! Rule: every test that the pages of promises and of security name exists, so that no promise loses its test.
+//! Rule: every test that the pages of promises and of security name exists, so that no promise
+//! loses its test.
 
 use super::finding::Finding;
 use super::tree::Tree;

@@ -1,5 +1,5 @@
-//! Rule: every Rust file is part of a crate. A file that no `mod` declares is never compiled, nor are its
-//! tests.
+//! Rule: every Rust file is part of a crate. A file that no `mod` declares is never compiled, nor
+//! are its tests.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,8 @@ fn inside(path: &str) -> Option<&str> {
     }
 }
 
-/// Returns whether cargo compiles this file without a `mod`, as the root of a library, program or test.
+/// Returns whether cargo compiles this file without a `mod`, as the root of a library, program or
+/// test.
 fn is_root(path: &str) -> bool {
     let Some(rest) = inside(path) else {
         return false;

@@ -56,8 +56,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line `USER DEFINER` for each pair of files of which the first uses names of the second, then all
-/// circles.
+/// Prints a line `USER DEFINER` for each pair of files of which the first uses names of the second,
+/// then all circles.
 ///
 /// # Errors
 /// If the repository cannot be read, or a file cannot be parsed as Rust.

@@ -1,9 +1,9 @@
-//! Separates Rust code from comments and literals, so that rules do not mistake a word in a string or a brace
-//! in a character literal for code.
+//! Separates Rust code from comments and literals, so that rules do not mistake a word in a string
+//! or a brace in a character literal for code.
 //!
-//! This is a lexer, not a parser. It recognises line comments, nested block comments, strings with escapes,
-//! raw strings, and characters as opposed to lifetimes. The output has the length and the line breaks of the
-//! input, so offsets are valid in both.
+//! This is a lexer, not a parser. It recognises line comments, nested block comments, strings with
+//! escapes, raw strings, and characters as opposed to lifetimes. The output has the length and the
+//! line breaks of the input, so offsets are valid in both.
 
 /// The code of a Rust file.
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! Rule: no binding has the name of the function that makes it. `let plan = plan(..)` hides the function
-//! from the lines below, and says twice how a value came about but not what it is.
+//! Rule: no binding has the name of the function that makes it. `let plan = plan(..)` hides the
+//! function from the lines below, and says twice how a value came about but not what it is.
 
 use syn::visit::{self, Visit};
 
@@ -24,15 +24,15 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 /// The bindings of a file, which are visited in the order of its text.
 struct Shadows<'a> {
     file: &'a SourceFile,
-    /// The offset behind the keyword of the binding that was found last. The next one is searched from
-    /// there, since the parser keeps no lines.
+    /// The offset behind the keyword of the binding that was found last. The next one is searched
+    /// from there, since the parser keeps no lines.
     at: usize,
     findings: Vec<Finding>,
 }
 
 impl Shadows<'_> {
-    /// Notes the binding of `name` behind the next `let` that has it in its pattern, or the next `match` on
-    /// a call of it.
+    /// Notes the binding of `name` behind the next `let` that has it in its pattern, or the next
+    /// `match` on a call of it.
     fn note(&mut self, keyword: &str, name: &syn::Ident) {
         let name = name.to_string();
         let code = &self.file.scanned.code;
@@ -115,8 +115,8 @@ fn bound(pattern: &syn::Pat) -> Option<&syn::Ident> {
     }
 }
 
-/// Whether a function called `name` makes the value of an expression: in one of its branches, and before
-/// methods change it.
+/// Whether a function called `name` makes the value of an expression: in one of its branches, and
+/// before methods change it.
 fn is_made_by(name: &syn::Ident, value: &syn::Expr) -> bool {
     let of_last = |block: &syn::Block| match block.stmts.last() {
         Some(syn::Stmt::Expr(last, None)) => is_made_by(name, last),

@@ -1,5 +1,5 @@
-//! The trend of the lines of code: of each crate now, and how many came in the last week. It limits nothing.
-//! Comments, empty lines, tests and this package are not counted.
+//! The trend of the lines of code: of each crate now, and how many came in the last week. It limits
+//! nothing. Comments, empty lines, tests and this package are not counted.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,8 @@ const MIN_PRINTED_CHANGE: usize = 100;
 /// The lines of code of each crate, by its name.
 type Counts = BTreeMap<String, usize>;
 
-/// Returns one line about the lines of code in `tree`, and what changed in a week if `root` has its history.
+/// Returns one line about the lines of code in `tree`, and what changed in a week if `root` has its
+/// history.
 pub(crate) fn trend(root: &Path, tree: &Tree) -> String {
     let now = counts(tree);
     let total: usize = now.values().sum();

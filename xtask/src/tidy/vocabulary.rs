@@ -1,4 +1,5 @@
-//! Rule: no type has a name, and no comment or message has a phrase, that `words.toml` beside this file lists.
+//! Rule: no type has a name, and no comment or message has a phrase, that `words.toml` beside this
+//! file lists.
 
 use std::collections::BTreeMap;
 

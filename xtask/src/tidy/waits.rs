@@ -1,5 +1,5 @@
-//! Rule: threads start and wait by `sys` only. It returns an error where the standard library panics, and in
-//! a simulated world other threads run meanwhile.
+//! Rule: threads start and wait by `sys` only. It returns an error where the standard library
+//! panics, and in a simulated world other threads run meanwhile.
 
 use super::finding::Finding;
 use super::scan::{before_tests, line_of, words};
@@ -17,8 +17,8 @@ const WAITS: [(&str, &str); 8] = [
     ("net::TcpListener", "sys::socket"),
 ];
 
-/// Crates whose code never runs in a simulated world: `sys` is the place of all waits, `testkit` is for tests,
-/// and `fabric` runs in a program of its own.
+/// Crates whose code never runs in a simulated world: `sys` is the place of all waits, `testkit` is
+/// for tests, and `fabric` runs in a program of its own.
 const APART: [&str; 3] = ["sys", "testkit", "fabric"];
 
 /// Checks the product's sources; tests may start threads in any way.

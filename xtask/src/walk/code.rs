@@ -16,7 +16,8 @@ impl Code {
         Self { text: Scanned::new(before_tests(text)).code }
     }
 
-    /// Returns the definition of the function or type `name`, if it is here: of `owner`, or of no type.
+    /// Returns the definition of the function or type `name`, if it is here: of `owner`, or of no
+    /// type.
     pub(crate) fn definition(&self, owner: Option<&str>, name: &str) -> Option<Self> {
         let Some(owner) = owner else { return definition_in(&self.text, name) };
         words(&self.text, "impl").find_map(|at| {

@@ -2,8 +2,8 @@
 //!
 //! A walk is a tree of functions in a list beside this file, written by hand: each is called by the
 //! function above it that is indented less. What is listed is proved: the function is in that file,
-//! and the one above calls it; where a message, a thread or a trait is between them, both name a word
-//! that is given after `via`. What belongs on the list is its own first lines.
+//! and the one above calls it; where a message, a thread or a trait is between them, both name a
+//! word that is given after `via`. What belongs on the list is its own first lines.
 
 mod code;
 mod step;

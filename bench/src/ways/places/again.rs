@@ -1,4 +1,5 @@
-//! A copy of 1 GiB to twenty nodes that already have it. The files are on a disk, since memory is too small.
+//! A copy of 1 GiB to twenty nodes that already have it. The files are on a disk, since memory is
+//! too small.
 
 use anyhow::{Context, Result};
 use serde_json::Value;

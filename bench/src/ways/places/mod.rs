@@ -31,7 +31,8 @@ fn build_cluster(above: &Path, name: &'static str, topology: &str, nodes: u32) -
     Ok(cluster)
 }
 
-/// Copies the source to the nodes of a lab in `list`. Returns the time of the whole command in seconds, and its result.
+/// Copies the source to the nodes of a lab in `list`. Returns the time of the whole command in
+/// seconds, and its result.
 fn copy(
     cluster: &Cluster,
     lab: &str,

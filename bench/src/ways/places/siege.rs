@@ -23,21 +23,24 @@ const LAB: &str = "bench-siege";
 const NODES: u32 = 6;
 const BYTES: u64 = 512 << 20;
 
-/// The node whose agent is besieged. It is the first one of the chain, so the head and its own links need it.
+/// The node whose agent is besieged. It is the first one of the chain, so the head and its own
+/// links need it.
 const VICTIM: &str = "n1";
 /// The node of the slow peers.
 const ATTACKER: &str = "n7";
 
 /// The number of slow peers.
 const PEERS: usize = 1000;
-/// How long a slow peer holds its connection. As long as this takes all of them to be replaced once.
+/// How long a slow peer holds its connection. As long as this takes all of them to be replaced
+/// once.
 const HELD: Duration = Duration::from_secs(5);
 /// The time after which the slow peers end in any case.
 const LIMIT: Duration = Duration::from_secs(120);
 /// What a slow peer says, a byte every second: the beginning of a greeting.
 const GREETING: &[u8] = b"GARLAND\n";
 
-/// The first addresses of the slow peers if each has its own. All of this network are addresses of their node.
+/// The first addresses of the slow peers if each has its own. All of this network are addresses of
+/// their node.
 const ADDRESSES: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 0);
 const NETWORK: &str = "10.99.0.0/22";
 
@@ -132,8 +135,9 @@ impl Drop for Siege {
     }
 }
 
-/// Runs the slow peers: the arguments are the address of the agent and the number of addresses that the peers
-/// have. Prints `all` when all have connected once, then replaces them in turns, until it is killed.
+/// Runs the slow peers: the arguments are the address of the agent and the number of addresses that
+/// the peers have. Prints `all` when all have connected once, then replaces them in turns, until it
+/// is killed.
 ///
 /// # Errors
 /// If a connection cannot be opened, or after [`LIMIT`].
@@ -194,7 +198,8 @@ impl SlowPeer {
         }
     }
 
-    /// Waits until the agent's host has accepted the connection; the agent may have closed it since.
+    /// Waits until the agent's host has accepted the connection; the agent may have closed it
+    /// since.
     fn await_connection(&self) -> Result<()> {
         let limit = Timespec { tv_sec: 5, tv_nsec: 0 };
         let ready = poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&limit));

@@ -46,7 +46,8 @@ pub struct AgentConfig {
     pub records: Records,
     /// The directory of the names for content that this agent keeps; `None` if it keeps none.
     pub names: Option<PathBuf>,
-    /// The file of the cluster's key, by which commands on this node read names and contents; `None` if it gets none.
+    /// The file of the cluster's key, by which commands on this node read names and contents;
+    /// `None` if it gets none.
     pub cluster_key: Option<PathBuf>,
     /// Whether sessions and what they do are told to the log of the node's system.
     pub syslog: bool,

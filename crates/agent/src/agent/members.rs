@@ -22,12 +22,12 @@ use crate::session::Session;
 
 impl Agent {
     /// Keeps the list of members, and the key of this node in a private file, by which commands on
-    /// this node become a member. Ends the sessions of those that are members no longer, also if the
-    /// file cannot be written: a full disk keeps no key valid.
+    /// this node become a member. Ends the sessions of those that are members no longer, also if
+    /// the file cannot be written: a full disk keeps no key valid.
     ///
     /// # Errors
-    /// When the agent has no state directory or no key, is not in the list or in it with another key,
-    /// or the file cannot be written.
+    /// When the agent has no state directory or no key, is not in the list or in it with another
+    /// key, or the file cannot be written.
     pub fn keep_members(&self, roster: Roster) -> io::Result<()> {
         let listed = roster.agent(&self.keys.public);
         let listed = listed.ok_or_else(|| io::Error::other("it is not in the list of members"))?;
@@ -53,8 +53,8 @@ impl Agent {
         private_file::replace(path, &key.to_bytes())
     }
 
-    /// Removes the file with the key of this node, if the agent wrote one. An agent that ends leaves
-    /// none.
+    /// Removes the file with the key of this node, if the agent wrote one. An agent that ends
+    /// leaves none.
     ///
     /// # Errors
     /// When the file cannot be removed.
@@ -80,7 +80,8 @@ impl Agent {
         };
         let open = self.open.lock();
         let strangers = open.iter().filter(|((key, _), session)| is_stranger(key, session));
-        // All are marked before the first one is told: a peer that does not read holds up one second.
+        // All are marked before the first one is told: a peer that does not read holds up one
+        // second.
         let condemned: Vec<Arc<Session>> = strangers
             .filter(|(_, session)| session.condemn())
             .map(|(_, session)| Arc::clone(session))

@@ -115,8 +115,8 @@ impl Agent {
         session.send(&FromAgent::Welcome { pid: std::process::id(), age_ns, links: self.links() });
     }
 
-    /// Opens links to neighbours for later copies, and reports those that failed. Returns what accepts
-    /// their links.
+    /// Opens links to neighbours for later copies, and reports those that failed. Returns what
+    /// accepts their links.
     fn stand(
         &self,
         session: &Session,

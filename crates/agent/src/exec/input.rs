@@ -1,5 +1,5 @@
-//! The standard input of a command: a pipe, and a thread that fills it with what the head sends. The
-//! head sends no more than its window until the command has read something.
+//! The standard input of a command: a pipe, and a thread that fills it with what the head sends.
+//! The head sends no more than its window until the command has read something.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Write};

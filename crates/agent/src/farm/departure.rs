@@ -78,8 +78,8 @@ impl<'a> Departure<'a> {
         }
     }
 
-    /// Takes the next step, if it is due. `leader` is the leader of the job's process group. Returns
-    /// whether the job is to be killed now.
+    /// Takes the next step, if it is due. `leader` is the leader of the job's process group.
+    /// Returns whether the job is to be killed now.
     ///
     /// # Errors
     /// When the checkpoint has failed: the job stays.

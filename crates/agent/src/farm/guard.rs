@@ -1,7 +1,7 @@
 //! The guard: a process that kills an agent's jobs, or the command of `garland exec`, if the agent
-//! itself is killed, and removes the jobs' files. Over a pipe, the agent gives it the mark of the jobs
-//! and the directory of their files, and reports the start and the end of each. The pipe closes when the
-//! agent ends.
+//! itself is killed, and removes the jobs' files. Over a pipe, the agent gives it the mark of the
+//! jobs and the directory of their files, and reports the start and the end of each. The pipe
+//! closes when the agent ends.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -39,9 +39,9 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard of jobs with this mark, whose files are in `folder`. By the mark the guard finds
-    /// jobs whose start was not reported, because the agent was killed while it started them, and
-    /// processes that left the groups of their jobs.
+    /// Starts the guard of jobs with this mark, whose files are in `folder`. By the mark the guard
+    /// finds jobs whose start was not reported, because the agent was killed while it started them,
+    /// and processes that left the groups of their jobs.
     pub fn start(mark: &Mark, folder: Option<&Path>) -> io::Result<Self> {
         let mut command = Command::new(PROGRAM);
         command.args(["farm", "guard"]).process_group(0);
@@ -85,7 +85,8 @@ impl Drop for Guard {
     }
 }
 
-/// Returns what the guard reads first: the mark, and the length and the bytes of the directory's path.
+/// Returns what the guard reads first: the mark, and the length and the bytes of the directory's
+/// path.
 fn beginning(mark: &Mark, folder: Option<&Path>) -> Vec<u8> {
     let folder = folder.map_or(&[][..], |folder| folder.as_os_str().as_bytes());
     let length = u32::try_from(folder.len()).unwrap_or(0);
@@ -105,8 +106,9 @@ fn read_beginning(input: &mut impl Read) -> Option<(Mark, Option<PathBuf>)> {
     Some((Mark::from_value(&String::from_utf8_lossy(&mark)), folder))
 }
 
-/// The body of the guard: reads messages until `input` ends, then kills the running jobs and all other
-/// jobs with the mark, and removes their files. Does nothing if the agent orders the guard to exit.
+/// The body of the guard: reads messages until `input` ends, then kills the running jobs and all
+/// other jobs with the mark, and removes their files. Does nothing if the agent orders the guard to
+/// exit.
 pub fn guard(mut input: impl Read) {
     let Some((mark, folder)) = read_beginning(&mut input) else { return };
     let mut running = HashMap::new();

@@ -22,8 +22,8 @@ pub fn shell(line: &Text) -> Command {
 
 /// Prepares `command` as a process of the job with this number, in the directory `folder`.
 pub fn prepare(command: &mut Command, job: u32, folder: Option<&Path>, mark: &Mark) {
-    // A process group of its own, so that all its processes can be killed together. Those that leave
-    // it are found by the mark.
+    // A process group of its own, so that all its processes can be killed together. Those that
+    // leave it are found by the mark.
     command.stdin(Stdio::null()).process_group(0).env(JOB, job.to_string());
     mark.put_on(command);
     if let Some(folder) = folder {

@@ -1,4 +1,5 @@
-//! The directories that a farm's nodes reach on the head: those of their jobs, and what leads there.
+//! The directories that a farm's nodes reach on the head: those of their jobs, and what leads
+//! there.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -56,8 +57,9 @@ impl JobFolders {
         path_of(path).ancestors().any(|above| self.folders.contains(above))
     }
 
-    /// Returns whether a name may be changed: it is none of the directories, in whose place a link to
-    /// elsewhere could be put, and not that of the file by which commands on the head find nodes.
+    /// Returns whether a name may be changed: it is none of the directories, in whose place a link
+    /// to elsewhere could be put, and not that of the file by which commands on the head find
+    /// nodes.
     pub(super) fn may_change(&self, path: &[u8]) -> bool {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         !self.leads_there(path) && !may_be_cluster_file(name)
@@ -71,10 +73,11 @@ impl JobFolders {
     }
 }
 
-/// Returns whether some file system that Linux mounts takes `name` for that of the cluster file. It may
-/// ignore case, also that of letters which are one letter without it (`\u{17f}` and `s`), and characters
-/// that are not seen (casefold of ext4); it may drop dots and spaces at the end (FAT, exFAT, SMB), have a
-/// second, short name for each file (FAT), or name streams of a file after a colon (NTFS).
+/// Returns whether some file system that Linux mounts takes `name` for that of the cluster file. It
+/// may ignore case, also that of letters which are one letter without it (`\u{17f}` and `s`), and
+/// characters that are not seen (casefold of ext4); it may drop dots and spaces at the end (FAT,
+/// exFAT, SMB), have a second, short name for each file (FAT), or name streams of a file after a
+/// colon (NTFS).
 fn may_be_cluster_file(name: &[u8]) -> bool {
     let name = name.split(|byte| *byte == b':').next().unwrap_or_default();
     let length = name.iter().rposition(|byte| !matches!(byte, b'.' | b' ')).map_or(0, |at| at + 1);
@@ -92,7 +95,8 @@ fn folded(name: &[u8]) -> String {
             '\u{17f}' => folded.push('s'),
             '\u{fb05}' | '\u{fb06}' => folded.push_str("st"),
             letter if letter.is_ascii() => folded.push(letter.to_ascii_lowercase()),
-            // No other one is a letter of the cluster file's name, and any may be one that is not seen.
+            // No other one is a letter of the cluster file's name, and any may be one that is not
+            // seen.
             _ => {}
         }
     }

@@ -23,8 +23,8 @@ const SMALL_THREADS: usize = 8;
 /// after each request.
 const MAX_KEPT_CAPACITY: usize = 64 << 10;
 
-/// The first of the error numbers that the kernel uses for itself. No program gets them, and a mount
-/// takes them for faults.
+/// The first of the error numbers that the kernel uses for itself. No program gets them, and a
+/// mount takes them for faults.
 const KERNEL_ERRNO: u16 = 512;
 
 /// The threads that a mount's connections may have.

@@ -310,8 +310,9 @@ impl Reach {
     /// Admits a request before anything is looked at.
     ///
     /// # Errors
-    /// `EACCES` if the peer's role does not admit it; `EOPNOTSUPP` if a node of a farm would reserve disk
-    /// space, as on file systems that reserve none: programs write what they need then.
+    /// `EACCES` if the peer's role does not admit it; `EOPNOTSUPP` if a node of a farm would
+    /// reserve disk space, as on file systems that reserve none: programs write what they need
+    /// then.
     fn admit(&self, ask: &Ask) -> Result<(), Errno> {
         let kind = ask.kind();
         let may =

@@ -27,8 +27,8 @@ const LOOKS: u32 = 16;
 /// The interval between the first two listings of a directory.
 const FIRST_LISTING: Duration = Duration::from_millis(64);
 
-/// When the directory is listed for hidden names. It may have very many names, and there may be many
-/// requests, so the pauses get longer.
+/// When the directory is listed for hidden names. It may have very many names, and there may be
+/// many requests, so the pauses get longer.
 struct Listings {
     due_ns: u64,
     pause: Duration,
@@ -95,8 +95,8 @@ impl WantedPiece<'_> {
 /// from an offset of an open file.
 ///
 /// # Errors
-/// `ESTALE` if the file has other bytes, `EAGAIN` if they did not arrive, otherwise why it cannot be
-/// read.
+/// `ESTALE` if the file has other bytes, `EAGAIN` if they did not arrive, otherwise why it cannot
+/// be read.
 pub fn read<'a>(
     find: impl Fn() -> Result<Place<'a>, Errno>,
     wanted: &WantedPiece<'_>,
@@ -124,7 +124,8 @@ pub fn read<'a>(
                 Ok(file) => {
                     let file = File::from(file);
                     let version = stamp(&file).ok();
-                    // An old version under the name is read once, and looked at as often as nothing.
+                    // An old version under the name is read once, and looked at as often as
+                    // nothing.
                     if version.is_none() || version != in_vain {
                         match has(&file) {
                             Ok(()) => return Ok(Answer::Done),
@@ -142,8 +143,8 @@ pub fn read<'a>(
                 partial =
                     place.map_or_else(|_| Vec::new(), |it| left::open_own(&it.folder, it.name));
                 for file in &partial {
-                    // Pages read ahead of what arrived would look as if they had arrived. If the file
-                    // system knows no advice, bytes are read in vain.
+                    // Pages read ahead of what arrived would look as if they had arrived. If the
+                    // file system knows no advice, bytes are read in vain.
                     let _ = fadvise(file, 0, None, Advice::Random);
                 }
             }
@@ -167,8 +168,8 @@ fn after_vain(pause: Duration) -> Duration {
     (pause * 2).min(PAUSE)
 }
 
-/// Returns whether the wanted bytes of a file were written: where they were not is a hole. A file system that does not
-/// know holes says yes, and the digest decides.
+/// Returns whether the wanted bytes of a file were written: where they were not is a hole. A file
+/// system that does not know holes says yes, and the digest decides.
 fn has_arrived(file: &File, wanted: &HeldBlock) -> bool {
     let end = wanted.offset + u64::from(wanted.length);
     seek(file, SeekFrom::Hole(wanted.offset)).is_ok_and(|hole| hole >= end)

@@ -1,10 +1,10 @@
-//! Every order in which a controller changes the list of members while the owners of two keys greet, open
-//! sessions, give orders and continue over another connection: the agent serves whoever is a member then,
-//! and nobody else.
+//! Every order in which a controller changes the list of members while the owners of two keys
+//! greet, open sessions, give orders and continue over another connection: the agent serves whoever
+//! is a member then, and nobody else.
 //!
-//! The agent, its sessions and their threads are the real ones. Only the handshake is made beforehand,
-//! so that the look at a key and the admission by it are two steps, as they are for a slow peer. All
-//! interleavings are tried, each party with all steps of its script.
+//! The agent, its sessions and their threads are the real ones. Only the handshake is made
+//! beforehand, so that the look at a key and the admission by it are two steps, as they are for a
+//! slow peer. All interleavings are tried, each party with all steps of its script.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;

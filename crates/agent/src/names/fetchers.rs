@@ -1,5 +1,5 @@
-//! The nodes that fetch contents now: each may follow one that began before it, which has what it has fetched. A
-//! value without clocks.
+//! The nodes that fetch contents now: each may follow one that began before it, which has what it
+//! has fetched. A value without clocks.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ const CONTENTS_MAX: usize = 1000;
 /// The maximum number of nodes that fetch one content at a time. Further ones are not noted.
 const FETCHERS_MAX: usize = 4096;
 
-/// The maximum number of contents that one node fetches at a time: a member that says it fetches all
-/// there are must leave places for others. Another one takes the place of its oldest.
+/// The maximum number of contents that one node fetches at a time: a member that says it fetches
+/// all there are must leave places for others. Another one takes the place of its oldest.
 const CONTENTS_OF_NODE_MAX: usize = 16;
 
 /// The nodes that fetch contents, by the root of the content's manifest.
@@ -27,7 +27,8 @@ struct Fetcher {
 }
 
 impl Fetchers {
-    /// Notes that `holder` begins to fetch, or goes on. Returns the last of those that began before it, in their order.
+    /// Notes that `holder` begins to fetch, or goes on. Returns the last of those that began before
+    /// it, in their order.
     pub fn note(&mut self, root: [u8; 32], holder: &NameHolder, now_ns: u64) -> Vec<NameHolder> {
         for all in self.0.values_mut() {
             all.retain(|fetcher| fetcher.until_ns > now_ns);

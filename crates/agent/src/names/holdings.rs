@@ -23,15 +23,16 @@ use garland_sys::{clock, private_file};
 /// The maximum number of contents that an agent serves. The oldest one goes for another.
 const HOLDINGS_MAX: usize = 10_000;
 
-/// The maximum memory in bytes of the manifests that are kept: two of the longest ones, or hundreds of
-/// usual ones, so that who reads many contents does not have those of others read from the disk again.
+/// The maximum memory in bytes of the manifests that are kept: two of the longest ones, or hundreds
+/// of usual ones, so that who reads many contents does not have those of others read from the disk
+/// again.
 const IN_MEMORY_MAX: usize = 2 * NAME_MANIFEST_MAX;
 
 /// The maximum number of manifests that are kept: each request looks through them.
 const IN_MEMORY_COUNT: usize = 256;
 
-/// The memory of a file of a manifest in bytes, besides its path and its digests: what the allocator
-/// keeps with both is a guess.
+/// The memory of a file of a manifest in bytes, besides its path and its digests: what the
+/// allocator keeps with both is a guess.
 const FILE_IN_MEMORY: usize = size_of::<NamedFile>() + 32;
 
 /// The maximum length of a path in bytes.

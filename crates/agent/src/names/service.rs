@@ -206,7 +206,8 @@ fn fetch(
     Ok(())
 }
 
-/// Returns an error unless the holder is a node. Others are recorded with the name, by those who publish it.
+/// Returns an error unless the holder is a node. Others are recorded with the name, by those who
+/// publish it.
 fn is_node(holder: &NameHolder) -> Result<(), OrderError> {
     if holder.kind == HolderKind::Node {
         return Ok(());
@@ -218,8 +219,8 @@ fn opened_store(agent: &Agent) -> Result<&NameStore, OrderError> {
     Ok(agent.names.as_ref().ok_or("it has no state directory for names")?)
 }
 
-/// Sends the manifest in a file in pieces. No more than two are in memory: many nodes may ask for it
-/// at the same time.
+/// Sends the manifest in a file in pieces. No more than two are in memory: many nodes may ask for
+/// it at the same time.
 fn send_file(session: &Session, file: File) -> io::Result<()> {
     let mut rest = file.take(NAME_MANIFEST_MAX as u64);
     let mut next = || -> io::Result<Vec<u8>> {

@@ -1,5 +1,5 @@
-//! The names that an agent keeps, on disk only: for each an entry and a manifest. In memory is what an order
-//! needs, so that 10,000 names cost an agent nothing.
+//! The names that an agent keeps, on disk only: for each an entry and a manifest. In memory is what
+//! an order needs, so that 10,000 names cost an agent nothing.
 //!
 //! The file of a manifest has the digest of that in its name. It is written before the entry that
 //! refers to it, and that of the entry before is removed afterwards: whenever the power fails, each
@@ -26,11 +26,13 @@ const MANIFEST: &str = "manifest";
 /// The maximum length of the file of an entry in bytes.
 const ENTRY_MAX: u64 = 128 << 10;
 
-/// How long the record of an ended name is kept at least, in nanoseconds, so that an agent that was away does not
-/// bring the name back: a year. It is kept longer, unless its place is needed for another name.
+/// How long the record of an ended name is kept at least, in nanoseconds, so that an agent that was
+/// away does not bring the name back: a year. It is kept longer, unless its place is needed for
+/// another name.
 const ENDED_KEPT_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
 
-/// The maximum number of bytes of memory of all holders of a list in the head. Its records take less than the rest.
+/// The maximum number of bytes of memory of all holders of a list in the head. Its records take
+/// less than the rest.
 const HOLDERS_MEMORY_MAX: usize = NAMES_MEMORY_MAX / 2;
 
 /// The directory of the names that an agent keeps.
@@ -70,8 +72,8 @@ impl NameStore {
         Self { folder, is_clean: Mutex::new(false) }
     }
 
-    /// Calls `each` with the entry of `name`, or with all entries, in no order. Damaged ones are left out, and
-    /// holders that the head has no room for.
+    /// Calls `each` with the entry of `name`, or with all entries, in no order. Damaged ones are
+    /// left out, and holders that the head has no room for.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -135,12 +137,13 @@ impl NameStore {
         Ok(bytes)
     }
 
-    /// Keeps an entry, unless a newer one is here that the controller with `key` made, at the time `wall_ns` of the
-    /// wall clock. `manifest` is what was sent before it. Returns the record that is valid then.
+    /// Keeps an entry, unless a newer one is here that the controller with `key` made, at the time
+    /// `wall_ns` of the wall clock. `manifest` is what was sent before it. Returns the record that
+    /// is valid then.
     ///
     /// # Errors
-    /// When the manifest of the entry is not here, its number is far ahead, there are too many names, or files
-    /// cannot be written.
+    /// When the manifest of the entry is not here, its number is far ahead, there are too many
+    /// names, or files cannot be written.
     pub fn keep(
         &self,
         entry: &NameEntry,
@@ -219,7 +222,8 @@ impl NameStore {
         if let Some(newer) = old.filter(|old| old.is_newer_than(record)) {
             return Ok(Plan::Newer(newer.clone()));
         }
-        // The clock of whoever published may be wrong, or that of this node: what is known already goes on.
+        // The clock of whoever published may be wrong, or that of this node: what is known already
+        // goes on.
         let known_ns = old.map_or(0, NameRecord::number).max(wall_ns);
         if record.number() > known_ns.saturating_add(RECORD_AHEAD_MAX_NS) {
             let hours = (record.number() - wall_ns) / 3_600_000_000_000;
@@ -284,7 +288,8 @@ impl NameStore {
         }
     }
 
-    /// Waits until nobody else changes the list: no other thread, and no other agent with this directory.
+    /// Waits until nobody else changes the list: no other thread, and no other agent with this
+    /// directory.
     fn change(&self) -> Result<(MutexGuard<'static, ()>, File), String> {
         static CHANGING: Mutex<()> = Mutex::new(());
         let own = CHANGING.lock();

@@ -97,7 +97,8 @@ pub fn send(
     mut stream: &TcpStream,
     is_over: &dyn Fn() -> bool,
 ) -> io::Result<TcpInfo> {
-    // As the links of copies: BBR, the default of some machines, does not mind losses that slow copies down.
+    // As the links of copies: BBR, the default of some machines, does not mind losses that slow
+    // copies down.
     let _ = tcp::choose_congestion(stream, &tcp::PREFERRED);
     // Bytes that no link can compress.
     let length = task.write as usize;

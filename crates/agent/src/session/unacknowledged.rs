@@ -1,5 +1,5 @@
-//! What a peer that is no controller may leave unacknowledged: each message is kept until the peer says
-//! that it has arrived, so that one which says nothing would use up the agent's memory.
+//! What a peer that is no controller may leave unacknowledged: each message is kept until the peer
+//! says that it has arrived, so that one which says nothing would use up the agent's memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use garland_protocol::Role;
 use garland_protocol::wire::Delivery;
 use garland_sys::clock;
 
-/// The bytes that the members of a cluster may leave unacknowledged in all of their sessions. Beyond
-/// it no session of theirs may have more than [`OWN_MIN`].
+/// The bytes that the members of a cluster may leave unacknowledged in all of their sessions.
+/// Beyond it no session of theirs may have more than [`OWN_MIN`].
 const ALL_MAX: usize = 16 << 20;
 
 /// The bytes that a session may always leave unacknowledged.

@@ -26,8 +26,8 @@ const BURST: u8 = b'b';
 /// The maximum number of connections that are measured at a time.
 const MAX_CONNECTIONS: usize = 64;
 
-/// The maximum number of connections of one address that are measured at a time: a node has one, and
-/// an earlier one may not have ended yet.
+/// The maximum number of connections of one address that are measured at a time: a node has one,
+/// and an earlier one may not have ended yet.
 const MAX_CONNECTIONS_OF_ADDRESS: usize = 4;
 
 /// The maximum number of datagrams that a socket is served before the end is looked for, so that a
@@ -59,8 +59,8 @@ struct CountedBurst {
 }
 
 impl Responder {
-    /// Opens a free UDP port and a free TCP port at those of `addresses` that are this node's own, and
-    /// starts the threads that answer on them.
+    /// Opens a free UDP port and a free TCP port at those of `addresses` that are this node's own,
+    /// and starts the threads that answer on them.
     pub fn open(addresses: &[Ipv4Addr]) -> io::Result<Self> {
         let datagrams = at_own(addresses, |at, port| {
             let socket = DatagramSocket::open_at(SocketAddrV4::new(at, port))?;
@@ -85,9 +85,9 @@ impl Responder {
         Ok(responder)
     }
 
-    /// Returns the number of datagrams of the burst with number `burst` that have arrived since this
-    /// was last called with that number; 0 if it was last called with another one. From now on only
-    /// datagrams of this burst are counted.
+    /// Returns the number of datagrams of the burst with number `burst` that have arrived since
+    /// this was last called with that number; 0 if it was last called with another one. From now on
+    /// only datagrams of this burst are counted.
     pub fn take(&self, burst: u32) -> u32 {
         let now = CountedBurst { number: Some(burst), arrived: 0 };
         let before = std::mem::replace(&mut *self.counted.lock(), now);

@@ -150,7 +150,8 @@ fn a_copy_has_what_each_node_adds() {
     assert!((told.curve[0].seconds - 9.5).abs() < 1e-6, "{told:?}");
     let knee = told.knee.unwrap();
     assert!((knee.nodes - 8.55 / 0.05).abs() < 1e-3, "{knee:?}");
-    // If the nodes were started meanwhile, that is what more nodes cost; if that took nothing, it is not.
+    // If the nodes were started meanwhile, that is what more nodes cost; if that took nothing, it
+    // is not.
     let by = |starts: f64| {
         let work = Work::Growing { floor: &floor, starts };
         let asked = Question { points: &measured, work, ahead: &[20], prices: None };

@@ -20,8 +20,8 @@ struct Stated {
 }
 
 impl EmulationError {
-    /// Returns an error of `share` of each figure, which `reason` gives evidence for. Refuses a share
-    /// that is below 0 or not below 1, and an error without a reason.
+    /// Returns an error of `share` of each figure, which `reason` gives evidence for. Refuses a
+    /// share that is below 0 or not below 1, and an error without a reason.
     pub fn new(share: f64, reason: impl Into<String>) -> Result<Self, String> {
         let reason = reason.into();
         if !(0.0..1.0).contains(&share) {

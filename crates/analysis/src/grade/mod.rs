@@ -1,9 +1,10 @@
-//! Grades of published statements: what repeated runs in a lab say about a figure, an order or a peak.
+//! Grades of published statements: what repeated runs in a lab say about a figure, an order or a
+//! peak.
 //!
-//! A statement is *reproduced* if the interval of the repeated runs, widened by the stated error of the
-//! emulation, has it; *explained* if it is not, but is with a named condition of its time put into the
-//! lab; *open* otherwise. Nothing is judged by fewer than [`RUNS`] runs, and nothing by an interval that is
-//! wider than [`WIDEST`] on each side: such a statement is open.
+//! A statement is *reproduced* if the interval of the repeated runs, widened by the stated error of
+//! the emulation, has it; *explained* if it is not, but is with a named condition of its time put
+//! into the lab; *open* otherwise. Nothing is judged by fewer than [`RUNS`] runs, and nothing by an
+//! interval that is wider than [`WIDEST`] on each side: such a statement is open.
 
 mod condition;
 mod error;

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A figure as it was published: `0.70`, `-8.88`, `7m18s` (438 seconds), or the least and the most of
-/// several runs, `8.9 - 9.3`, in the order of the source. It prints as it was read.
+/// A figure as it was published: `0.70`, `-8.88`, `7m18s` (438 seconds), or the least and the most
+/// of several runs, `8.9 - 9.3`, in the order of the source. It prints as it was read.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Published {
@@ -36,8 +36,8 @@ impl Published {
         self.least.midpoint(self.most)
     }
 
-    /// Returns this figure divided by `other`, from the least to the largest quotient that the two allow.
-    /// `None` unless both are above 0.
+    /// Returns this figure divided by `other`, from the least to the largest quotient that the two
+    /// allow. `None` unless both are above 0.
     pub fn over(&self, other: &Self) -> Option<Self> {
         if self.least <= 0.0 || other.least <= 0.0 {
             return None;
@@ -45,7 +45,8 @@ impl Published {
         Some(Self::between(self.least / other.most, self.most / other.least))
     }
 
-    /// Returns this figure less `other`, from the least to the largest difference that the two allow.
+    /// Returns this figure less `other`, from the least to the largest difference that the two
+    /// allow.
     #[must_use]
     pub fn less(&self, other: &Self) -> Self {
         Self::between(self.least - other.most, self.most - other.least)

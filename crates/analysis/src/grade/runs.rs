@@ -92,8 +92,9 @@ impl Runs {
     }
 }
 
-/// Returns by which factor a curve is higher at `place` than at its highest other place: above 1 if the
-/// peak is there, about 1 if the curve is flat. `None` if the curve has no other place or not this one.
+/// Returns by which factor a curve is higher at `place` than at its highest other place: above 1 if
+/// the peak is there, about 1 if the curve is flat. `None` if the curve has no other place or not
+/// this one.
 pub fn lead(curve: &[(usize, f64)], place: usize) -> Option<f64> {
     let at = curve.iter().find(|(at, _)| *at == place)?.1;
     let others = curve.iter().filter(|(at, _)| *at != place).map(|(_, value)| *value);

@@ -14,16 +14,18 @@ use super::verdict::{Grade, Why};
 pub enum Statement {
     /// A figure; runs measure it in the unit of the publication.
     Figure(Published),
-    /// One of two is larger than the other, by this quotient of the first and the second; runs measure
-    /// the quotient.
+    /// One of two is larger than the other, by this quotient of the first and the second; runs
+    /// measure the quotient.
     Order(Published),
     /// A figure is at least this one; runs measure it in the unit of the publication.
     AtLeast(Published),
-    /// The first of two is smaller than the second, by an unpublished quotient; runs measure the quotient.
+    /// The first of two is smaller than the second, by an unpublished quotient; runs measure the
+    /// quotient.
     Below,
     /// A curve has its peak at this place; runs measure the [`lead`](super::lead) of that place.
     Peak(usize),
-    /// A question is answered with yes; runs show any number if the answer is yes, and none otherwise.
+    /// A question is answered with yes; runs show any number if the answer is yes, and none
+    /// otherwise.
     Answer,
 }
 
@@ -37,8 +39,8 @@ impl Statement {
         let sourced = |condition: &&Condition| condition.source().is_some();
         let found = first.into_iter().chain(closing.map(|(condition, _)| condition)).find(sourced);
         match (found, first) {
-            // A condition explains what would not have been so without it, which void or wide runs do not
-            // show.
+            // A condition explains what would not have been so without it, which void or wide runs
+            // do not show.
             (Some(condition), _) if why.is_judged() => {
                 Grade::Explained { by: condition.name().to_owned() }
             }
@@ -83,9 +85,9 @@ impl Statement {
 }
 
 impl Interval {
-    /// Returns the interval that is compared with `published`: this one with a single figure. A published
-    /// range has the spread of its runs already, so that the median must be in it, within the error of the
-    /// emulation.
+    /// Returns the interval that is compared with `published`: this one with a single figure. A
+    /// published range has the spread of its runs already, so that the median must be in it, within
+    /// the error of the emulation.
     fn against(self, published: &Published, runs: &Runs, error: &EmulationError) -> Self {
         match runs.median().filter(|_| published.least() < published.most()) {
             Some(median) => {

@@ -68,7 +68,8 @@ impl Grade {
 }
 
 impl Why {
-    /// Returns whether the runs show that the statement does not hold, rather than too little to judge it.
+    /// Returns whether the runs show that the statement does not hold, rather than too little to
+    /// judge it.
     pub(super) fn is_judged(&self) -> bool {
         !matches!(self, Self::NotMeasured | Self::Void { .. } | Self::Wide { .. })
     }

@@ -15,8 +15,8 @@ pub enum Cause {
     Control,
     /// Reading the source from its disk.
     SourceDisk,
-    /// Waiting for a source that is on no disk of this machine: a pipe, a command, a store of objects, or
-    /// nodes that hold a name.
+    /// Waiting for a source that is on no disk of this machine: a pipe, a command, a store of
+    /// objects, or nodes that hold a name.
     Source,
     /// The head's CPUs: its threads waited for a CPU, or moved bytes.
     SourceCpu,

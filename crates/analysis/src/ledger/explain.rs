@@ -54,8 +54,8 @@ pub struct Ledger {
 /// A straggler ends later than all others by at least this fraction of the command's time.
 const LATE: f64 = 0.05;
 
-/// A node that commits at least this many nanoseconds after its last block, and after the last block of
-/// another node, has waited for that node.
+/// A node that commits at least this many nanoseconds after its last block, and after the last
+/// block of another node, has waited for that node.
 const TOGETHER_NS: i64 = 50_000_000;
 
 /// Attributes all time of a run to causes.

@@ -1,8 +1,8 @@
 //! The faults of a run, and the gain of removing the first one.
 //!
 //! A fault is a family of time with one cause and one place, whether or not the other nodes had
-//! finished meanwhile. What it costs is the time that a run without it would not need: all of it for
-//! most causes; of a wire, what exceeds the time that its bytes take at the rate of its peers.
+//! finished meanwhile. What it costs is the time that a run without it would not need: all of it
+//! for most causes; of a wire, what exceeds the time that its bytes take at the rate of its peers.
 
 use std::collections::BTreeMap;
 
@@ -129,8 +129,8 @@ impl Families {
             let is_covered = family.covered >= COVERED * family.ns as f64;
             let matters = lost_ns as f64 >= MATTERS * wall && is_covered;
             let wrong = match cause {
-                // Wire time is a fault only if the sum over all hops exceeds the minimum time of the
-                // bytes.
+                // Wire time is a fault only if the sum over all hops exceeds the minimum time of
+                // the bytes.
                 Cause::Wire => match least {
                     Some(least) => wires - least >= MATTERS * wall,
                     None => lost_ns as f64 > 0.5 * family.ns as f64,
@@ -149,9 +149,9 @@ impl Families {
         faults
     }
 
-    /// Returns the time that a run without a cause at a place would not need, in nanoseconds. Slow hops from
-    /// one node, or to one node, have one cause: the worst of them has the time of all, and the others
-    /// have none.
+    /// Returns the time that a run without a cause at a place would not need, in nanoseconds. Slow
+    /// hops from one node, or to one node, have one cause: the worst of them has the time of all,
+    /// and the others have none.
     fn lost_ns(&self, cause: Cause, place: Place) -> Option<u64> {
         let own = self.0.get(&(cause, place))?.lost_ns(cause);
         let (Cause::Wire, Some(from), Some(to)) = (cause, place.node, place.to) else {
@@ -171,8 +171,8 @@ impl Families {
 
     /// Returns the gain of removing a fault: the command's time, less that of the same plan without
     /// the fault, with the measured times of all other stages. Its threads work in parallel, so the
-    /// busiest one counts, and the processors, which all stages of a machine share; whatever stops all
-    /// of them is added, also if the fault has hidden it.
+    /// busiest one counts, and the processors, which all stages of a machine share; whatever stops
+    /// all of them is added, also if the fault has hidden it.
     fn without(&self, run: &Run<'_>, fault: &Fault, rest: &Rest) -> Fix {
         let begin = run.end_of(&["set-up", "waiting"]);
         let stream = run.end_of(&["fsync"]).saturating_sub(begin) as f64;
@@ -223,8 +223,8 @@ impl Families {
     }
 }
 
-/// Returns the nanoseconds that the slowest processors need for a run's bytes without a fault: by the
-/// model, whatever other programs did meanwhile. Who lacks processors is assumed to get more.
+/// Returns the nanoseconds that the slowest processors need for a run's bytes without a fault: by
+/// the model, whatever other programs did meanwhile. Who lacks processors is assumed to get more.
 fn worked_ns(run: &Run<'_>, fault: &Fault) -> f64 {
     let is_free = fault.cause.lacks_processor() && fault.place.to.is_none();
     let others = run
@@ -246,8 +246,8 @@ fn is_of(fault: &Fault, cause: Cause, place: Place) -> bool {
     (cause, place) == (fault.cause, fault.place) || of_node && same_node || of_hop && same_nic
 }
 
-/// Returns whether a stage is the hop on the other side of a node of a slow hop: the same NIC may be
-/// slow in both directions.
+/// Returns whether a stage is the hop on the other side of a node of a slow hop: the same NIC may
+/// be slow in both directions.
 fn is_back(fault: &Fault, cause: Cause, place: Place) -> bool {
     let from = fault.place.node;
     let to = fault.place.to;

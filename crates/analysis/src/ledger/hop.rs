@@ -14,8 +14,8 @@ pub(super) struct Moved {
 pub(super) struct Hop {
     pub sent: Moved,
     pub received: Moved,
-    /// Moments in order, and the least difference of the bytes sent and received from then on: bytes
-    /// that never arrived, since the connection was replaced.
+    /// Moments in order, and the least difference of the bytes sent and received from then on:
+    /// bytes that never arrived, since the connection was replaced.
     gone: Vec<(i64, f64)>,
 }
 

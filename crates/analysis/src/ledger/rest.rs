@@ -1,5 +1,5 @@
-//! What a copy needs time for besides one of its faults: the work of all threads and wires, and what
-//! stopped it, whether or not that is on the critical path. Without the fault it would be.
+//! What a copy needs time for besides one of its faults: the work of all threads and wires, and
+//! what stopped it, whether or not that is on the critical path. Without the fault it would be.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use super::world::{Thread, World, is_giving};
 /// A period in which a node stood still, or in which others waited for a dead one.
 type Stop = (Cause, Place, (i64, i64));
 
-/// The windows in which it is seen whether a thread was always ready, in nanoseconds: a control group
-/// gets its part of a processor every 100 ms.
+/// The windows in which it is seen whether a thread was always ready, in nanoseconds: a control
+/// group gets its part of a processor every 100 ms.
 const WINDOW_NS: i64 = 200_000_000;
 
 /// The largest number of such windows.
@@ -60,8 +60,8 @@ impl Rest {
         self.threads.iter().map(of_thread).max().unwrap_or(0)
     }
 
-    /// Returns the nanoseconds in which anything but a fault stopped the copy, and which are not on the
-    /// critical path as such. `is_fault` tells what is of the fault.
+    /// Returns the nanoseconds in which anything but a fault stopped the copy, and which are not on
+    /// the critical path as such. `is_fault` tells what is of the fault.
     pub fn hidden_ns(&self, is_fault: impl Fn(Cause, Place) -> bool) -> u64 {
         let others = |stops: &[Stop]| -> Vec<(i64, i64)> {
             let others = stops.iter().filter(|(cause, place, _)| !is_fault(*cause, *place));
@@ -73,8 +73,8 @@ impl Rest {
     }
 }
 
-/// Returns for each node the work of a thread that reads and encrypts, or decrypts and writes, which is
-/// the mean over the node's; and the work of its other threads together, by stage.
+/// Returns for each node the work of a thread that reads and encrypts, or decrypts and writes,
+/// which is the mean over the node's; and the work of its other threads together, by stage.
 fn worked(world: &World, begin: i64, end: i64) -> Vec<Vec<Busy>> {
     let mut all: BTreeMap<(usize, Option<Cause>), Vec<Busy>> = BTreeMap::new();
     for (at, thread) in world.threads.iter().enumerate() {
@@ -95,7 +95,8 @@ fn worked(world: &World, begin: i64, end: i64) -> Vec<Vec<Busy>> {
     all.into_values().collect()
 }
 
-/// Returns for nodes that lack processors the time that they would need if nothing else held them up.
+/// Returns for nodes that lack processors the time that they would need if nothing else held them
+/// up.
 fn starved(scales: &Scales<'_>, begin: i64, end: i64) -> Vec<Vec<Busy>> {
     let mut nodes: BTreeMap<usize, Vec<&Thread>> = BTreeMap::new();
     for thread in scales.world.threads.iter().filter(|thread| scales.is_starved(thread.node)) {
@@ -108,8 +109,9 @@ fn starved(scales: &Scales<'_>, begin: i64, end: i64) -> Vec<Vec<Busy>> {
     needs.collect()
 }
 
-/// Returns the nanoseconds that the threads of a node need for what they ran between two moments: at the
-/// rate at which they ran while one of them was always ready, but at least the time for which one was.
+/// Returns the nanoseconds that the threads of a node need for what they ran between two moments:
+/// at the rate at which they ran while one of them was always ready, but at least the time for
+/// which one was.
 fn needed_ns(threads: &[&Thread], begin: i64, end: i64) -> f64 {
     let demand = |from: i64, to: i64| {
         let times = threads.iter().filter_map(|thread| thread.scheduled.between(from, to));
@@ -132,8 +134,8 @@ fn needed_ns(threads: &[&Thread], begin: i64, end: i64) -> f64 {
     at_rate.max(ready)
 }
 
-/// Returns the length in nanoseconds of the windows between two moments: there are few, since a file can
-/// contain any numbers.
+/// Returns the length in nanoseconds of the windows between two moments: there are few, since a
+/// file can contain any numbers.
 fn window_ns(begin: i64, end: i64) -> i64 {
     WINDOW_NS.max(end.saturating_sub(begin) / WINDOWS)
 }

@@ -19,7 +19,8 @@ pub struct Run<'a> {
     /// The maximum rate of a copy that the network and the options allow, in bytes per second;
     /// `None` if unknown.
     pub limit: Option<f64>,
-    /// The rate of the fastest hop while no other is in use, in bytes per second; `None` if unknown.
+    /// The rate of the fastest hop while no other is in use, in bytes per second; `None` if
+    /// unknown.
     pub hop_limit: Option<f64>,
     /// Whether several hops share a trunk that is slower than they are.
     pub has_slow_trunk: bool,

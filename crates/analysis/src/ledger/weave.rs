@@ -29,13 +29,13 @@ const TURNS: i64 = 16;
 /// The approximate maximum number of turns into which the spans of a thread are divided.
 const TURNS_MAX: i64 = 20_000;
 
-/// The approximate maximum number of pieces of one node. Spans of a block overlap by twos and threes and
-/// give far less; a node that says that thousands overlap must not fill the memory.
+/// The approximate maximum number of pieces of one node. Spans of a block overlap by twos and
+/// threes and give far less; a node that says that thousands overlap must not fill the memory.
 const PIECES_MAX: usize = 2_000_000;
 
 /// Converts the strands of one thread to sorted pieces; its node has `of_node` strands in all.
-/// Overlapping strands alternate in turns, and the busy time of each is spread evenly over its length:
-/// sums are exact, and times are accurate to a turn.
+/// Overlapping strands alternate in turns, and the busy time of each is spread evenly over its
+/// length: sums are exact, and times are accurate to a turn.
 pub(super) fn weave(mut strands: Vec<Strand>, of_node: usize) -> Vec<Piece> {
     strands.sort_by_key(|strand| (strand.piece.begin, strand.piece.stage));
     let first = strands.first().map_or(0, |strand| strand.piece.begin);
@@ -63,7 +63,8 @@ pub(super) fn weave(mut strands: Vec<Strand>, of_node: usize) -> Vec<Piece> {
     pieces
 }
 
-/// Returns the length in nanoseconds of turns that divide `strands` into `each_max` pieces each, on average.
+/// Returns the length in nanoseconds of turns that divide `strands` into `each_max` pieces each, on
+/// average.
 fn shortest_turn(strands: &[Strand], each_max: usize) -> i64 {
     let lengths = strands.iter().map(|strand| i128::from(strand.piece.end - strand.piece.begin));
     let pieces = (strands.len() * each_max.max(1)).max(1) as i128;

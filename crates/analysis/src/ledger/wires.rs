@@ -64,9 +64,9 @@ impl World {
     }
 
     /// Returns the nanoseconds that the bytes of a segment of a wire need at the rate of the wires;
-    /// `None` for other segments, and if that rate is unknown. The NICs at both ends may serve other
-    /// hops, too: the busier one counts. A short segment has the rate of the time around it, since
-    /// bytes move in bursts.
+    /// `None` for other segments, and if that rate is unknown. The NICs at both ends may serve
+    /// other hops, too: the busier one counts. A short segment has the rate of the time around it,
+    /// since bytes move in bursts.
     pub(super) fn needed_ns(&self, segment: &Segment) -> Option<f64> {
         let (cause, place) = segment.family();
         let from = place.node?;

@@ -43,8 +43,8 @@ pub(super) type HopKey = (u16, usize, usize);
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub threads: Vec<Thread>,
-    /// For each node and lane, the index of the thread that transfers the lane's bytes. Threads that
-    /// only feed a node on the side are not among them.
+    /// For each node and lane, the index of the thread that transfers the lane's bytes. Threads
+    /// that only feed a node on the side are not among them.
     pub lanes: BTreeMap<(usize, u16), usize>,
     /// For each hop, the indices of the near node's threads that send over it: after a change of
     /// routes, another thread may feed the same node.
@@ -70,8 +70,8 @@ pub(super) struct World {
     pub lost: BTreeMap<usize, BTreeMap<Stage, i64>>,
     /// The maximum rate of a lane in bytes per second; `None` if unknown.
     pub lane_limit: Option<f64>,
-    /// The rate of a wire in bytes per second: the largest one that was measured, at least the limit
-    /// of the run; `None` if unknown.
+    /// The rate of a wire in bytes per second: the largest one that was measured, at least the
+    /// limit of the run; `None` if unknown.
     pub wire_rate: Option<f64>,
     /// Whether several hops share a trunk that is slower than they are.
     pub has_slow_trunk: bool,
@@ -251,8 +251,8 @@ impl World {
         found.map(|(_, thread)| thread).or_else(|| self.lanes.get(&(near, lane)).copied())
     }
 
-    /// Returns the lane's thread of the node that `thread` feeds on the side; `None` for a thread that
-    /// has another task.
+    /// Returns the lane's thread of the node that `thread` feeds on the side; `None` for a thread
+    /// that has another task.
     pub fn fed_aside(&self, thread: usize) -> Option<usize> {
         let own = self.lanes.values().any(|&lane| lane == thread);
         let hop = self.senders.iter().find(|(_, threads)| threads.contains(&thread))?.0;

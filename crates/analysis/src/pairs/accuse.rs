@@ -1,4 +1,5 @@
-//! Finds the parts at fault: a node, one direction of its NIC, a pair, or the link between two groups.
+//! Finds the parts at fault: a node, one direction of its NIC, a pair, or the link between two
+//! groups.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +45,8 @@ const FEWEST: usize = 4;
 /// the matrix are better. Clusters of fewer than four nodes have no accusations. Parts are only
 /// compared with each other: a cluster in which all parts are equally slow has none either.
 pub fn accuse(matrix: &Matrix, tolerance: &Tolerance) -> Vec<Accusation> {
-    // A fit takes the value of most pairs as healthy, which it is not if a bad trunk divides the nodes.
+    // A fit takes the value of most pairs as healthy, which it is not if a bad trunk divides the
+    // nodes.
     let division = Division::from_matrix(matrix, tolerance.loss);
     let matrix = &division.healed(matrix);
     let Some(mut fitted) = Effects::fit(matrix).filter(|_| matrix.nodes() >= FEWEST) else {

@@ -4,8 +4,9 @@ use super::accusation::{Accusation, Component};
 use super::matrix::Matrix;
 use super::robust::median;
 
-/// What each value of a matrix could be: the best value of its sender or that of its receiver, whichever
-/// is lower. Unlike in a fit, slow partners of a node count for nothing, even if they are most of them.
+/// What each value of a matrix could be: the best value of its sender or that of its receiver,
+/// whichever is lower. Unlike in a fit, slow partners of a node count for nothing, even if they are
+/// most of them.
 pub struct Expected<'m> {
     matrix: &'m Matrix,
     sent: Vec<f64>,
@@ -24,7 +25,8 @@ impl<'m> Expected<'m> {
         Self { matrix, sent, received }
     }
 
-    /// Returns the ratio of a value to the expected one, from 0 to 1; `None` if it was not measured.
+    /// Returns the ratio of a value to the expected one, from 0 to 1; `None` if it was not
+    /// measured.
     pub fn share(&self, from: usize, to: usize) -> Option<f64> {
         Some(self.matrix.get(from, to)? / self.sent[from].min(self.received[to]))
     }
@@ -34,14 +36,15 @@ impl<'m> Expected<'m> {
 pub(super) struct Division {
     /// Groups of two nodes and more. A node that is in none is left to the fit.
     groups: Vec<Vec<usize>>,
-    /// The shares of the expected values that are left from each group to a later one, and back; of more
-    /// than two groups, the best ones. What all of those lose is how the network is built, not a fault.
+    /// The shares of the expected values that are left from each group to a later one, and back; of
+    /// more than two groups, the best ones. What all of those lose is how the network is built, not
+    /// a fault.
     shares: [f64; 2],
 }
 
 impl Division {
-    /// Divides the nodes. Two of them are in one group if a path joins them, of pairs that lose no more than
-    /// `loss` in either direction: a few values that noise lowered divide nothing.
+    /// Divides the nodes. Two of them are in one group if a path joins them, of pairs that lose no
+    /// more than `loss` in either direction: a few values that noise lowered divide nothing.
     pub(super) fn from_matrix(matrix: &Matrix, loss: f64) -> Self {
         let expected = Expected::from_matrix(matrix);
         let joined = |a: usize, b: usize| {
@@ -66,8 +69,8 @@ impl Division {
         Self { groups, shares: measured.map(|share| if share < 1.0 - loss { share } else { 1.0 }) }
     }
 
-    /// Returns the matrix with the values that there would be if the groups were joined as well as each of
-    /// them is inside.
+    /// Returns the matrix with the values that there would be if the groups were joined as well as
+    /// each of them is inside.
     pub(super) fn healed(&self, matrix: &Matrix) -> Matrix {
         let group = |node| self.groups.iter().position(|group| group.contains(&node));
         Matrix::by(matrix.nodes(), |from, to| {

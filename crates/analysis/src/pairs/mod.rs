@@ -1,5 +1,5 @@
-//! Measurements of all pairs of nodes: the rounds in which they are made, how much of a value is due
-//! to a node, a NIC or a pair, and which of these is at fault.
+//! Measurements of all pairs of nodes: the rounds in which they are made, how much of a value is
+//! due to a node, a NIC or a pair, and which of these is at fault.
 
 mod accusation;
 mod accuse;

@@ -1,5 +1,5 @@
-//! The help of the program itself: its commands in groups, on a screen of 40 lines of 80 columns. Commands in no
-//! group are found in the manual, as are node lists and exit codes.
+//! The help of the program itself: its commands in groups, on a screen of 40 lines of 80 columns.
+//! Commands in no group are found in the manual, as are node lists and exit codes.
 
 use std::fmt::Write as _;
 
@@ -22,8 +22,8 @@ the time that it could not save";
 const HINT: &str =
     "New here: garland demo. NODES, exit codes, all commands: garland man | man -l -";
 
-/// Returns `command` with a help that lists its subcommands in groups, each with the first sentence of its
-/// description.
+/// Returns `command` with a help that lists its subcommands in groups, each with the first sentence
+/// of its description.
 pub fn grouped(command: Command) -> Command {
     let mut listed = String::new();
     for (title, names) in GROUPS {

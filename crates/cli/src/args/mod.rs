@@ -111,12 +111,14 @@ pub enum Command {
     Doctor(Doctor),
     /// Start standing agents; down ends, status shows them
     ///
-    /// Running agents are kept. One of an older release is replaced by one with its settings, unless a
-    /// command uses it. Copies and other commands replace it, too.
+    /// Running agents are kept. One of an older release is replaced by one with its settings,
+    /// unless a command uses it. Copies and other commands replace it, too.
     Up(Up),
-    /// Give a file or directory a name; names lists, unpublish ends them: garland publish PATH --as NAME
+    /// Give a file or directory a name; names lists, unpublish ends them: garland publish PATH --as
+    /// NAME
     Publish(Publish),
-    /// Copy the content of a name to nodes, from all that have it: garland get NAME 'n[01-20]:/scratch/'
+    /// Copy the content of a name to nodes, from all that have it: garland get NAME
+    /// 'n[01-20]:/scratch/'
     Get(Get),
     /// List the names of content, and the nodes that have it
     Names(Names),
@@ -137,7 +139,8 @@ pub enum Command {
     Farm(Farm),
     /// Show where the time of a copy went, and what would make it faster: garland explain
     Explain(Explain),
-    /// Predict what more nodes would gain: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes 1..64
+    /// Predict what more nodes would gain: garland forecast --points 1=24:10,2=12:30,4=6:35 --nodes
+    /// 1..64
     Forecast(Forecast),
     /// Suggest a plan for a copy
     #[command(subcommand)]

@@ -1,5 +1,5 @@
-//! The figures of nodes as a text file that Prometheus reads (the text-based exposition format, version 0.0.4),
-//! such as the textfile collector of its node exporter.
+//! The figures of nodes as a text file that Prometheus reads (the text-based exposition format,
+//! version 0.0.4), such as the textfile collector of its node exporter.
 
 use std::fmt::Write as _;
 use std::io;

@@ -1,4 +1,5 @@
-//! Garland among programs of others: sshd, Slurm, Python, libfabric, package managers, kernels of years ago.
+//! Garland among programs of others: sshd, Slurm, Python, libfabric, package managers, kernels of
+//! years ago.
 
 mod fabric;
 mod old_kernel;

@@ -1,5 +1,6 @@
-//! Commands on a kernel of 2018 (Linux 4.18, RHEL 8): without openat2, pidfds, io_uring, close_range and
-//! other calls that came later. Each works by a fallback, or says what the kernel lacks.
+//! Commands on a kernel of 2018 (Linux 4.18, RHEL 8): without openat2, pidfds, io_uring,
+//! close_range and other calls that came later. Each works by a fallback, or says what the kernel
+//! lacks.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};

@@ -1,5 +1,5 @@
-//! The packages that users install, made of the program under test: they install without a network, and
-//! copy.
+//! The packages that users install, made of the program under test: they install without a network,
+//! and copy.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,6 @@
-//! Healthy copies of all kinds, at many rates, with processors that bind and wires that pass bursts:
-//! no node is called slow, detached, or even tried on the side. `GARLAND_SOAK_HEALTHY` is the number of
-//! copies, `cargo xtask soak healthy` makes two hundred.
+//! Healthy copies of all kinds, at many rates, with processors that bind and wires that pass
+//! bursts: no node is called slow, detached, or even tried on the side. `GARLAND_SOAK_HEALTHY` is
+//! the number of copies, `cargo xtask soak healthy` makes two hundred.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,5 @@
-//! Commands end to end in labs: networks of namespaces on this machine, with wires of chosen rates and faults.
+//! Commands end to end in labs: networks of namespaces on this machine, with wires of chosen rates
+//! and faults.
 
 mod explain;
 mod healthy;

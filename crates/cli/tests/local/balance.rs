@@ -1,4 +1,5 @@
-//! `garland balance` end to end, on agents that are processes of this machine and real file systems.
+//! `garland balance` end to end, on agents that are processes of this machine and real file
+//! systems.
 
 use garland_testkit::{Garland, RunOutput, Running, Scratch, Wire};
 use serde_json::Value;
@@ -141,8 +142,8 @@ fn a_pair_that_cannot_copy_is_left_out_and_the_others_do() {
     scratch.assert_nothing_left();
 }
 
-/// How many seconds a long test is given to measure something: how many it takes depends on what else
-/// this machine does.
+/// How many seconds a long test is given to measure something: how many it takes depends on what
+/// else this machine does.
 const PATIENCE: [u64; 3] = [3, 8, 16];
 
 /// Starts a long test of two pairs, and gives it so many seconds.

@@ -38,8 +38,8 @@ fn of<'a>(node: &'a Value, kind: [&str; 3]) -> Vec<&'a Value> {
     all.iter().filter(is).collect()
 }
 
-/// A size that a test of disks takes also where little room is left: a hundredth of what is free is always
-/// taken, a larger file only if 4 GiB are left beside it.
+/// A size that a test of disks takes also where little room is left: a hundredth of what is free is
+/// always taken, a larger file only if 4 GiB are left beside it.
 const SMALL_FILE: &str = "8MiB";
 
 /// Mounts a file system in the folder of `local1`, in a view of its own.
@@ -191,8 +191,8 @@ fn a_folder_that_can_t_be_written_is_named() {
     scratch.assert_nothing_left();
 }
 
-/// How many seconds a long test is given to measure something: how many it takes depends on what else
-/// this machine does.
+/// How many seconds a long test is given to measure something: how many it takes depends on what
+/// else this machine does.
 const PATIENCE: [u64; 3] = [1, 3, 8];
 
 /// Starts a long test of two nodes, and gives it so many seconds from when both have a file.

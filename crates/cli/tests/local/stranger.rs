@@ -57,7 +57,8 @@ impl Agent {
         peer.hear_all()
     }
 
-    /// After all that was done to it the agent still serves its controller, and nothing was written.
+    /// After all that was done to it the agent still serves its controller, and nothing was
+    /// written.
     fn assert_unharmed(&self) {
         drop(self.connect(&self.controller, &self.ready().key).expect("the controller is served"));
         let entries = fs::read_dir(&self.root).expect("the root is there").count();
@@ -73,8 +74,8 @@ fn preamble(purpose: Purpose) -> [u8; PREAMBLE_LEN] {
     Preamble::ours(purpose).to_bytes()
 }
 
-/// The length of a controller's first bytes: the preamble, its key, the clock and the time, the length
-/// of a message, the message, and the MAC.
+/// The length of a controller's first bytes: the preamble, its key, the clock and the time, the
+/// length of a message, the message, and the MAC.
 const CONTROL_GREETING: usize = PREAMBLE_LEN + 32 + 8 + 8 + 2 + 48 + 16;
 
 #[test]
@@ -268,8 +269,8 @@ fn unserved_heads(agent: &Agent) -> Vec<String> {
     unserved
 }
 
-/// Opens a session. The agent must connect within `patience`, and serve the session within that time,
-/// too.
+/// Opens a session. The agent must connect within `patience`, and serve the session within that
+/// time, too.
 fn session_within(agent: &Agent, patience: Duration) -> Result<Connection, ConnectionError> {
     let address = ([127, 0, 0, 1], agent.hand.port()).into();
     let mut session = connect_agent(address, &agent.controller, &agent.ready().key, patience)?;
@@ -283,8 +284,8 @@ fn session_within(agent: &Agent, patience: Duration) -> Result<Connection, Conne
     Ok(session)
 }
 
-/// Besieges an agent with slow strangers of the heads' own address and of others, and with greetings
-/// that claim the controller's key, which come from `addresses` as fast as they can.
+/// Besieges an agent with slow strangers of the heads' own address and of others, and with
+/// greetings that claim the controller's key, which come from `addresses` as fast as they can.
 fn besieged_heads_are_served(name: &str, addresses: &[Ipv4Addr]) {
     const STRANGERS: u16 = 300;
     let scratch = Scratch::new(name);
@@ -426,8 +427,8 @@ fn a_controller_is_told_of_an_agent_of_another_version() {
     agent.join().expect("it only listens");
 }
 
-/// A connection that asks the agent to end, as an attacker on the path records it, who passes all of
-/// it on except for the end.
+/// A connection that asks the agent to end, as an attacker on the path records it, who passes all
+/// of it on except for the end.
 fn recorded_retirement(agent: &Agent) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it has an address");

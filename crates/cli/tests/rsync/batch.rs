@@ -54,8 +54,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Returns the batches that rounds `first..end` of a seed belong to. A round is always played on
-    /// the same file system.
+    /// Returns the batches that rounds `first..end` of a seed belong to. A round is always played
+    /// on the same file system.
     pub fn deal(seed: u64, first: u64, end: u64) -> Vec<Self> {
         let mut batches = Vec::new();
         let mut next = first;

@@ -79,8 +79,9 @@ impl Disk {
     }
 }
 
-/// Calls `test` with a scratch directory whose folder `files` is on `disk`. Images of file systems are
-/// in memory: what is compared does not depend on how long a disk of this machine takes to sync.
+/// Calls `test` with a scratch directory whose folder `files` is on `disk`. Images of file systems
+/// are in memory: what is compared does not depend on how long a disk of this machine takes to
+/// sync.
 pub fn on(disk: Disk, test: impl FnOnce(&Scratch)) {
     let scratch = match disk {
         Disk::Here => Scratch::new("rsync"),

@@ -168,7 +168,8 @@ pub fn differences(source: &Entries, theirs: Side, ours: Side, what: Compared) -
 
 /// What an entry may be.
 struct Allowed<'a> {
-    /// What rsync left, what was sent, if it was, and what rsync left of other names of the same file.
+    /// What rsync left, what was sent, if it was, and what rsync left of other names of the same
+    /// file.
     entries: Vec<&'a Entry>,
     sent: Option<&'a Entry>,
     /// What was at Garland's destination, here and in the folder above.
@@ -196,8 +197,9 @@ impl<'a> Allowed<'a> {
         }
     }
 
-    /// Returns whether content was there before, under one of the file's names, and counts as that of
-    /// the source by length and time. What both had before may differ, after changes in a file's place.
+    /// Returns whether content was there before, under one of the file's names, and counts as that
+    /// of the source by length and time. What both had before may differ, after changes in a file's
+    /// place.
     fn is_taken_for_sent(&self, content: &[u8], what: Compared) -> bool {
         let (Some(sent), Some(quick_s)) = (self.sent, what.quick_s) else { return false };
         let is_near = |it: &&Entry| it.time_s.abs_diff(sent.time_s) <= quick_s;
@@ -205,7 +207,8 @@ impl<'a> Allowed<'a> {
         self.before.iter().copied().filter(is_equal).any(|it| it.content == content)
     }
 
-    /// Returns the mode that the file that was sent and another owner's file that it replaced allow.
+    /// Returns the mode that the file that was sent and another owner's file that it replaced
+    /// allow.
     fn mode_of_both(&self, ours: &Entry) -> Option<u32> {
         let other_owner = |there: &&Entry| there.owner[0] != ours.owner[0];
         let there = self.replaced.filter(other_owner)?;

@@ -1,5 +1,5 @@
-//! Copies of random trees with random options, beside rsync's: what both leave at the destination is
-//! compared after each of several runs, between which source and destinations change.
+//! Copies of random trees with random options, beside rsync's: what both leave at the destination
+//! is compared after each of several runs, between which source and destinations change.
 //!
 //! Each attribute of each entry is the one that rsync leaves, or the source's: Garland compares
 //! times to the nanosecond and sends neighbours of a changed file, so it updates more. Not drawn,
@@ -29,7 +29,8 @@ use crate::disks::Disk;
 /// The file systems of a usual run: they need no program that makes them.
 const USUAL: [Disk; 4] = [Disk::Here, Disk::Memory, Disk::Overlay, Disk::Odd];
 
-/// Returns what is to be played: some rounds of a seed, or in a usual run a batch on each of [`USUAL`].
+/// Returns what is to be played: some rounds of a seed, or in a usual run a batch on each of
+/// [`USUAL`].
 fn wanted() -> Vec<Batch> {
     let seed = env_number("GARLAND_SOAK").unwrap_or(1);
     let first = env_number("GARLAND_RSYNC_FROM").unwrap_or(0);

@@ -1,8 +1,9 @@
 //! Destinations on a file system that refuses or lies: another one in each round.
 //!
-//! What `docs/copy.md` promises there is more than rsync does, which only ends with 23: a file arrives whole,
-//! and is named if some of its metadata was not kept. Further names of a file become copies, which are named,
-//! too; rsync is not asked to keep hard links, since it would leave these names out.
+//! What `docs/copy.md` promises there is more than rsync does, which only ends with 23: a file
+//! arrives whole, and is named if some of its metadata was not kept. Further names of a file become
+//! copies, which are named, too; rsync is not asked to keep hard links, since it would leave these
+//! names out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -113,8 +114,8 @@ impl Outcome<'_> {
         missing.chain(surplus.map(|path| format!("{path:?} is too many"))).collect()
     }
 
-    /// Files and links that have neither the bytes of the source nor those that rsync left, and did not stay
-    /// by the quick check either.
+    /// Files and links that have neither the bytes of the source nor those that rsync left, and did
+    /// not stay by the quick check either.
     fn wrong_contents(&self) -> Vec<String> {
         let is_right = |path: &PathBuf, ours: &Entry| {
             let sent = self.source.get(path);
@@ -145,8 +146,8 @@ impl Outcome<'_> {
         wrong.map(told).collect()
     }
 
-    /// Whether `ours` has what another name of the same file had before, which counts as equal by length
-    /// and time: the file's other names follow it, as with `rsync -H`.
+    /// Whether `ours` has what another name of the same file had before, which counts as equal by
+    /// length and time: the file's other names follow it, as with `rsync -H`.
     fn is_of_first_name(&self, path: &Path, ours: &Entry) -> bool {
         let Some(sent) = self.source.get(path).filter(|_| !self.checksum) else { return false };
         let names = self.source.iter().filter(|(_, other)| other.inode == sent.inode);
@@ -158,7 +159,8 @@ impl Outcome<'_> {
         taken_for_sent.any(|before| before.content == ours.content)
     }
 
-    /// Whether something could not be written into a folder above `path`: nothing is removed from it.
+    /// Whether something could not be written into a folder above `path`: nothing is removed from
+    /// it.
     fn is_near_failure(&self, path: &Path) -> bool {
         let mut failed = self
             .source

@@ -52,8 +52,8 @@ struct Odd {
 enum Left {
     /// Each name is one of a file that has the same names.
     SameFiles,
-    /// Other ones: rsync changes a file in its place, with names of it that are not sent. Changes of
-    /// both destinations would not be the same.
+    /// Other ones: rsync changes a file in its place, with names of it that are not sent. Changes
+    /// of both destinations would not be the same.
     OtherFiles,
     /// Something was in the way, so that rsync would have removed it.
     Obstacles,
@@ -109,7 +109,8 @@ impl<'a> Field<'a> {
         let abilities = self.disk.of_sources();
         Maker { top: &trees.source, abilities, has_hard_links, chance }.make();
         for copy in 0..COPIES {
-            // Where links are refused, rsync 3.5 with -H may end early ("protocol incompatibility").
+            // Where links are refused, rsync 3.5 with -H may end early ("protocol
+            // incompatibility").
             let hard_links = has_hard_links && self.disk != Disk::Odd;
             let drawn = Choice::draw(chance);
             // If files become names of one file, each program keeps the mode of another one.
@@ -257,8 +258,8 @@ impl<'a> Field<'a> {
         output
     }
 
-    /// Returns whether files of the source have times that the disk shows only until it is unmounted.
-    /// rsync does not say so; Garland names these files.
+    /// Returns whether files of the source have times that the disk shows only until it is
+    /// unmounted. rsync does not say so; Garland names these files.
     fn forgets_times(&self, trees: &Trees, choice: &Choice) -> bool {
         let is_forgotten = |entry: &Entry| entry.kind == Kind::File && entry.time_s < EXFAT_BEGIN_S;
         let are_set = self.disk == Disk::Exfat && !choice.no_times;

@@ -31,8 +31,8 @@ const ENTRIES_MAX: u64 = 9;
 pub struct Maker<'a> {
     pub top: &'a Path,
     pub abilities: Abilities,
-    /// Whether files get several names. At destinations they do not: rsync changes such a file in its place,
-    /// and with it names that are not sent.
+    /// Whether files get several names. At destinations they do not: rsync changes such a file in
+    /// its place, and with it names that are not sent.
     pub has_hard_links: bool,
     pub chance: &'a mut Chance,
 }
@@ -165,8 +165,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Changes one entry. The folder that it is in gets a time, as everything does: the present time
-    /// would be another one at each destination.
+    /// Changes one entry. The folder that it is in gets a time, as everything does: the present
+    /// time would be another one at each destination.
     fn change_one(&mut self) {
         let Some(path) = self.any(|_| true) else {
             return;
@@ -190,7 +190,8 @@ impl Maker<'_> {
                 }
             }
             4 => {
-                // Rarely a folder instead of something else, or the reverse: it stays as it is then.
+                // Rarely a folder instead of something else, or the reverse: it stays as it is
+                // then.
                 let may_obstruct = self.chance.below(8) == 0;
                 if may_obstruct || !stat.is_dir() {
                     remove(&path);
@@ -212,8 +213,8 @@ impl Maker<'_> {
         self.give_time(&changed);
     }
 
-    /// Gives a file other bytes, as many, and its time again. What it had does not count: where rsync left
-    /// an old one, Garland may have the source's.
+    /// Gives a file other bytes, as many, and its time again. What it had does not count: where
+    /// rsync left an old one, Garland may have the source's.
     fn deceive(&mut self, path: &Path, stat: &fs::Metadata) {
         let bytes = random_bytes(stat.len() as usize, self.chance.below(u64::MAX));
         // A file of its own, so that other names of a destination's file keep what they have.
@@ -253,8 +254,8 @@ fn remove(path: &Path) {
     removed.expect("it can be removed");
 }
 
-/// Returns an access control list as in its attribute (linux/posix_acl_xattr.h), with entries for a user
-/// and a group.
+/// Returns an access control list as in its attribute (linux/posix_acl_xattr.h), with entries for a
+/// user and a group.
 fn access_list(chance: &mut Chance) -> Vec<u8> {
     const VERSION: u32 = 2;
     const NOBODY: u32 = u32::MAX;

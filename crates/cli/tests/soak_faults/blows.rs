@@ -154,8 +154,8 @@ impl<'a> Blows<'a> {
     }
 }
 
-/// After how long a call that hangs fails its node, in milliseconds: what is made stable has a second more
-/// for every 5 MB.
+/// After how long a call that hangs fails its node, in milliseconds: what is made stable has a
+/// second more for every 5 MB.
 fn stuck_ms(hangs: HangsIn) -> u64 {
     let more = match hangs {
         HangsIn::Fsync | HangsIn::Rename => LENGTH as u64 / 5_000,

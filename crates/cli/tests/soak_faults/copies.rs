@@ -36,8 +36,8 @@ fn version<'a>(scene: &'a Scene<'_>) -> &'a Version {
     if scene.round.operation == Operation::Directory { &sources.tree } else { &sources.file }
 }
 
-/// Whether the node has older contents. A small disk has no room for them, and a disk of the test's own
-/// takes single files only.
+/// Whether the node has older contents. A small disk has no room for them, and a disk of the test's
+/// own takes single files only.
 fn has_old(scene: &Scene<'_>, node: u32) -> bool {
     let is_tree = scene.round.operation == Operation::Directory;
     scene.round.over_old

@@ -42,8 +42,8 @@ pub fn words(list: &str, again: bool) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// All jobs succeed unless the user gives up; results are whole or absent; no node is lost that nothing
-/// befell.
+/// All jobs succeed unless the user gives up; results are whole or absent; no node is lost that
+/// nothing befell.
 pub fn judge(scene: &mut Scene<'_>, end: &End) {
     let version = Version { new: outputs(), old: Files::new() };
     let found = Found::below(&scene.stage.scratch.path("out"), &version, false);

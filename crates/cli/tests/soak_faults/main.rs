@@ -1,10 +1,11 @@
-//! Random faults at random moments of real copies, farms and mounts in a lab: `cargo xtask soak faults`.
+//! Random faults at random moments of real copies, farms and mounts in a lab:
+//! `cargo xtask soak faults`.
 //!
-//! Each round is drawn from a seed and its number: an operation, and one to three faults. Whatever happens,
-//! healthy nodes have their copy, no file is partial under its final name, every command ends, nothing is
-//! left, and verdicts are true. `GARLAND_SOAK_FAULTS_MINUTES` is how long rounds are run, `.._SEED` their
-//! seed, `.._ROUND` the only round, `.._ONLY` the only operation; without any of them a few
-//! rounds are run, in `make soak` with another seed each time.
+//! Each round is drawn from a seed and its number: an operation, and one to three faults. Whatever
+//! happens, healthy nodes have their copy, no file is partial under its final name, every command
+//! ends, nothing is left, and verdicts are true. `GARLAND_SOAK_FAULTS_MINUTES` is how long rounds
+//! are run, `.._SEED` their seed, `.._ROUND` the only round, `.._ONLY` the only operation; without
+//! any of them a few rounds are run, in `make soak` with another seed each time.
 
 mod blows;
 mod breach;

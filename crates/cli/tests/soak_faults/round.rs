@@ -49,8 +49,8 @@ impl Operation {
         matches!(self, Self::Standing | Self::Mount)
     }
 
-    /// About how long it takes in peace, in milliseconds. Moments are drawn from it, and not from what was
-    /// measured, so that a seed gives the same round each time.
+    /// About how long it takes in peace, in milliseconds. Moments are drawn from it, and not from
+    /// what was measured, so that a seed gives the same round each time.
     fn usual_ms(self) -> u64 {
         match self {
             Self::Mount => 6000,

@@ -121,8 +121,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The processes that cannot end before their disk answers, and those that stand in for them outside
-    /// of their node: they end with them.
+    /// The processes that cannot end before their disk answers, and those that stand in for them
+    /// outside of their node: they end with them.
     pub fn hanging(&self) -> BTreeSet<u32> {
         let name = |node: &u32| crate::stage::node_name(*node);
         let nodes = self.disks.iter().map(|(node, _)| name(node));

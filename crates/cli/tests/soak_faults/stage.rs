@@ -125,8 +125,8 @@ impl<'a> Stage<'a> {
         assert!(status.success(), "nft refuses on {name}: {rules}");
     }
 
-    /// All processes of the test: those with its directory in their environment or arguments, and all that
-    /// the lab has on nodes.
+    /// All processes of the test: those with its directory in their environment or arguments, and
+    /// all that the lab has on nodes.
     pub fn processes(&self) -> Vec<Process> {
         let mut found = self.scratch.processes();
         for node in 0..=NODES {
@@ -143,7 +143,8 @@ impl<'a> Stage<'a> {
         self.processes().into_iter().map(|process| process.pid).collect()
     }
 
-    /// Waits until no process is left but those of `before`; returns the others that are left after `limit`.
+    /// Waits until no process is left but those of `before`; returns the others that are left after
+    /// `limit`.
     pub fn await_quiet(&self, before: &BTreeSet<u32>, limit: Duration) -> Vec<Process> {
         let end = clock::now_ns() + limit.as_nanos() as u64;
         loop {

@@ -6,7 +6,8 @@ use garland_testkit::Chance;
 
 use crate::fault::{Fault, Kind};
 
-/// The rate of every wire, in Mbit/s: two processors emulate all of them with most of their time idle.
+/// The rate of every wire, in Mbit/s: two processors emulate all of them with most of their time
+/// idle.
 pub const RATE_MBIT: u64 = 100;
 
 /// The shape of a copy.
@@ -138,8 +139,8 @@ impl Case {
         self.shape == Shape::Trunk && is_far(from) != is_far(to)
     }
 
-    /// Returns the first node on the second switch of a copy over a trunk; the head is on the first one,
-    /// and the node that other traffic comes from and goes to on the second.
+    /// Returns the first node on the second switch of a copy over a trunk; the head is on the first
+    /// one, and the node that other traffic comes from and goes to on the second.
     fn first_far(&self) -> u32 {
         (self.nodes + 2).div_ceil(2)
     }

@@ -55,13 +55,14 @@ pub struct Fault {
     pub node: u32,
     /// The percentage of the needed rate that is left.
     pub share: u64,
-    /// When it begins if it does not last for the whole copy, in milliseconds from the start of the command.
+    /// When it begins if it does not last for the whole copy, in milliseconds from the start of the
+    /// command.
     pub at_ms: u64,
 }
 
 impl Fault {
-    /// Whether an answer names this fault: its cause and its place. `trunk` says of a hop from one node to
-    /// another whether it crosses the trunk.
+    /// Whether an answer names this fault: its cause and its place. `trunk` says of a hop from one
+    /// node to another whether it crosses the trunk.
     pub fn is_named(&self, answer: &Answer, trunk: impl Fn(u32, u32) -> bool) -> bool {
         let Answer { cause, node, to } = answer;
         let cause = cause.as_str();

@@ -1,8 +1,9 @@
 //! Whether forecasts hold what comes: `cargo xtask truth forecast`.
 //!
-//! A farm or a copy, drawn from a seed, runs on one to three nodes of a lab; from these runs and the topology the
-//! time on six nodes is forecast, and then measured. `GARLAND_TRUTH_FORECASTS` is how many there are,
-//! `GARLAND_TRUTH_SEED` their seed. No constant of the forecast was fitted to them.
+//! A farm or a copy, drawn from a seed, runs on one to three nodes of a lab; from these runs and
+//! the topology the time on six nodes is forecast, and then measured. `GARLAND_TRUTH_FORECASTS` is
+//! how many there are, `GARLAND_TRUTH_SEED` their seed. No constant of the forecast was fitted to
+//! them.
 
 use std::fmt;
 

@@ -10,7 +10,8 @@ use crate::scene::{Observed, Observer};
 /// A copy with faults had no effect if it took less than this more than the copy without.
 const EFFECTIVE: f64 = 0.1;
 
-/// Of two faults, each may be named first whose removal gains at least this fraction of the other's gain.
+/// Of two faults, each may be named first whose removal gains at least this fraction of the other's
+/// gain.
 const EQUAL: f64 = 0.7;
 
 /// A healthy copy below this fraction of the wires' rate shows that this machine was too busy.
@@ -79,9 +80,9 @@ impl Judged {
         }
     }
 
-    /// Returns of the faults that an answer names the measured gain, and whether they may be named first;
-    /// `None` if the answer names no fault of the case. A wire may be slow at both of its ends: without its
-    /// faults none of two is left.
+    /// Returns of the faults that an answer names the measured gain, and whether they may be named
+    /// first; `None` if the answer names no fault of the case. A wire may be slow at both of its
+    /// ends: without its faults none of two is left.
     fn true_gain(&self, answer: &Answer) -> Option<(f64, bool)> {
         let trunk = |from: u32, to: u32| self.case.crosses(from, to);
         let faults = self.case.faults.iter().zip(&self.gains_s);
@@ -116,7 +117,8 @@ impl Judged {
         self.verdict() != Verdict::Void
     }
 
-    /// Returns the promised gain and the measured one in seconds, if the next step names a true fault.
+    /// Returns the promised gain and the measured one in seconds, if the next step names a true
+    /// fault.
     fn gain(&self) -> Option<(Gain, f64)> {
         let (answer, gain) = self.all.explanation.next.as_ref()?;
         Some((*gain, self.true_gain(answer)?.0))

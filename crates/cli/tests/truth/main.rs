@@ -1,10 +1,11 @@
 //! Whether explanations are true: `cargo xtask truth`.
 //!
-//! Each run is drawn from a seed and its number: a copy, and one or two faults that come from outside of the
-//! program. The same copy without them, and without each one of them, shows what they cost. `GARLAND_TRUTH_RUNS`
-//! is how many runs are made, `.._SEED` their seed, `.._RUN` the only run, `.._KEPT` a directory in which
-//! the copies are kept: those that are there already are only explained again; `.._PROGRAM` another `garland`
-//! than the one that was built. Without any of them a few runs are made whose faults are far above noise.
+//! Each run is drawn from a seed and its number: a copy, and one or two faults that come from
+//! outside of the program. The same copy without them, and without each one of them, shows what
+//! they cost. `GARLAND_TRUTH_RUNS` is how many runs are made, `.._SEED` their seed, `.._RUN` the
+//! only run, `.._KEPT` a directory in which the copies are kept: those that are there already are
+//! only explained again; `.._PROGRAM` another `garland` than the one that was built. Without any of
+//! them a few runs are made whose faults are far above noise.
 
 mod answer;
 mod case;
@@ -29,7 +30,8 @@ use crate::tally::Tally;
 /// The seed of runs without a given one.
 const SEED: u64 = 1;
 
-/// How often a run of the short form is made that was not judged a hit: this machine does other things, too.
+/// How often a run of the short form is made that was not judged a hit: this machine does other
+/// things, too.
 const TRIES: u32 = 3;
 
 fn path(name: &str) -> Option<PathBuf> {

@@ -1,4 +1,5 @@
-//! Runs a copy in a lab of its own with faults from outside of the program, and asks where its time went.
+//! Runs a copy in a lab of its own with faults from outside of the program, and asks where its time
+//! went.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,8 +63,8 @@ impl Drop for Companion {
 }
 
 impl Observer {
-    /// Runs the copy of a case with its faults, and explains it. `variant` is its name among the copies of
-    /// the case.
+    /// Runs the copy of a case with its faults, and explains it. `variant` is its name among the
+    /// copies of the case.
     pub fn observe(&self, case: &Case, variant: &str) -> Observed {
         let kept = self
             .kept
@@ -182,7 +183,8 @@ fn shape(case: &Case, fault: &Fault, lab: &TestLab<'_>) {
     slow::slow(&lab.lab, &name, direction, rate).expect("a wire can be slowed");
 }
 
-/// Runs the command while faults strike; returns the fraction of the time in which processors were idle.
+/// Runs the command while faults strike; returns the fraction of the time in which processors were
+/// idle.
 fn copied(case: &Case, lab: &TestLab<'_>) -> f64 {
     let before = processors();
     let mut running = lab.garland.start(&case.words());
@@ -211,7 +213,8 @@ fn copied(case: &Case, lab: &TestLab<'_>) -> f64 {
     idle
 }
 
-/// Returns the fraction of the time since `before` in which the processors of this machine were idle.
+/// Returns the fraction of the time since `before` in which the processors of this machine were
+/// idle.
 pub fn idle_since(before: (u64, u64)) -> f64 {
     let after = processors();
     (after.0 - before.0) as f64 / (after.1 - before.1).max(1) as f64

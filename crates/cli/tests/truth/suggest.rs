@@ -103,8 +103,9 @@ impl Compared {
     }
 }
 
-/// Returns the options that `plan suggest` prints for a copy, which must be the one that `cp` makes: it is
-/// predicted to take `predicted` seconds. What compression saves only `cp` knows, which has the source.
+/// Returns the options that `plan suggest` prints for a copy, which must be the one that `cp`
+/// makes: it is predicted to take `predicted` seconds. What compression saves only `cp` knows,
+/// which has the source.
 fn suggested(
     lab: &TestLab<'_>,
     nodes: &str,
@@ -123,8 +124,8 @@ fn suggested(
     told["options"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Asks for a plan for `nodes` of a lab, and makes the copy with these options; the plan is not among
-/// them.
+/// Asks for a plan for `nodes` of a lab, and makes the copy with these options; the plan is not
+/// among them.
 fn compared(topology: &str, handled: Handled, order: impl FnOnce(&mut Vec<String>)) -> Compared {
     let scratch = Scratch::in_memory("truth-suggest");
     let garland = Garland::new(program(), &scratch);

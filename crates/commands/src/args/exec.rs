@@ -13,10 +13,12 @@ pub struct Exec {
     pub nodes: String,
     /// COMMAND is a line for the shell of each node.
     ///
-    /// Pipes, `;`, variables and patterns are those of the node. Several words are joined by spaces.
+    /// Pipes, `;`, variables and patterns are those of the node. Several words are joined by
+    /// spaces.
     #[arg(short, long)]
     pub shell: bool,
-    /// Print equal output once, when all nodes have ended [default on a terminal, with several nodes].
+    /// Print equal output once, when all nodes have ended [default on a terminal, with several
+    /// nodes].
     #[arg(long, group = "arrangement")]
     pub fold: bool,
     /// Print each node's output together, in the order of NODES.

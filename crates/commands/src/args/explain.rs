@@ -9,8 +9,8 @@ pub struct Explain {
     /// The run: its name, its directory, or last.
     #[arg(default_value = LAST)]
     pub run: String,
-    /// For a run that gathered files from several nodes, one copy each: the copy from this node [default: the one that
-    /// ended last].
+    /// For a run that gathered files from several nodes, one copy each: the copy from this node
+    /// [default: the one that ended last].
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
 }

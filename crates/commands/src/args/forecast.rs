@@ -34,8 +34,8 @@ pub struct Forecast {
     /// Number of jobs of the work [default: it can be divided at will].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub jobs: Option<u32>,
-    /// A resource that all nodes share, and the time for which the whole work keeps it busy, such as
-    /// disk=100s.
+    /// A resource that all nodes share, and the time for which the whole work keeps it busy, such
+    /// as disk=100s.
     #[arg(long, value_name = "NAME=TIME")]
     pub limit: Vec<String>,
     /// Bytes that all jobs together read from the first node of the topology.
@@ -69,9 +69,9 @@ pub enum PlanName {
 pub enum PlanCommand {
     /// Find the fastest plan for a copy: garland plan suggest 1GiB --topology switch --nodes 20
     ///
-    /// Chains and trees in several orders, over one rail and over all, with blocks of several sizes, are simulated; the
-    /// fastest comes first. The answer is a set of options for garland cp. With NODES it is the plan that garland cp makes
-    /// by default.
+    /// Chains and trees in several orders, over one rail and over all, with blocks of several
+    /// sizes, are simulated; the fastest comes first. The answer is a set of options for garland
+    /// cp. With NODES it is the plan that garland cp makes by default.
     Suggest(PlanSuggest),
 }
 
@@ -80,7 +80,8 @@ pub enum PlanCommand {
 pub struct PlanSuggest {
     /// Bytes of the file.
     pub bytes: String,
-    /// Nodes of a lab, whose topology is known, or nodes that `garland wires` measured in the last day.
+    /// Nodes of a lab, whose topology is known, or nodes that `garland wires` measured in the last
+    /// day.
     #[arg(value_name = "NODES", required_unless_present = "topology")]
     pub list: Option<String>,
     /// Lab that lab:.. nodes belong to [default: lab].

@@ -21,8 +21,8 @@ pub struct What {
     /// Cable it wrongly, to test diagnosis. May be repeated.
     ///
     /// swap:n2/eth0,n3/eth0 exchanges two NICs' cables; missing:n4/eth0 has one that leads nowhere;
-    /// extra:n2/eth7,n3/eth7 is one that is not planned; slow:n5/eth0=10mbit and mtu:n6/eth0=1400 are
-    /// less than planned. Addresses and routes stay as planned.
+    /// extra:n2/eth7,n3/eth7 is one that is not planned; slow:n5/eth0=10mbit and mtu:n6/eth0=1400
+    /// are less than planned. Addresses and routes stay as planned.
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
     /// The lab's name.

@@ -39,10 +39,10 @@ pub enum NetCommand {
     Config(NetConfig),
     /// Compare the real network with its plan: cables, rates, MTUs, routes
     ///
-    /// An agent on every node of the topology sends probes from every NIC and listens on all. Reported,
-    /// with both ends, are swapped, missing, extra and slow cables, half duplex, wrong MTUs, and routes that
-    /// differ from the plan; the exit code is then 4. Nodes are reached by name as by garland exec, or in
-    /// the lab that was built from the same topology.
+    /// An agent on every node of the topology sends probes from every NIC and listens on all.
+    /// Reported, with both ends, are swapped, missing, extra and slow cables, half duplex, wrong
+    /// MTUs, and routes that differ from the plan; the exit code is then 4. Nodes are reached by
+    /// name as by garland exec, or in the lab that was built from the same topology.
     Verify(NetVerify),
 }
 
@@ -105,8 +105,8 @@ pub struct NetConfig {
     /// Name of a NIC of the topology on the real node, such as eth0=enp3s0.
     #[arg(long, value_name = "NIC=NAME")]
     pub map: Vec<String>,
-    /// Write the files below this directory instead of printing them; with --all, in a directory for each
-    /// node.
+    /// Write the files below this directory instead of printing them; with --all, in a directory
+    /// for each node.
     #[arg(long, alias = "output", value_name = "DIR", conflicts_with = "diff")]
     pub output_dir: Option<PathBuf>,
     /// Compare with the installed files; exit with 4 if any differs from the plan.

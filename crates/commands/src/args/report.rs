@@ -17,8 +17,8 @@ pub struct Report {
     /// Open it in a browser: with $BROWSER, or xdg-open.
     #[arg(long)]
     pub open: bool,
-    /// A result of garland forecast --json, drawn as a curve [default: for copies to different numbers of
-    /// nodes, a forecast from them].
+    /// A result of garland forecast --json, drawn as a curve [default: for copies to different
+    /// numbers of nodes, a forecast from them].
     #[arg(long, value_name = "FILE")]
     pub forecast: Option<PathBuf>,
 }

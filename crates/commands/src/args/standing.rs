@@ -17,17 +17,17 @@ pub struct Up {
     pub nodes: OsString,
     /// Keep the agents connected, and copy to all nodes what is renamed into DIR.
     ///
-    /// DIR must exist. Files and directories in it go out in the order in which they come, as by `garland cp -a`, and
-    /// move to DIR/done with the result beside them as soon as all nodes have them. What a node lacks
-    /// goes to it when it comes back. Names that begin with a dot are ignored, and files that a process
-    /// has open for writing wait: write elsewhere on the same file system, or under such a name, and
-    /// rename. What cannot be known to be complete waits until it is quiet (--quiet), and what is
-    /// written in DIR/done within an hour goes out again. Runs until it is interrupted; `garland
-    /// status` shows what waits.
+    /// DIR must exist. Files and directories in it go out in the order in which they come, as by
+    /// `garland cp -a`, and move to DIR/done with the result beside them as soon as all nodes have
+    /// them. What a node lacks goes to it when it comes back. Names that begin with a dot are
+    /// ignored, and files that a process has open for writing wait: write elsewhere on the same
+    /// file system, or under such a name, and rename. What cannot be known to be complete waits
+    /// until it is quiet (--quiet), and what is written in DIR/done within an hour goes out again.
+    /// Runs until it is interrupted; `garland status` shows what waits.
     #[arg(long, value_name = "DIR")]
     pub spool: Option<PathBuf>,
-    /// With --spool: how long nothing in a directory, or in a file whose writers the kernel does not
-    /// tell, must have changed before it goes out [default: 5s].
+    /// With --spool: how long nothing in a directory, or in a file whose writers the kernel does
+    /// not tell, must have changed before it goes out [default: 5s].
     #[arg(long, requires = "spool", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
     pub quiet: Option<Nanos>,
     /// Options of `garland cp` for the copies of --spool.
@@ -36,14 +36,14 @@ pub struct Up {
     /// End an agent when it has been idle for this time, such as 30min.
     #[arg(long, default_value = "1h", value_name = "TIME", value_parser = Nanos::parse_or_seconds)]
     pub idle: Nanos,
-    /// End an agent at this age, such as 24h: it takes no new work then, and ends with what it does,
-    /// an hour later at the latest [default: as in the cluster file, else never].
+    /// End an agent at this age, such as 24h: it takes no new work then, and ends with what it
+    /// does, an hour later at the latest [default: as in the cluster file, else never].
     #[arg(long, value_name = "TIME", value_parser = parse_max_life)]
     pub max_life: Option<Nanos>,
     /// Have all nodes make new keys for reading names: the old ones are worth nothing then.
     ///
-    /// Each node has a key of its own in its file cluster.key, by which `garland get NAME PATH` works there, once a name
-    /// is published.
+    /// Each node has a key of its own in its file cluster.key, by which `garland get NAME PATH`
+    /// works there, once a name is published.
     #[arg(long, conflicts_with = "spool")]
     pub new_cluster_key: bool,
     /// How agents are started.
@@ -55,7 +55,8 @@ pub struct Up {
 const QUIET_NS: u64 = 5_000_000_000;
 
 impl Up {
-    /// Returns how long an entry of the spool must be unchanged if it cannot be known to be complete.
+    /// Returns how long an entry of the spool must be unchanged if it cannot be known to be
+    /// complete.
     pub fn quiet(&self) -> Duration {
         Duration::from_nanos(self.quiet.map_or(QUIET_NS, |quiet| quiet.0))
     }
@@ -79,8 +80,8 @@ pub struct Down {
     /// The agents to end.
     #[command(flatten)]
     pub which: Standing,
-    /// Also remove the records of agents that cannot be reached, such as those of a machine that is gone
-    /// for good. An agent that still runs ends when its idle time is over.
+    /// Also remove the records of agents that cannot be reached, such as those of a machine that is
+    /// gone for good. An agent that still runs ends when its idle time is over.
     #[arg(long)]
     pub forget: bool,
     /// End agents also if names that they keep could not be handed over to others.
@@ -102,20 +103,22 @@ pub struct Standing {
 /// The subcommands of `garland key`.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Print the fingerprint of the key by which agents know this user's commands, as the logs of nodes have it.
+    /// Print the fingerprint of the key by which agents know this user's commands, as the logs of
+    /// nodes have it.
     Show,
     /// Make another key, and end the standing agents that obey the old one.
     ///
-    /// An agent that cannot be reached is named, and the old key stays until it was reached: run the command again, also
-    /// after it was interrupted. Names that were published before have to be published again.
+    /// An agent that cannot be reached is named, and the old key stays until it was reached: run
+    /// the command again, also after it was interrupted. Names that were published before have to
+    /// be published again.
     Rotate(KeyRotate),
 }
 
 /// The arguments of `garland key rotate`.
 #[derive(Debug, ClapArgs)]
 pub struct KeyRotate {
-    /// Give up agents that cannot be reached, and remove the old key. An agent that still runs ends when its idle time or
-    /// its maximum age is over.
+    /// Give up agents that cannot be reached, and remove the old key. An agent that still runs ends
+    /// when its idle time or its maximum age is over.
     #[arg(long)]
     pub forget: bool,
 }

@@ -19,8 +19,8 @@ pub struct Top {
     pub count: Option<u32>,
     /// Write the figures to FILE for Prometheus, at each update, instead of printing lines.
     ///
-    /// FILE is a text file such as those of the textfile collector of the node exporter; it is replaced at once. On a
-    /// terminal the screen is shown as well.
+    /// FILE is a text file such as those of the textfile collector of the node exporter; it is
+    /// replaced at once. On a terminal the screen is shown as well.
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
     /// How agents are started.

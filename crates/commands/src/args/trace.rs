@@ -25,9 +25,9 @@ const REFUSED: &[Refused] = &[Refused {
 pub enum TraceCommand {
     /// Write the timeline of a copy: when each node read, sent, received, wrote, and waited
     ///
-    /// In the output, a process is a node, and a row is a stage of one of its threads; arrows connect sends
-    /// and receives. Times are on the head's clock, if the clocks could be compared. Kernel counters of
-    /// connections, threads and disks are included.
+    /// In the output, a process is a node, and a row is a stage of one of its threads; arrows
+    /// connect sends and receives. Times are on the head's clock, if the clocks could be compared.
+    /// Kernel counters of connections, threads and disks are included.
     Export(TraceExport),
 }
 
@@ -37,8 +37,8 @@ pub struct TraceExport {
     /// The run: its name, its directory, or last.
     #[arg(default_value = LAST)]
     pub run: String,
-    /// For a run that gathered files from several nodes, one copy each: the copy from this node [default: the one that
-    /// ended last].
+    /// For a run that gathered files from several nodes, one copy each: the copy from this node
+    /// [default: the one that ended last].
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
     /// Output format.

@@ -9,8 +9,8 @@ use super::options::Cp;
 use super::refusal::{kind_of, refuse_without_effect};
 use super::task::Task;
 
-/// Returns the copy that the arguments of `task` ask for. Conflicts that depend on the nodes or on the type of a
-/// file are reported once these are known.
+/// Returns the copy that the arguments of `task` ask for. Conflicts that depend on the nodes or on
+/// the type of a file are reported once these are known.
 ///
 /// # Errors
 /// When an option has no effect on this kind of copy, or its value cannot be parsed.

@@ -95,8 +95,8 @@ fn is_same_list(read: &Path, written: &Path) -> bool {
     !read.file_type().is_char_device() && fs::metadata(written).is_ok_and(is_same)
 }
 
-/// Returns whether the file with this path is standard output, which the list would mix with the result,
-/// or cut off. A device such as `/dev/null` keeps nothing, unless it is a terminal.
+/// Returns whether the file with this path is standard output, which the list would mix with the
+/// result, or cut off. A device such as `/dev/null` keeps nothing, unless it is a terminal.
 fn is_standard_output(path: &Path) -> bool {
     let own = io::stdout();
     let Ok(output) = rustix::fs::fstat(&own) else { return false };

@@ -52,8 +52,8 @@ pub fn run(
     end_with(context, spec, shown, &run, &CopyResult::new(&run, outcome))
 }
 
-/// Names the nodes that have nothing to send, and what the others leave out. Returns the exit code of the copy
-/// if nothing else fails.
+/// Names the nodes that have nothing to send, and what the others leave out. Returns the exit code
+/// of the copy if nothing else fails.
 fn tell_absence(
     context: &Context,
     spec: &CopySpec,

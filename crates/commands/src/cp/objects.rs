@@ -9,8 +9,9 @@ use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::Failure;
 
-/// Lists the objects below `address`, the only source of a copy with `-r`. If the address ends in a slash, they
-/// keep their paths below it; otherwise they go into a directory of its last name, as with directories.
+/// Lists the objects below `address`, the only source of a copy with `-r`. If the address ends in a
+/// slash, they keep their paths below it; otherwise they go into a directory of its last name, as
+/// with directories.
 pub fn open(
     spec: &CopySpec,
     address: &Address,

@@ -17,8 +17,8 @@ use super::options::rules;
 /// Returns the sources of `cp` if they are on nodes; none if they are not.
 ///
 /// # Errors
-/// If a source looks like a URL and cannot be parsed, or if sources on nodes cannot be copied by one
-/// command: beside others, to nodes, or as several striped files.
+/// If a source looks like a URL and cannot be parsed, or if sources on nodes cannot be copied by
+/// one command: beside others, to nodes, or as several striped files.
 pub fn sources(cp: &Cp) -> Result<Vec<FromNodes>, Failure> {
     let all = cp.sources();
     let found: Vec<FromNodes> = all.iter().filter_map(|source| from_nodes(source)).collect();
@@ -108,8 +108,8 @@ fn kind_from(cp: &Cp, from: &[FromNodes]) -> Kind {
     }
 }
 
-/// Returns the options that the user gave, each after a space, as far as they have an effect on a copy
-/// of this kind and are not among `without`.
+/// Returns the options that the user gave, each after a space, as far as they have an effect on a
+/// copy of this kind and are not among `without`.
 fn options(cp: &Cp, kind: Kind, without: &[&str]) -> String {
     let has_effect = |name: &str| {
         let value = cp.typed.iter().find(|(option, _)| option == name);

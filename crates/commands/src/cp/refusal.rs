@@ -1,4 +1,5 @@
-//! Which kind of copy is asked for, and which options have no effect on it. Such an option is refused, never ignored.
+//! Which kind of copy is asked for, and which options have no effect on it. Such an option is
+//! refused, never ignored.
 
 use garland_copy::ends::is_stream;
 use garland_copy::gathering::FromNodes;

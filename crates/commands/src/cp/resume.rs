@@ -29,7 +29,8 @@ pub fn words(asked: &Cp, run: &str) -> Result<Vec<OsString>, Failure> {
     CommandLine::go_back_to(run)
 }
 
-/// Returns how a resumed copy is made: as `copy`, its own command line, but it reports as `asked` says.
+/// Returns how a resumed copy is made: as `copy`, its own command line, but it reports as `asked`
+/// says.
 pub fn reporting(mut copy: Cp, asked: &Cp) -> Cp {
     copy.run.quiet |= asked.run.quiet;
     copy.run.progress = asked.run.progress.or(copy.run.progress);

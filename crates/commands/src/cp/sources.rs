@@ -11,8 +11,8 @@ use garland_terminal::failure::Failure;
 
 use super::objects;
 
-/// Opens what the user specified: objects below a prefix, an object or URL, or what is on this machine. `disk` is
-/// the rate of an emulated disk in bytes per second.
+/// Opens what the user specified: objects below a prefix, an object or URL, or what is on this
+/// machine. `disk` is the rate of an emulated disk in bytes per second.
 ///
 /// # Errors
 /// When it cannot be opened, or not in this way.

@@ -20,8 +20,8 @@ impl Task {
     /// Returns the task that a command line specifies.
     ///
     /// # Errors
-    /// If a source looks like a URL and cannot be parsed, or if sources on nodes cannot be copied in
-    /// this way.
+    /// If a source looks like a URL and cannot be parsed, or if sources on nodes cannot be copied
+    /// in this way.
     pub fn new(args: &Cp) -> Result<Self, Failure> {
         if let Some(run) = &args.join {
             return Ok(Self::Join(run.clone()));

@@ -38,8 +38,8 @@ impl Display {
         Self::Streams(Streams::new(arrangement, prefixes, folder))
     }
 
-    /// Fails if an output of the node with this index cannot be kept: why its command has failed. A node may
-    /// send without end.
+    /// Fails if an output of the node with this index cannot be kept: why its command has failed. A
+    /// node may send without end.
     pub fn admit(&self, at: usize, news: CommandNews<'_>) -> Result<(), String> {
         let CommandNews::Output(_, bytes) = news else { return Ok(()) };
         let number = u32::try_from(at).expect("there are fewer nodes");

@@ -11,7 +11,8 @@ use garland_terminal::streams::{Kept, Lines};
 /// Placeholder for a node's own name when outputs are compared.
 const OWN_NAME: &str = "<node>";
 
-/// The longest output that is compared, in bytes; the lines of longer ones are printed as they come.
+/// The longest output that is compared, in bytes; the lines of longer ones are printed as they
+/// come.
 const FOLDED_MAX: usize = 1 << 20;
 
 /// The outputs of all nodes.
@@ -57,8 +58,8 @@ impl Folded {
         }
         Ok(())
     }
-    /// Prints each distinct output once, after the names of all nodes that have it and in the order of
-    /// the first of them: those on standard error, then those on standard output.
+    /// Prints each distinct output once, after the names of all nodes that have it and in the order
+    /// of the first of them: those on standard error, then those on standard output.
     pub fn print(&mut self) -> io::Result<()> {
         for part in [1, 0] {
             for group in self.groups(part)? {
@@ -77,8 +78,8 @@ impl Folded {
         Ok(())
     }
 
-    /// Returns the nodes with each distinct output; prints the rest of those that were too long. Only
-    /// one output is in memory at a time.
+    /// Returns the nodes with each distinct output; prints the rest of those that were too long.
+    /// Only one output is in memory at a time.
     fn groups(&mut self, part: usize) -> io::Result<Vec<Vec<usize>>> {
         // The keys of these hashes are random: no node can make another output with an equal hash.
         let hashers = [RandomState::new(), RandomState::new()];

@@ -73,8 +73,8 @@ impl Drawn {
         Ok(&self.known[&nodes])
     }
 
-    /// Returns a topology of which `nodes` nodes, not counting the first, can work: that with so many nodes, or
-    /// else the one of the file if it has as many.
+    /// Returns a topology of which `nodes` nodes, not counting the first, can work: that with so
+    /// many nodes, or else the one of the file if it has as many.
     pub fn holding(&mut self, nodes: u32) -> Result<Topology, Failure> {
         self.with(nodes).cloned().or_else(|failure| {
             let written = self.as_written().ok();

@@ -44,8 +44,8 @@ impl Jobs {
         })
     }
 
-    /// Creates `count` similar jobs that in total compute for `seconds` and transfer `moved`. `None`
-    /// if `count` is 0 or more than `JOBS`, or `seconds` is negative.
+    /// Creates `count` similar jobs that in total compute for `seconds` and transfer `moved`.
+    /// `None` if `count` is 0 or more than `JOBS`, or `seconds` is negative.
     pub fn alike(count: u32, seconds: f64, moved: Moved) -> Option<Self> {
         let all = f64::from(count);
         let each = |place: u32| {

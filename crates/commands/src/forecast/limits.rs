@@ -15,10 +15,12 @@ use super::drawn::{Drawn, MAX_DRAWN_NODES};
 use super::measured::{Measured, seconds};
 use crate::args::{Forecast, PlanName};
 
-/// The number of nodes for which the shares of resources are computed; the shares do not depend on it.
+/// The number of nodes for which the shares of resources are computed; the shares do not depend on
+/// it.
 const MANY: u32 = 8;
 
-/// Processors are no limit if they are busy for less than this fraction of the shortest measured time.
+/// Processors are no limit if they are busy for less than this fraction of the shortest measured
+/// time.
 const NEGLIGIBLE: f64 = 0.01;
 
 /// Returns for how long the whole work of a farm keeps each shared resource busy.
@@ -46,9 +48,9 @@ pub fn find_demands(
     Ok(demands)
 }
 
-/// Returns for how long a farm keeps the processors busy that all of its nodes use: those of the head,
-/// which sends and receives all files, or those of the machine that emulates all nodes, which also run
-/// the jobs, for `cpu` seconds.
+/// Returns for how long a farm keeps the processors busy that all of its nodes use: those of the
+/// head, which sends and receives all files, or those of the machine that emulates all nodes, which
+/// also run the jobs, for `cpu` seconds.
 fn of_processors(processors: &Processors, bytes: f64, cpu: f64) -> Demand {
     let jobs = if processors.is_shared { cpu } else { 0.0 };
     let seconds = (processors.staging() * bytes + jobs) / processors.count;
@@ -165,8 +167,8 @@ impl CopyFloor {
         Self { processors: None, ..self }
     }
 
-    /// Returns the shortest time that wires, disks and processors allow, and the bottleneck. Beyond [`MAX_DRAWN_NODES`]
-    /// nodes the time is extrapolated; it is 0 if the copy cannot be simulated.
+    /// Returns the shortest time that wires, disks and processors allow, and the bottleneck. Beyond
+    /// [`MAX_DRAWN_NODES`] nodes the time is extrapolated; it is 0 if the copy cannot be simulated.
     pub fn to(&self, nodes: u32) -> Floor {
         let floor = |nodes: u32| {
             let run = self.run(nodes);

@@ -102,8 +102,8 @@ impl Measured {
         Ok(measured)
     }
 
-    /// Returns the seconds by which the set-up of a copy grows with each node, by least squares; 0 with
-    /// fewer than two node counts.
+    /// Returns the seconds by which the set-up of a copy grows with each node, by least squares; 0
+    /// with fewer than two node counts.
     pub fn starts_each(&self) -> f64 {
         let count = self.starts.len().max(1) as f64;
         let mean = |of: fn(&(u32, f64)) -> f64| self.starts.iter().map(of).sum::<f64>() / count;

@@ -57,8 +57,8 @@ struct Cluster {
     processors: Option<Processors>,
 }
 
-/// Returns the processors that limit the work: those of this machine if it emulated the nodes, or if
-/// the wires are known, too. Nothing is assumed of other machines.
+/// Returns the processors that limit the work: those of this machine if it emulated the nodes, or
+/// if the wires are known, too. Nothing is assumed of other machines.
 fn choose_processors(places: &Places, measured: &Measured, has_wires: bool) -> Option<Processors> {
     let is_known = measured.is_emulated || has_wires;
     is_known.then(|| calibration::measured_processors(places, measured.is_emulated)).flatten()
@@ -120,8 +120,8 @@ fn farm_forecast(
 /// The maximum mean relative error of a simulation whose times are used.
 const MAX_SIMULATION_ERROR: f64 = 0.1;
 
-/// Returns whether these processors are among the demands: those that are slower than the points show are
-/// not.
+/// Returns whether these processors are among the demands: those that are slower than the points
+/// show are not.
 fn is_demanded(demands: &[Demand], processors: &Processors) -> bool {
     demands.iter().any(|demand| demand.name == processors.common_name())
 }

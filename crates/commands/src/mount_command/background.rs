@@ -11,8 +11,8 @@ use garland_terminal::output;
 /// The line that the process prints once it has mounted.
 const MOUNTED: &str = "mounted";
 
-/// Starts the same command in the background, and waits until the directory is mounted. Messages of the
-/// process until then are printed.
+/// Starts the same command in the background, and waits until the directory is mounted. Messages of
+/// the process until then are printed.
 pub fn start() -> Result<Exit, Failure> {
     let log = Places::open()?.folder("mounts")?.join(background::log_name());
     let arguments = std::env::args_os().skip(1).chain(["--background".into()]);

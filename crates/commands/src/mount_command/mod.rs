@@ -102,7 +102,8 @@ fn serve(context: &Context, mount: &Mount, dir: &Path) -> Result<Exit, Failure> 
     };
     let listed = job.names.clone();
     let sealed = job.sealed;
-    // Mount before entering the lab: the mount must be visible to all processes, the lab's network only here.
+    // Mount before entering the lab: the mount must be visible to all processes, the lab's network
+    // only here.
     let names = fold(&nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>());
     // Ctrl-C must not end this process between the mount and the loop that unmounts.
     let interrupts = Interrupts::catch().or_nothing("cannot wait for Ctrl-C")?;

@@ -32,8 +32,8 @@ pub struct Content {
 }
 
 impl Change {
-    /// Returns the changes below `root` that would put `files` in place, and remove files of this format
-    /// that an earlier topology left.
+    /// Returns the changes below `root` that would put `files` in place, and remove files of this
+    /// format that an earlier topology left.
     pub fn all(root: &Path, format: Format, files: &[ConfigFile]) -> Result<Vec<Self>, Failure> {
         let mut changes = Vec::new();
         for file in files {

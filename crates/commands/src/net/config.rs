@@ -73,8 +73,8 @@ fn write_below(directory: &Path, files: &[ConfigFile], dry_run: bool) -> Result<
     Ok(())
 }
 
-/// Returns the failure of `--install`. Who changes the network of a machine must be able to reach it
-/// when the new one does not work, and knows how; this program does not.
+/// Returns the failure of `--install`. Who changes the network of a machine must be able to reach
+/// it when the new one does not work, and knows how; this program does not.
 fn installs_nothing(format: Format) -> Failure {
     let apply = match format {
         Format::Ifupdown => "ifup -a",

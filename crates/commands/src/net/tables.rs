@@ -93,8 +93,8 @@ fn of_node(topology: &Topology, owners: &Owners, id: NodeId, routes: &[&Route]) 
     rows
 }
 
-/// Formats the hops of a route: `via n1 eth0`, `via n1 eth0 or n4 eth1, packet by packet`, or `on eth0` for
-/// a direct route to a node.
+/// Formats the hops of a route: `via n1 eth0`, `via n1 eth0 or n4 eth1, packet by packet`, or
+/// `on eth0` for a direct route to a node.
 fn hops(topology: &Topology, owners: &Owners, route: &Route) -> String {
     let straight = |via| route.prefix == 32 && owners.get(&via) == owners.get(&route.to);
     let hops: Vec<String> = route

@@ -1,4 +1,5 @@
-//! Reads a run's directory for a page. What is missing or unreadable is noted on the page and is no error.
+//! Reads a run's directory for a page. What is missing or unreadable is noted on the page and is no
+//! error.
 
 use garland_report::page::{Sheet, Timeline};
 use garland_results::head::Phases;

@@ -112,8 +112,8 @@ impl SpoolDir {
     /// Opens the directory `path`, and `done` in it, which is created if missing.
     ///
     /// # Errors
-    /// When the directory does not exist: its path may be mistyped, and its users would wait in vain. When
-    /// `done` cannot be created, is not a directory of this user, others can replace it,
+    /// When the directory does not exist: its path may be mistyped, and its users would wait in
+    /// vain. When `done` cannot be created, is not a directory of this user, others can replace it,
     /// or another process serves the directory.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let path =
@@ -429,8 +429,8 @@ fn open_done(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, Failure> {
     }
 }
 
-/// Returns a path that leads to `name` in the open directory `folder`, whatever has the path of that
-/// directory now.
+/// Returns a path that leads to `name` in the open directory `folder`, whatever has the path of
+/// that directory now.
 fn path_in(folder: &OwnedFd, name: impl AsRef<Path>) -> PathBuf {
     Path::new(&confine::by_descriptor(folder)).join(name)
 }

@@ -25,7 +25,8 @@ pub type Started = Vec<(usize, Result<Agent, String>)>;
 
 /// A node without an agent.
 struct Down {
-    /// The pause before the next start, and the time of that start; `None` while the start is under way.
+    /// The pause before the next start, and the time of that start; `None` while the start is under
+    /// way.
     pause_ns: u64,
     due_ns: Option<u64>,
 }
@@ -141,8 +142,8 @@ impl Members {
         }
     }
 
-    /// Keeps the channels of all agents until `watch` is readable, a node has come back or was lost, the user
-    /// interrupts, or `timeout` has passed.
+    /// Keeps the channels of all agents until `watch` is readable, a node has come back or was
+    /// lost, the user interrupts, or `timeout` has passed.
     pub fn rest(
         &mut self,
         watch: Option<BorrowedFd<'_>>,

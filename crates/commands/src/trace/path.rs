@@ -7,7 +7,8 @@ use garland_report::Step;
 use garland_results::explain::Kept;
 use garland_state::traces::Traced;
 
-/// Returns the critical path of a copy; empty if its run's directory lacks something that the ledger needs.
+/// Returns the critical path of a copy; empty if its run's directory lacks something that the
+/// ledger needs.
 pub fn of(traced: &Traced, clocks: &Clocks) -> Vec<Step> {
     let Ok(kept) = Kept::read(traced) else { return Vec::new() };
     let of = kept.run();

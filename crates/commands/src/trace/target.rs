@@ -1,5 +1,5 @@
-//! The output of an export: a file, which appears whole or not at all, or a pipe, a device or standard
-//! output, which are written in place.
+//! The output of an export: a file, which appears whole or not at all, or a pipe, a device or
+//! standard output, which are written in place.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};

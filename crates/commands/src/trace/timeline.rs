@@ -8,8 +8,9 @@ use garland_terminal::failure::Failure;
 
 use super::export::take_survey;
 
-/// Returns the timeline of a copy whose command took `elapsed_ns`, and whether all traces together are small
-/// enough for the ledger. `nics` returns the NICs of a node. Problems are added to `notes`.
+/// Returns the timeline of a copy whose command took `elapsed_ns`, and whether all traces together
+/// are small enough for the ledger. `nics` returns the NICs of a node. Problems are added to
+/// `notes`.
 pub fn timeline(
     traced: &Traced,
     elapsed_ns: u64,

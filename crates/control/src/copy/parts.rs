@@ -21,8 +21,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Returns the event of the end of reading the source, whose digest is `root`, with the digests that
-    /// the nodes' files must have.
+    /// Returns the event of the end of reading the source, whose digest is `root`, with the digests
+    /// that the nodes' files must have.
     pub(super) fn read(&self, root: [u8; 32]) -> HeadEvent {
         let Ends::Out { source, manifest, .. } = &self.job.ends else {
             return HeadEvent::SourceRead(root);

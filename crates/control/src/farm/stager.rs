@@ -28,8 +28,8 @@ use crate::copy::{Agent, CopyJob, CopySession, Ends, Pipeline};
 /// Timeout for connecting to an agent.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The time in nanoseconds after which a transfer is given up in which no byte moves: its job goes to
-/// another node. A very slow disk finishes a call in this time.
+/// The time in nanoseconds after which a transfer is given up in which no byte moves: its job goes
+/// to another node. A very slow disk finishes a call in this time.
 const IDLE_NS: u64 = 120_000_000_000;
 
 /// Copies files between this machine and nodes.

@@ -20,7 +20,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// A transfer with its result: the total length of its files in bytes, or why it failed.
 type Moved = (Transfer, Result<u64, TransferFailure>);
 
-/// The transfer threads: their queues, and their results. Dropping this cancels the copies that run.
+/// The transfer threads: their queues, and their results. Dropping this cancels the copies that
+/// run.
 pub struct TransferThreads {
     nodes: Vec<NodeThreads>,
     done: Receiver<Vec<Moved>>,

@@ -1,9 +1,10 @@
-//! The program for nodes, `garland-node`, which `garland` carries at the end of its own file, compressed by gzip, and in
-//! which form it travels.
+//! The program for nodes, `garland-node`, which `garland` carries at the end of its own file,
+//! compressed by gzip, and in which form it travels.
 //!
-//! It follows the segments and sections of the file, so that it takes no memory of a running program. The file ends with
-//! a trailer of 88 bytes: [`MAGIC`], the length of the compressed program as a 64-bit little-endian number, the SHA-256
-//! digest of the program as it runs, and that of its compressed form.
+//! It follows the segments and sections of the file, so that it takes no memory of a running
+//! program. The file ends with a trailer of 88 bytes: [`MAGIC`], the length of the compressed
+//! program as a 64-bit little-endian number, the SHA-256 digest of the program as it runs, and that
+//! of its compressed form.
 
 use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -86,8 +87,8 @@ impl Carried {
     }
 }
 
-/// Opens the program as it travels to nodes, from the running program: what it carries; what lies beside it, as nodes keep
-/// it; or the running program itself.
+/// Opens the program as it travels to nodes, from the running program: what it carries; what lies
+/// beside it, as nodes keep it; or the running program itself.
 ///
 /// # Errors
 /// When the running program's file cannot be read or is damaged.
@@ -108,8 +109,8 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes the running program to the file `output`, with the program for nodes in the file `node`. `output` may
-/// be the running program's own file.
+/// Writes the running program to the file `output`, with the program for nodes in the file `node`.
+/// `output` may be the running program's own file.
 ///
 /// # Errors
 /// When a file cannot be read or written, or gzip fails.
@@ -134,8 +135,8 @@ pub fn carry(node: &Path, output: &Path) -> io::Result<()> {
     written.commit()
 }
 
-/// Returns `bytes` as gzip compresses them. They are in a file beside `output` meanwhile: gzip could block
-/// while this process writes to it.
+/// Returns `bytes` as gzip compresses them. They are in a file beside `output` meanwhile: gzip
+/// could block while this process writes to it.
 fn packed(bytes: &[u8], output: &Path) -> io::Result<Vec<u8>> {
     let plain = NewFile::create(output)?;
     plain.file().write_all(bytes)?;

@@ -66,7 +66,8 @@ pub struct NothingThere<'a> {
 }
 
 impl<'a> WantedGather<'a> {
-    /// Finds the nodes of `sources`, from which is copied to `to`, and enters their lab if they have one.
+    /// Finds the nodes of `sources`, from which is copied to `to`, and enters their lab if they
+    /// have one.
     ///
     /// # Errors
     /// When the copies cannot be made in this way, or the lab cannot be entered.
@@ -126,8 +127,8 @@ impl PlannedGather<'_> {
         self.tasks.iter().map(|task| &task.plan).collect()
     }
 
-    /// Returns what is copied from which nodes: only they know the names in a tree. Nodes that have nothing to send
-    /// are left out.
+    /// Returns what is copied from which nodes: only they know the names in a tree. Nodes that have
+    /// nothing to send are left out.
     pub fn sources(&self) -> impl Iterator<Item = GatheredSource> {
         let tasks = self.tasks.iter().filter(|task| task.agents.is_ok());
         tasks.map(|GatherTask { plan, paths, tally, .. }| {
@@ -145,8 +146,8 @@ impl PlannedGather<'_> {
         })
     }
 
-    /// Returns what the nodes send of their trees, and what they leave out; `None` if no node has a tree. It is known
-    /// before the copies are made only if the command is a dry run.
+    /// Returns what the nodes send of their trees, and what they leave out; `None` if no node has a
+    /// tree. It is known before the copies are made only if the command is a dry run.
     pub fn tree(&self) -> Option<TreeResult> {
         let trees = self.tasks.iter().filter_map(|task| {
             let tally = task.tally?;
@@ -196,8 +197,8 @@ impl PlannedGather<'_> {
             spec,
             transport,
             tracing: spec.tracing(lab, session.phases.last_ns()),
-            // Save the traces of each copy when it ends: keeping those of a thousand copies in memory
-            // would need 1 GB.
+            // Save the traces of each copy when it ends: keeping those of a thousand copies in
+            // memory would need 1 GB.
             keep: &|plan, traces| {
                 let node = several.then(|| plan.nodes[1].name.as_str());
                 session.run.keep_traces(&place.places, node, traces);

@@ -153,7 +153,8 @@ impl<'a> Here<'a> {
     }
 }
 
-/// Returns an error if what two nodes send would go to one directory: `lab:n1` and `n1` are two nodes.
+/// Returns an error if what two nodes send would go to one directory: `lab:n1` and `n1` are two
+/// nodes.
 fn refuse_one_directory(wanted: &[Wanted], path: &Path) -> Result<(), Failure> {
     let mut nodes: HashMap<String, &str> = HashMap::new();
     for Wanted { node, .. } in wanted {
@@ -274,8 +275,8 @@ fn choose_layout(length: u64, block: Option<u32>) -> Result<Layout, LayoutError>
     }
 }
 
-/// Returns a node's reply if it offers the kind of source that was requested, of a length that can be
-/// copied; otherwise the reason for failing the node.
+/// Returns a node's reply if it offers the kind of source that was requested, of a length that can
+/// be copied; otherwise the reason for failing the node.
 fn asked_for(
     replies: Vec<StatReply>,
     wanted: &Wanted,

@@ -52,7 +52,8 @@ impl FromNodes {
 }
 
 impl Wanted {
-    /// Returns what the nodes of `sources` are asked for, in the order in which they are named first.
+    /// Returns what the nodes of `sources` are asked for, in the order in which they are named
+    /// first.
     ///
     /// # Errors
     /// When a node list cannot be expanded, or a path cannot be asked for in this way.
@@ -103,8 +104,8 @@ impl Wanted {
         }
     }
 
-    /// Returns the last component of the only path; empty if the content of a directory is meant, or
-    /// if there are several paths.
+    /// Returns the last component of the only path; empty if the content of a directory is meant,
+    /// or if there are several paths.
     pub fn name(&self) -> &OsStr {
         let path = self.only_path().unwrap_or_default();
         let name = Path::new(OsStr::from_bytes(path)).file_name();

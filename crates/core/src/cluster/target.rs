@@ -127,8 +127,8 @@ struct BareAddress<'a> {
     address: &'a str,
 }
 
-/// Returns the IPv6 address that is the last node of a list, up to the last colon that precedes a slash,
-/// if there is one. `first` is the index of the first colon.
+/// Returns the IPv6 address that is the last node of a list, up to the last colon that precedes a
+/// slash, if there is one. `first` is the index of the first colon.
 fn bare_address(argument: &[u8], first: usize) -> Option<BareAddress<'_>> {
     let end = argument.iter().position(|byte| *byte == b'/').unwrap_or(argument.len());
     let last = argument[..end].iter().rposition(|byte| *byte == b':')?;

@@ -20,7 +20,8 @@ pub enum Command {
 pub struct Checkpoint {
     /// The command line for `sh -c` that saves the work of the job while the job runs.
     pub command: Text,
-    /// The command line for `sh -c` that goes on from what was saved, in place of the job's command.
+    /// The command line for `sh -c` that goes on from what was saved, in place of the job's
+    /// command.
     pub restore: Text,
     /// The paths of the saved files in the job's own directory; without one, they are reached under
     /// the same names from all nodes.

@@ -112,8 +112,8 @@ pub struct Move {
 }
 
 /// The record of a job's last attempt. If the job was moved, its values are those of the last node,
-/// and those of the nodes before are in `moves`. Times are seconds since the start of the run, by the
-/// controller's clock; `None` if the event did not happen.
+/// and those of the nodes before are in `moves`. Times are seconds since the start of the run, by
+/// the controller's clock; `None` if the event did not happen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The job's number in the list, from 1.

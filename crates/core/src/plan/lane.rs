@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::route::Route;
 
-/// The blocks of a lane: runs of `run` blocks that begin at `first`, `first + step`, ..., below `end`.
-/// With K lanes, lane k carries every K-th run. The ordinal of a block is its index within its lane.
+/// The blocks of a lane: runs of `run` blocks that begin at `first`, `first + step`, ..., below
+/// `end`. With K lanes, lane k carries every K-th run. The ordinal of a block is its index within
+/// its lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneBlocks {
     /// The index of the lane's first block.

@@ -3,17 +3,18 @@
 //! A chain uses every wire once, but the first byte reaches the last node through all others. That
 //! delay is negligible for a large file, and most of the time of a small file for many nodes. In a
 //! tree in which each node feeds `k` others, each wire carries everything `k` times, but the depth
-//! is logarithmic. Two such trees with half of the bytes each (twins) need each wire once: a node that
-//! feeds others in one of them is a leaf of the other. Nodes forward slices while they arrive. With
-//! `m` bytes, wires of `B` bytes per second, slices of `s` bytes and `h` seconds to hand over a slice,
-//! the time until `n` nodes have all is about
+//! is logarithmic. Two such trees with half of the bytes each (twins) need each wire once: a node
+//! that feeds others in one of them is a leaf of the other. Nodes forward slices while they arrive.
+//! With `m` bytes, wires of `B` bytes per second, slices of `s` bytes and `h` seconds to hand over
+//! a slice, the time until `n` nodes have all is about
 //!
 //! ```text
 //! chain  m/B + n (s/B + h)    tree  k m/B + depth (k s/B + h)    twins  m/B + depth (2 s/B + h)
 //! ```
 //!
 //! Without slices the best tree is binomial, and takes `ceil(log2 (n + 1)) (m/B + h)`: Thakur,
-//! Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH (2005), 3.1.
+//! Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH (2005),
+//! 3.1.
 
 use std::fmt;
 use std::time::Duration;
@@ -181,8 +182,8 @@ impl Plan {
     }
 
     /// Divides each lane into two, whose trees differ: a node that feeds two others in one of them
-    /// feeds nobody in the other. Each wire carries everything once, as in a chain, and the depth is
-    /// logarithmic: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast,
+    /// feeds nobody in the other. Each wire carries everything once, as in a chain, and the depth
+    /// is logarithmic: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast,
     /// reduction and scan (2009). Each branch is a contiguous part of the nodes' order, except for
     /// the first node.
     ///

@@ -104,8 +104,8 @@ impl StripeSet {
     /// the newer one.
     ///
     /// # Errors
-    /// If there is no set, parts of it are missing, or a node has a stripe of another set and none of
-    /// this one: a set does not become the newest by the word of some of the nodes.
+    /// If there is no set, parts of it are missing, or a node has a stripe of another set and none
+    /// of this one: a set does not become the newest by the word of some of the nodes.
     pub fn assemble(found: &[FoundStripe]) -> Result<Self, StripeSetError> {
         let mut read = Vec::new();
         let mut unreadable = Vec::new();
@@ -193,8 +193,8 @@ impl<'a> Candidate<'a> {
         nodes
     }
 
-    /// Returns the names of the nodes that have a complete stripe of the copy which no newer copy has
-    /// set aside.
+    /// Returns the names of the nodes that have a complete stripe of the copy which no newer copy
+    /// has set aside.
     fn nodes_in_use(&self) -> impl Iterator<Item = &String> {
         let in_use = self.read.iter().filter(|(place, manifest)| {
             let stripe = &self.found[*place];
@@ -312,7 +312,8 @@ mod tests {
         };
         // The first server has committed, the second has not.
         assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 9), found(2, 1, 3)]), (3, vec![0, 2], true));
-        // The first server is about to commit, or lost power when only its stripe was the newer one.
+        // The first server is about to commit, or lost power when only its stripe was the newer
+        // one.
         assert_eq!(set(&[aside(1, 0, 3), found(1, 0, 3), found(2, 1, 3)]), (3, vec![0, 2], true));
         let gone = FoundStripe { length: None, ..found(1, 0, 3) };
         assert_eq!(set(&[aside(1, 0, 3), gone, found(2, 1, 3)]), (3, vec![0, 2], true));

@@ -78,8 +78,8 @@ impl Stripes {
     /// Divides the file into blocks of `block` bytes, which never cross a unit.
     ///
     /// # Errors
-    /// If the unit is not a multiple of the block size, the block size is out of range, or there are
-    /// too many blocks.
+    /// If the unit is not a multiple of the block size, the block size is out of range, or there
+    /// are too many blocks.
     pub fn layout(&self, block: u32) -> Result<Layout, StripesError> {
         if block == 0 || !self.unit.is_multiple_of(u64::from(block)) {
             return Err(StripesError::Block { block, unit: self.unit });

@@ -2,10 +2,10 @@
 
 use super::pattern::{Token, fits, tokenize};
 
-/// One component of a path in which `*`, `?` and sets such as `[a-z]`, `[!a-z]` and
-/// `[[:digit:]]` may stand for other bytes. A name that begins with a dot is matched only by a dot.
-/// If the component has a wildcard, a backslash quotes the next byte; otherwise it is itself, and so
-/// is a bracket that is not closed.
+/// One component of a path in which `*`, `?` and sets such as `[a-z]`, `[!a-z]` and `[[:digit:]]`
+/// may stand for other bytes. A name that begins with a dot is matched only by a dot. If the
+/// component has a wildcard, a backslash quotes the next byte; otherwise it is itself, and so is a
+/// bracket that is not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameGlob {
     tokens: Vec<Token>,

@@ -89,8 +89,8 @@ impl LimitCheck {
         })
     }
 
-    /// Sets whether the stream may have files only; it may have directories and links unless this is
-    /// called.
+    /// Sets whether the stream may have files only; it may have directories and links unless this
+    /// is called.
     #[must_use]
     pub fn with_files_only(self, files_only: bool) -> Self {
         Self { files_only, ..self }

@@ -6,9 +6,10 @@ use thiserror::Error;
 /// not (`-` and a space mean the former). A pattern without a slash inside matches names in any
 /// directory; one with a slash inside, or with `**`, matches the last components of paths. A
 /// leading slash anchors it to the top of the tree, a trailing slash restricts it to directories;
-/// `/***` at the end means a directory and all that is in it, and `**/x` also means `x` at the top. `*` and `?` match anything but a slash,
-/// `**` matches anything, `[a-z]`, `[!a-z]` and `[[:upper:]]` match one byte; a backslash quotes the
-/// next byte if the pattern has a `*`, `?` or `[`, and is itself otherwise.
+/// `/***` at the end means a directory and all that is in it, and `**/x` also means `x` at the top.
+/// `*` and `?` match anything but a slash, `**` matches anything, `[a-z]`, `[!a-z]` and
+/// `[[:upper:]]` match one byte; a backslash quotes the next byte if the pattern has a `*`, `?` or
+/// `[`, and is itself otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Vec<u8>,
@@ -95,8 +96,8 @@ impl Pattern {
         })
     }
 
-    /// Returns whether `path` is skipped: the first of `patterns` that matches it decides, and a path
-    /// that none matches is not skipped.
+    /// Returns whether `path` is skipped: the first of `patterns` that matches it decides, and a
+    /// path that none matches is not skipped.
     pub fn exclude(patterns: &[Self], path: &[u8], is_directory: bool) -> bool {
         let first = patterns.iter().find(|pattern| pattern.matches(path, is_directory));
         first.is_some_and(|pattern| !pattern.includes)
@@ -259,8 +260,8 @@ const CLASSES: [Class; 12] = [
     Class { name: b"xdigit", ranges: &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')] },
 ];
 
-/// Parses a class such as `[:upper:]` in a set, if one begins at `at`, and moves `at` past it. Returns
-/// its ranges of bytes.
+/// Parses a class such as `[:upper:]` in a set, if one begins at `at`, and moves `at` past it.
+/// Returns its ranges of bytes.
 fn class(text: &[u8], at: &mut usize) -> Result<Option<&'static [(u8, u8)]>, PatternError> {
     let inside = text[*at..].strip_prefix(b"[:").and_then(|rest| {
         let end = rest.iter().position(|byte| *byte == b']')?;

@@ -19,8 +19,8 @@ const NAME_MAX: usize = 255;
 /// The maximum length of a path in bytes on Linux, without the zero byte at its end.
 pub const PATH_MAX: usize = 4095;
 
-/// The maximum length of a file's list of names of attributes on Linux (`XATTR_LIST_MAX`), each with a
-/// zero byte.
+/// The maximum length of a file's list of names of attributes on Linux (`XATTR_LIST_MAX`), each
+/// with a zero byte.
 const ATTRIBUTE_NAMES_MAX: usize = 64 << 10;
 
 /// The maximum number of a file's attributes: each has a prefix, such as `user.`, and a letter.
@@ -99,8 +99,8 @@ pub enum Record {
     Spare(Vec<Vec<u8>>),
     /// Removes all entries of the current directory that the stream did not contain.
     Sweep,
-    /// A name that [`Record::Sweep`] does not remove, if it is there: of an entry that is in place already, or that is
-    /// never copied, such as a socket.
+    /// A name that [`Record::Sweep`] does not remove, if it is there: of an entry that is in place
+    /// already, or that is never copied, such as a socket.
     Kept {
         /// The entry's name.
         name: Vec<u8>,

@@ -24,8 +24,8 @@ pub enum TopName {
 }
 
 impl SourcePath {
-    /// Parses a path as the user wrote it: a pattern if one of its components has wildcards. What is
-    /// quoted only is a literal path.
+    /// Parses a path as the user wrote it: a pattern if one of its components has wildcards. What
+    /// is quoted only is a literal path.
     #[must_use]
     pub fn parse(path: &[u8]) -> Self {
         let components = path.split(|byte| *byte == b'/');
@@ -53,8 +53,8 @@ impl SourcePath {
         last.filter(|name| ![&b""[..], b".", b".."].contains(name))
     }
 
-    /// Returns the names that the source may have at the destination; `None` if it may bring any, as
-    /// the contents of a directory do.
+    /// Returns the names that the source may have at the destination; `None` if it may bring any,
+    /// as the contents of a directory do.
     #[must_use]
     pub fn top_names(&self) -> Option<Vec<TopName>> {
         let name = self.last_name()?.to_vec();

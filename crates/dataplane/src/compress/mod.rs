@@ -1,6 +1,6 @@
 //! Compression of blocks. The node that reads the source compresses blocks before it encrypts them;
-//! relays forward them unchanged, and each node decompresses them for its own store. A node that feeds
-//! another one from its store compresses what it sends as it received it.
+//! relays forward them unchanged, and each node decompresses them for its own store. A node that
+//! feeds another one from its store compresses what it sends as it received it.
 
 mod pace;
 mod wires;

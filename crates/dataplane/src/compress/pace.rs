@@ -3,8 +3,9 @@
 //! Some threads prepare blocks while others send, so the slower of the two activities determines
 //! the time per block. Without compression it is the time to send all bytes of the block. With
 //! compression it is the time to compress, or the time to send the fewer bytes, whichever is
-//! longer. The time to send is measured by acknowledgements ([`Wires`]). The time and ratio of an encoding are known from the blocks it has compressed, or else
-//! from a sample of one block in sixteen.
+//! longer. The time to send is measured by acknowledgements ([`Wires`]). The time and ratio of an
+//! encoding are known from the blocks it has compressed, or else from a sample of one block in
+//! sixteen.
 
 use garland_protocol::copy::Encoding;
 use garland_sys::sync::Mutex;
@@ -102,8 +103,8 @@ impl PackingPace {
         }
     }
 
-    /// Returns the encoding for a block that this node received and now feeds to another one: that of
-    /// the last block that arrived, since the node that reads the source found it useful.
+    /// Returns the encoding for a block that this node received and now feeds to another one: that
+    /// of the last block that arrived, since the node that reads the source found it useful.
     pub fn as_received(&self) -> Encoding {
         self.state.lock().received.unwrap_or(Encoding::Plain)
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use garland_sys::tcp_info::TcpInfo;
 
-/// The shortest time from which a rate is taken: the kernel counts busy time in ticks of up to 10 ms.
+/// The shortest time from which a rate is taken: the kernel counts busy time in ticks of up to 10
+/// ms.
 const SHORTEST: Duration = Duration::from_millis(20);
 
 /// The weight of the newest measurement in a moving average, from 0 to 1.
@@ -40,8 +41,8 @@ impl Wires {
         self.0.entry((lane, u16::MAX)).or_insert(new).add(ns as f64 / bytes as f64, 1.0);
     }
 
-    /// Returns the time in nanoseconds to send a byte over `lanes` lanes together; none if unknown. A
-    /// lane sends each block over all of its links, so the slowest one counts.
+    /// Returns the time in nanoseconds to send a byte over `lanes` lanes together; none if unknown.
+    /// A lane sends each block over all of its links, so the slowest one counts.
     pub fn byte_ns(&self, lanes: usize) -> Option<f64> {
         let mut slowest: BTreeMap<usize, f64> = BTreeMap::new();
         for (&(lane, _), wire) in &self.0 {
@@ -76,8 +77,8 @@ impl Wire {
         }
     }
 
-    /// Adds a measurement that counts as much as `count` short ones: a token bucket lets the first bytes
-    /// pass at any rate.
+    /// Adds a measurement that counts as much as `count` short ones: a token bucket lets the first
+    /// bytes pass at any rate.
     fn add(&mut self, byte_ns: f64, count: f64) {
         self.byte_ns = Some(mixed(self.byte_ns, byte_ns, count));
     }

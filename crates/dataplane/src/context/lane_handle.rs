@@ -15,8 +15,8 @@ use garland_sys::tcp_info::TcpInfo;
 
 use super::Flow;
 
-/// The maximum number of new connections that wait for a lane's thread: one for each node that a node
-/// may feed, and some that come again. The thread takes none while it reads or sends a block.
+/// The maximum number of new connections that wait for a lane's thread: one for each node that a
+/// node may feed, and some that come again. The thread takes none while it reads or sends a block.
 const WAITING_LINKS_MAX: usize = DOWNSTREAMS_MAX + 8;
 
 /// A command for a lane's thread.
@@ -88,8 +88,8 @@ impl LaneHandle {
         Ok((Arc::new(handle), commands))
     }
 
-    /// Sends a command to the thread and wakes it. A thread that has ended ignores it. A connection is
-    /// closed if too many of them wait.
+    /// Sends a command to the thread and wakes it. A thread that has ended ignores it. A connection
+    /// is closed if too many of them wait.
     pub fn post(&self, command: LaneCommand) {
         if let LaneCommand::Link(..) = command
             && self.waiting_links.fetch_add(1, Ordering::SeqCst) >= WAITING_LINKS_MAX
@@ -106,9 +106,10 @@ impl LaneHandle {
         self.waiting_links.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Adds an open link. Closes it instead, and returns `false`, if there is one with the same side
-    /// and epoch: a neighbour has one link at a time. A link whose other end has closed it is replaced: a neighbour whose greeting over a parked connection
-    /// was not answered opens the link again.
+    /// Adds an open link. Closes it instead, and returns `false`, if there is one with the same
+    /// side and epoch: a neighbour has one link at a time. A link whose other end has closed it is
+    /// replaced: a neighbour whose greeting over a parked connection was not answered opens the
+    /// link again.
     pub(crate) fn add(&self, link: Link) -> bool {
         let mut links = self.links.lock();
         let mut same = links.iter().filter(|it| (it.side, it.epoch) == (link.side, link.epoch));
@@ -203,8 +204,8 @@ impl LaneHandle {
     }
 }
 
-/// Returns whether nothing can arrive over a connection any more, because the other end has closed it
-/// or it is broken.
+/// Returns whether nothing can arrive over a connection any more, because the other end has closed
+/// it or it is broken.
 pub(crate) fn is_at_end(stream: &TcpStream) -> bool {
     match event::wait_readable(&[stream.as_fd()], Some(Duration::ZERO)).as_deref() {
         Ok([true]) => !matches!(stream.peek(&mut [0]), Ok(1..)),

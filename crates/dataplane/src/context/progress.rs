@@ -118,8 +118,8 @@ impl Progress {
         !self.begun.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns the root digest if all blocks are present on a receiver, or the source has been read.
-    /// Does so once.
+    /// Returns the root digest if all blocks are present on a receiver, or the source has been
+    /// read. Does so once.
     pub(super) fn complete(&self, lanes: &Lanes) -> Option<[u8; 32]> {
         let root = self.sink().completed(self.had, || lanes.have_ended())?;
         (!self.completed.swap(true, Ordering::Relaxed)).then_some(root)

@@ -16,8 +16,8 @@ impl CopyContext {
     /// Returns this node's report on the copy, for a heartbeat.
     pub fn report(&self) -> Report {
         let lanes = self.lanes.reports();
-        // The threads of the lanes need the lock of the blocks: it is not kept while the rest, which
-        // takes system calls, is collected.
+        // The threads of the lanes need the lock of the blocks: it is not kept while the rest,
+        // which takes system calls, is collected.
         let sink = self.progress.sink();
         let held = match self.config.is_source {
             // A source has all blocks from the start: report the blocks that it has sent.

@@ -23,8 +23,8 @@ pub struct EarlyLink {
 pub struct EarlyLinks(Vec<EarlyLink>);
 
 impl EarlyLinks {
-    /// Keeps a link. Closes it instead if there is one of the same side and epoch that its neighbour
-    /// has not closed, or if there is no room: its neighbour tells the head.
+    /// Keeps a link. Closes it instead if there is one of the same side and epoch that its
+    /// neighbour has not closed, or if there is no room: its neighbour tells the head.
     pub fn keep(&mut self, link: EarlyLink) {
         let is_same = |old: &EarlyLink| (old.side, old.epoch) == (link.side, link.epoch);
         self.0.retain(|old| !is_same(old) || !is_at_end(&old.stream));

@@ -138,8 +138,8 @@ impl Lane {
         }
     }
 
-    /// Reads what has arrived of a link's next frame header; returns the frame if that is all of it.
-    /// Never waits for the rest: the other links have work meanwhile.
+    /// Reads what has arrived of a link's next frame header; returns the frame if that is all of
+    /// it. Never waits for the rest: the other links have work meanwhile.
     fn read_frame(&mut self, link: &Link) -> Option<(Frame, [u8; FRAME_LEN])> {
         let mut partial = self.unfinished.take(link.side, link.epoch);
         match partial.read(&link.stream, &self.copy.codec.keys) {

@@ -18,12 +18,14 @@ pub fn bytes_of(index: u64) -> Range<u64> {
 /// Counts the bytes of a file that were read or written, by chunks.
 #[derive(Debug, Default)]
 pub struct Chunks {
-    /// The number of bytes by the index of the chunk, of chunks that were begun and are not complete.
+    /// The number of bytes by the index of the chunk, of chunks that were begun and are not
+    /// complete.
     counts: BTreeMap<u64, u64>,
 }
 
 impl Chunks {
-    /// Counts `length` bytes at `offset`, and returns the indexes of the chunks that are complete by them.
+    /// Counts `length` bytes at `offset`, and returns the indexes of the chunks that are complete
+    /// by them.
     pub fn count(&mut self, offset: u64, length: usize) -> Vec<u64> {
         let end = offset.saturating_add(length as u64);
         let mut at = offset;

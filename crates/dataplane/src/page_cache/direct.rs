@@ -1,5 +1,5 @@
-//! Writes a large file past the page cache (O_DIRECT): the kernel need not find memory for bytes that would
-//! leave it again, nor copy them into it.
+//! Writes a large file past the page cache (O_DIRECT): the kernel need not find memory for bytes
+//! that would leave it again, nor copy them into it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,9 +20,9 @@ const SMALL: usize = 256 << 10;
 pub struct DirectFile(File);
 
 impl DirectFile {
-    /// Opens `file`, which is called `name` in `folder` and will have `length` bytes. Returns none if it is
-    /// not large, if it is not on a file system that is on one block device itself, as others may be slower
-    /// without the page cache, or if the file system has no direct writes.
+    /// Opens `file`, which is called `name` in `folder` and will have `length` bytes. Returns none
+    /// if it is not large, if it is not on a file system that is on one block device itself, as
+    /// others may be slower without the page cache, or if the file system has no direct writes.
     pub fn open_if_large(
         file: &File,
         folder: impl AsFd,
@@ -38,9 +38,9 @@ impl DirectFile {
         Ok(Self(openat(folder, name, flags, Mode::empty())?.into()))
     }
 
-    /// Writes bytes at the beginning of `bytes`, which belong at `offset`, and returns their number: all but
-    /// an end that does not fill a sector; 0 if they are few, or if the file system refuses to write them
-    /// directly.
+    /// Writes bytes at the beginning of `bytes`, which belong at `offset`, and returns their
+    /// number: all but an end that does not fill a sector; 0 if they are few, or if the file system
+    /// refuses to write them directly.
     ///
     /// # Errors
     /// When the disk is full or broken.

@@ -1,8 +1,8 @@
-//! How a copy uses the page cache. The kernel writes a file to its disk late and reads it in small steps:
-//! the disk would idle while the wire is busy, and the wire while the disk is. So what is written goes on to
-//! the disk at once ([`WriteBack`]), and what comes next is read meanwhile ([`ReadAhead`]). A file that is
-//! larger than a fifth of memory leaves the cache again behind both, or is written past it ([`DirectFile`]), so that
-//! it does not push out everything else.
+//! How a copy uses the page cache. The kernel writes a file to its disk late and reads it in small
+//! steps: the disk would idle while the wire is busy, and the wire while the disk is. So what is
+//! written goes on to the disk at once ([`WriteBack`]), and what comes next is read meanwhile
+//! ([`ReadAhead`]). A file that is larger than a fifth of memory leaves the cache again behind
+//! both, or is written past it ([`DirectFile`]), so that it does not push out everything else.
 
 mod chunks;
 mod direct;

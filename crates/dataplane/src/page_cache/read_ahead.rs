@@ -13,13 +13,14 @@ use super::is_large;
 /// The number of chunks that are read ahead of the last complete one.
 const AHEAD: u64 = 2;
 
-/// The number of chunks of a large file that stay in the page cache behind the copy, for lanes that read
-/// them later.
+/// The number of chunks of a large file that stay in the page cache behind the copy, for lanes that
+/// read them later.
 const BEHIND: usize = 32;
 
-/// The read-ahead of a file that is being read, by any number of threads: chunks that follow one which was read
-/// wholly are read into the page cache meanwhile. The kernel's own read-ahead of 128 KiB leaves most disks
-/// idle for half of the time. A large file leaves the page cache again, unless it was there before.
+/// The read-ahead of a file that is being read, by any number of threads: chunks that follow one
+/// which was read wholly are read into the page cache meanwhile. The kernel's own read-ahead of 128
+/// KiB leaves most disks idle for half of the time. A large file leaves the page cache again,
+/// unless it was there before.
 #[derive(Debug)]
 pub struct ReadAhead {
     /// None if the file is small, or in memory.
@@ -32,7 +33,8 @@ struct State {
     chunks: Chunks,
     /// The last chunk that was requested.
     last: u64,
-    /// The chunks of a large file that were read and may still be in the page cache, the oldest first.
+    /// The chunks of a large file that were read and may still be in the page cache, the oldest
+    /// first.
     behind: VecDeque<u64>,
 }
 
@@ -62,8 +64,8 @@ impl ReadAhead {
         }
     }
 
-    /// Counts what was read. Returns the chunks to read ahead, and one to drop, for each chunk that is
-    /// complete.
+    /// Counts what was read. Returns the chunks to read ahead, and one to drop, for each chunk that
+    /// is complete.
     fn count(
         &self,
         state: &mut State,

@@ -13,8 +13,9 @@ use super::{is_large, most};
 /// The number of chunks of a large file that may be on their way to the disk.
 const UNDER_WAY: usize = 16;
 
-/// The write-back of a file that is being written: each complete chunk is passed on to the disk at once, so
-/// that the sync at the end finds little left. A large file leaves the page cache behind that.
+/// The write-back of a file that is being written: each complete chunk is passed on to the disk at
+/// once, so that the sync at the end finds little left. A large file leaves the page cache behind
+/// that.
 #[derive(Debug)]
 pub struct WriteBack {
     /// None if the kernel decides by itself when it writes.
@@ -33,8 +34,8 @@ struct State {
 }
 
 impl WriteBack {
-    /// Returns the write-back of `file`, which will have `length` bytes. `stable` tells whether it is synced
-    /// at its end; otherwise only a large file is written early.
+    /// Returns the write-back of `file`, which will have `length` bytes. `stable` tells whether it
+    /// is synced at its end; otherwise only a large file is written early.
     pub fn for_file(file: &File, length: u64, stable: bool) -> Self {
         let large = is_large(length);
         let early = length > CHUNK && (stable || large);
@@ -51,10 +52,12 @@ impl WriteBack {
         Self { state: early.then(Box::default), large_beyond, stable }
     }
 
-    /// Notes that `length` bytes were written at `offset`. With a large file it may wait for the disk.
+    /// Notes that `length` bytes were written at `offset`. With a large file it may wait for the
+    /// disk.
     ///
     /// # Errors
-    /// When the disk fails while a large file is written. The sync at the end may not report that again.
+    /// When the disk fails while a large file is written. The sync at the end may not report that
+    /// again.
     pub fn wrote(&self, file: &File, offset: u64, length: usize) -> io::Result<()> {
         let Some(state) = &self.state else { return Ok(()) };
         let is_large = offset.saturating_add(length as u64) > self.large_beyond;
@@ -103,8 +106,8 @@ mod tests {
 
     /// What is left of a file that was written.
     struct Left {
-        /// The number of its bytes in the page cache. If memory is short, the kernel drops more than
-        /// it was asked to.
+        /// The number of its bytes in the page cache. If memory is short, the kernel drops more
+        /// than it was asked to.
         cached: u64,
         /// The number of chunks that leave the page cache when the disk has them.
         leaving: usize,

@@ -37,7 +37,8 @@ impl Pulse {
         Self { due_ns: clock::after(every), account, waited_ns }
     }
 
-    /// Records that the thread begins to sleep until its next heartbeat, which is due after `every`.
+    /// Records that the thread begins to sleep until its next heartbeat, which is due after
+    /// `every`.
     pub fn rest(&mut self, every: Duration) {
         self.due_ns = clock::after(every);
     }

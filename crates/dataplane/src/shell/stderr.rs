@@ -8,8 +8,8 @@ use std::time::Duration;
 use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::threads;
 
-/// The maximum number of bytes that are kept; at most `LINES` lines of them, and `MAX_SHOWN_CHARACTERS`
-/// characters, are shown.
+/// The maximum number of bytes that are kept; at most `LINES` lines of them, and
+/// `MAX_SHOWN_CHARACTERS` characters, are shown.
 const MAX_KEPT_BYTES: usize = 2048;
 const LINES: usize = 3;
 const MAX_SHOWN_CHARACTERS: usize = 300;

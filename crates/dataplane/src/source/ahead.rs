@@ -20,9 +20,9 @@ use crate::context::{CopyConfig, CopyContext};
 use crate::feed::{Encoded, Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
 
-/// The maximum number of bytes that are prepared ahead of the sender of one lane: what a processor's cache still
-/// has when it is sent. With 8 MiB, 1 GiB in memory took a fifth longer to read and to send. Disks have their
-/// own read-ahead (`page_cache`).
+/// The maximum number of bytes that are prepared ahead of the sender of one lane: what a
+/// processor's cache still has when it is sent. With 8 MiB, 1 GiB in memory took a fifth longer to
+/// read and to send. Disks have their own read-ahead (`page_cache`).
 pub const AHEAD: u64 = 4 << 20;
 
 /// The maximum number of bytes that are prepared ahead for all lanes together.
@@ -121,7 +121,8 @@ impl SourceFeeder {
         let room = AHEAD.min(AHEAD_OF_ALL / lanes as u64);
         let fitting = (room / u64::from(copy.layout.block_size)).max(3);
         let ahead_most = copy.config.buffers.map_or(fitting, u64::from);
-        // A block is compressed or not when it is prepared: as few as possible before the wire is known.
+        // A block is compressed or not when it is prepared: as few as possible before the wire is
+        // known.
         let first = if copy.codec.packing.measures() { 1 } else { AHEAD_FIRST };
         let ahead = ahead_most.min(first);
         let state = Ahead { incarnation: 1, ahead, ahead_most, ..Ahead::default() };
@@ -333,8 +334,8 @@ impl Shared {
         }
     }
 
-    /// Measures the wires, if the encoding depends on them. Returns whether to wait for that with the
-    /// next block: nothing is known yet, and a socket still has enough to send.
+    /// Measures the wires, if the encoding depends on them. Returns whether to wait for that with
+    /// the next block: nothing is known yet, and a socket still has enough to send.
     fn is_early(&self) -> bool {
         let pace = &self.copy.codec.packing;
         if !pace.measures() {
@@ -403,8 +404,8 @@ impl Shared {
         Ok(prepared)
     }
 
-    /// Flips the byte that is to change in memory, if it is among these, which were not read if they
-    /// are a `hole`. Returns whether it was: then they are no zeros any more.
+    /// Flips the byte that is to change in memory, if it is among these, which were not read if
+    /// they are a `hole`. Returns whether it was: then they are no zeros any more.
     fn flip(&self, offset: u64, hole: bool, bytes: &mut [u8]) -> bool {
         let faults = &self.copy.config.faults;
         if hole && faults.is_to_flip(offset, bytes.len()) {
@@ -424,9 +425,10 @@ impl Shared {
         }
     }
 
-    /// Records the digests of the lane's blocks after block `index` that lie in the same hole, which
-    /// has `holes` blocks from there on. So one signature covers all of them: a node checks and keeps
-    /// one for each hole, and not one for each few blocks of it. `content` is the digest of block `index`.
+    /// Records the digests of the lane's blocks after block `index` that lie in the same hole,
+    /// which has `holes` blocks from there on. So one signature covers all of them: a node checks
+    /// and keeps one for each hole, and not one for each few blocks of it. `content` is the digest
+    /// of block `index`.
     fn learn_holes(&self, index: u64, holes: u64, content: [u8; 32]) {
         let layout = self.copy.layout;
         let place = self.blocks.ordinal(index).unwrap_or(0);

@@ -43,8 +43,8 @@ pub trait Content: Send + Sync {
     fn read(&self, layout: Layout, index: u64, bytes: &mut [u8]) -> Result<(), FeedError>;
 
     /// Reads block `index` of `layout`, which need not be that of the copy, to learn what the bytes
-    /// are like. That is no reading of the copy: whether the block has changed is not judged, and an
-    /// error has no effect on the copy.
+    /// are like. That is no reading of the copy: whether the block has changed is not judged, and
+    /// an error has no effect on the copy.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -72,7 +72,8 @@ pub trait Content: Send + Sync {
         0
     }
 
-    /// Returns the digest of block `index` of `layout`, if what `read` returned was verified by it already.
+    /// Returns the digest of block `index` of `layout`, if what `read` returned was verified by it
+    /// already.
     fn verified(&self, _layout: Layout, _index: u64) -> Option<[u8; 32]> {
         None
     }

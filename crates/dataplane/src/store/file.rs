@@ -300,8 +300,8 @@ impl FileStore {
         &self.name
     }
 
-    /// Fails if the file system of `folder`, whose path is `path`, has less free space than `needed`
-    /// bytes.
+    /// Fails if the file system of `folder`, whose path is `path`, has less free space than
+    /// `needed` bytes.
     pub(super) fn check_space(
         folder: &OwnedFd,
         path: &Path,

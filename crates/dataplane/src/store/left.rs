@@ -29,8 +29,8 @@ pub const MODE: u32 = 0o600;
 /// The age above which a partial file is removed by any copy to its directory.
 const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
 
-/// The maximum number of partial files of one name that are open at once: one that grows, and some that ended
-/// copies have left.
+/// The maximum number of partial files of one name that are open at once: one that grows, and some
+/// that ended copies have left.
 const OPEN_MAX: usize = 8;
 
 /// The partial file of an interrupted copy, locked by this process.
@@ -74,8 +74,8 @@ impl Left {
     }
 }
 
-/// Opens the partial files of `name` that this user has in `folder`, which may have been opened with
-/// O_PATH; at most [`OPEN_MAX`]. Those of others are nobody's copy, and there may be many.
+/// Opens the partial files of `name` that this user has in `folder`, which may have been opened
+/// with O_PATH; at most [`OPEN_MAX`]. Those of others are nobody's copy, and there may be many.
 pub fn open_own(folder: &OwnedFd, name: &OsStr) -> Vec<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(folder) = &openat(folder, ".", flags, Mode::empty()) else { return Vec::new() };
@@ -84,8 +84,9 @@ pub fn open_own(folder: &OwnedFd, name: &OsStr) -> Vec<File> {
     opened.map(File::from).filter(is_own).take(OPEN_MAX).collect()
 }
 
-/// Creates the partial file `hidden` and locks it: the lock shows that the copy is alive. A copy that removes
-/// what dead ones left may take the file before it is locked; then it is created again.
+/// Creates the partial file `hidden` and locks it: the lock shows that the copy is alive. A copy
+/// that removes what dead ones left may take the file before it is locked; then it is created
+/// again.
 pub fn create(folder: &OwnedFd, hidden: &OsStr) -> io::Result<File> {
     const TRIES: u32 = 1000;
     const PAUSE: Duration = Duration::from_millis(1);
@@ -103,7 +104,8 @@ pub fn create(folder: &OwnedFd, hidden: &OsStr) -> io::Result<File> {
         match lock::try_lock(&file) {
             Ok(_) if fstat(&file)?.st_nlink > 0 => return Ok(file),
             Ok(_) => {}
-            // The copy that holds the lock removes the file: no other one may have its name until then.
+            // The copy that holds the lock removes the file: no other one may have its name until
+            // then.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => taken = error,
             Err(error) => {
                 let _ = storage::remove(folder, hidden);
@@ -136,8 +138,8 @@ pub fn remove_all_stale(folder: &OwnedFd) {
 fn remove_if(folder: &OwnedFd, goes: impl Fn(&[u8], &File) -> bool) {
     for name in hidden(folder) {
         let name = OsString::from_vec(name);
-        // The file stays open, and so locked, until its name is gone: whoever has just created it may
-        // lock it before, and would lose it.
+        // The file stays open, and so locked, until its name is gone: whoever has just created it
+        // may lock it before, and would lose it.
         let Some((file, lock)) = free(folder, &name) else { continue };
         let is_left = match lock {
             Lock::Held => goes(name.as_bytes(), &file),
@@ -163,8 +165,8 @@ pub fn is_partial_name(name: &OsStr) -> bool {
     name.starts_with(b".") && name.ends_with(PARTIAL.as_bytes())
 }
 
-/// Returns whether `hidden` is the name of a partial file of `name`, whatever the copy's tag. The tag
-/// has no dot, so that a copy to `a` leaves the partial file of `a.b` alone.
+/// Returns whether `hidden` is the name of a partial file of `name`, whatever the copy's tag. The
+/// tag has no dot, so that a copy to `a` leaves the partial file of `a.b` alone.
 fn is_of(hidden: &[u8], name: &OsStr) -> bool {
     let stem = hidden.strip_suffix(PARTIAL.as_bytes());
     let tag = stem.and_then(|stem| stem.rsplit(|&byte| byte == b'.').next());
@@ -197,8 +199,8 @@ fn free(folder: &OwnedFd, name: &OsStr) -> Option<(File, Lock)> {
     is_there.then(|| (File::from(fd), lock))
 }
 
-/// Opens a partial file; none if it is not a regular file that this process can open. What is mounted on
-/// it is not asked: another user's FUSE might never answer.
+/// Opens a partial file; none if it is not a regular file that this process can open. What is
+/// mounted on it is not asked: another user's FUSE might never answer.
 fn open(folder: &OwnedFd, name: &OsStr) -> Option<OwnedFd> {
     let fd = open_unmounted(folder, name, OFlags::RDWR | OFlags::NONBLOCK).ok()?;
     let kind = fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode));

@@ -24,8 +24,9 @@ struct Held {
 }
 
 impl Replaced {
-    /// Opens the file that is called `name` in `folder`, if there is one, it is large, and it is in memory or
-    /// on a disk: a network file system would give a file that is open another name instead of removing it.
+    /// Opens the file that is called `name` in `folder`, if there is one, it is large, and it is in
+    /// memory or on a disk: a network file system would give a file that is open another name
+    /// instead of removing it.
     pub fn hold(folder: &OwnedFd, name: &OsStr) -> Self {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = openat(folder, name, flags, Mode::empty()).ok().and_then(|file| {

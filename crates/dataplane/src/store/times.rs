@@ -78,8 +78,8 @@ impl TimeUnit {
         }
     }
 
-    /// Returns whether the file system shows the time `wanted` only until it is unmounted: exFAT's by
-    /// FUSE has any time in memory, and stores another one.
+    /// Returns whether the file system shows the time `wanted` only until it is unmounted: exFAT's
+    /// by FUSE has any time in memory, and stores another one.
     pub fn forgets(self, wanted: (i64, u32)) -> bool {
         let is_exfat = self.counts_clusters && !self.has_change_times;
         is_exfat && !EXFAT_SECONDS.contains(&wanted.0)
@@ -184,9 +184,9 @@ fn timespec(time: (i64, u32)) -> Timespec {
     Timespec { tv_sec: time.0, tv_nsec: time.1.into() }
 }
 
-/// Fails if a file does not have the time that was set. A directory may have another one: whoever makes
-/// files in it, such as another node that shares the file system, changes its time, and some file systems
-/// keep none.
+/// Fails if a file does not have the time that was set. A directory may have another one: whoever
+/// makes files in it, such as another node that shares the file system, changes its time, and some
+/// file systems keep none.
 fn look(file: impl AsFd, wanted: (i64, u32)) -> io::Result<Stat> {
     let stat = fstat(&file)?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;

@@ -36,7 +36,8 @@ enum Found {
 }
 
 impl Found {
-    /// Returns the index of the directory in which the entry is; `None` for the content of a directory.
+    /// Returns the index of the directory in which the entry is; `None` for the content of a
+    /// directory.
     fn folder(&self) -> Option<usize> {
         match self {
             Self::Entry(entry) => Some(entry.folder),
@@ -81,8 +82,8 @@ impl Sources {
                     found.push(Found::Entry(entry));
                 }
                 (Err(why), SourcePath::Literal(_)) => missing.push(LeftOut::failed(own, why)),
-                // Whether something matches is not known if a directory could not be looked into. The
-                // directory is named.
+                // Whether something matches is not known if a directory could not be looked into.
+                // The directory is named.
                 (Err(_), SourcePath::Pattern(_)) if expansion.left_out.len() > unsearched => {}
                 (Err(_), SourcePath::Pattern(_)) => {
                     missing.push(LeftOut::failed(own, "nothing matches".to_owned()));
@@ -91,8 +92,9 @@ impl Sources {
         }
         let Expansion { folders, left_out, .. } = expansion;
         missing.extend(left_out);
-        // What is in one directory comes together, so that the directory is opened once. Where a whole
-        // directory stands between them, the order decides which of two files of one name stays.
+        // What is in one directory comes together, so that the directory is opened once. Where a
+        // whole directory stands between them, the order decides which of two files of one name
+        // stays.
         for between in found.split_mut(|found| matches!(found, Found::Content(_))) {
             between.sort_by_key(Found::folder);
         }

@@ -10,8 +10,8 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Adds the entry with a relative `path`. Slashes at both ends, and the parts `.`, mean nothing.
-    /// Returns false if the path has a part `..`, or chooses the whole directory.
+    /// Adds the entry with a relative `path`. Slashes at both ends, and the parts `.`, mean
+    /// nothing. Returns false if the path has a part `..`, or chooses the whole directory.
     pub fn add(&mut self, path: &[u8]) -> bool {
         let is_part = |part: &&[u8]| !matches!(*part, b"" | b".");
         let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(is_part).collect();
@@ -37,8 +37,8 @@ impl Chosen {
         self.below.keys().map(Vec::as_slice)
     }
 
-    /// Returns the chosen entries of the directory `name`; `None` if it is copied with everything in
-    /// it.
+    /// Returns the chosen entries of the directory `name`; `None` if it is copied with everything
+    /// in it.
     pub fn inside(&self, name: &[u8]) -> Option<&Self> {
         self.below.get(name).filter(|own| !own.below.is_empty())
     }

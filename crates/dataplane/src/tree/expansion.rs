@@ -101,8 +101,8 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Returns the entries that `pattern` stands for, in the order of their paths; none if there are
-    /// no such entries.
+    /// Returns the entries that `pattern` stands for, in the order of their paths; none if there
+    /// are no such entries.
     ///
     /// # Errors
     /// When there are more than the bounds allow, or the user has interrupted the search.
@@ -129,8 +129,8 @@ impl<'a> Expansion<'a> {
         Ok(self.look(above, name)?.map_err(|error| reason(&error)))
     }
 
-    /// Returns the entry `name` of the directory with the prefix `above`. Both need only be allowed to be
-    /// looked up: homes, such as those of mode 0711, may often be searched but not listed.
+    /// Returns the entry `name` of the directory with the prefix `above`. Both need only be allowed
+    /// to be looked up: homes, such as those of mode 0711, may often be searched but not listed.
     ///
     /// # Errors
     /// Why it cannot be found. The inner error is for the whole request.
@@ -180,8 +180,8 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Finds what `rest` stands for in all entries of the directory `prefix` that `part` matches; if
-    /// it is empty, these entries themselves.
+    /// Finds what `rest` stands for in all entries of the directory `prefix` that `part` matches;
+    /// if it is empty, these entries themselves.
     fn descend_by(
         &mut self,
         prefix: &[u8],
@@ -213,8 +213,8 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Returns the names in the directory `folder` that `part` matches, sorted; if something is to be
-    /// found in them, only those that may be directories.
+    /// Returns the names in the directory `folder` that `part` matches, sorted; if something is to
+    /// be found in them, only those that may be directories.
     fn names(
         &mut self,
         folder: &OwnedFd,
@@ -254,9 +254,9 @@ impl<'a> Expansion<'a> {
         Ok(names)
     }
 
-    /// Notes that something may be in the directory `prefix` which an error kept from being found. What
-    /// a pattern stands for need not exist, nor be a directory. Links that lead to themselves and names
-    /// that are too long lead to nothing either.
+    /// Notes that something may be in the directory `prefix` which an error kept from being found.
+    /// What a pattern stands for need not exist, nor be a directory. Links that lead to themselves
+    /// and names that are too long lead to nothing either.
     fn note_unsearched(&mut self, prefix: &[u8], operation: &str, error: &io::Error) {
         let nothing = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NAMETOOLONG];
         if Errno::from_io_error(error).is_some_and(|error| nothing.contains(&error)) {

@@ -16,8 +16,8 @@ use super::scan::{Scan, ScanOptions};
 /// The mode of directories: objects have none.
 const FOLDER_MODE: u32 = 0o755;
 
-/// The maximum number of directories that keys of objects imply, beside [`FOLDERS_OF_OBJECT_MAX`] for
-/// each object: a listing of some megabytes could imply millions.
+/// The maximum number of directories that keys of objects imply, beside [`FOLDERS_OF_OBJECT_MAX`]
+/// for each object: a listing of some megabytes could imply millions.
 const FOLDERS_MAX: usize = 1 << 20;
 
 /// The maximum number of directories for each object of a tree with more than [`FOLDERS_MAX`].
@@ -50,8 +50,8 @@ pub enum Unread {
 
 /// The contents of objects, which have numbers in the order of the tree.
 pub trait Objects: Send + Sync {
-    /// Starts to read the objects with the numbers that `numbers` returns, in ascending order. Later calls
-    /// have no effect.
+    /// Starts to read the objects with the numbers that `numbers` returns, in ascending order.
+    /// Later calls have no effect.
     fn begin(&self, numbers: &mut dyn FnMut() -> Vec<u32>);
 
     /// Fills `bytes` with the bytes at `offset` of the object `number`.
@@ -61,8 +61,9 @@ pub trait Objects: Send + Sync {
     fn read(&self, number: u32, offset: u64, bytes: &mut [u8]) -> Result<(), Unread>;
 }
 
-/// Makes a tree of `objects`, in whose order the objects of a directory follow each other. All of it goes into
-/// the directory `top`, or, if that is empty, to the top of the tree. Files and directories belong to `owner`.
+/// Makes a tree of `objects`, in whose order the objects of a directory follow each other. All of
+/// it goes into the directory `top`, or, if that is empty, to the top of the tree. Files and
+/// directories belong to `owner`.
 pub fn tree_of<'a>(
     objects: impl Iterator<Item = ObjectFile<'a>> + Clone,
     top: &[u8],
@@ -119,7 +120,8 @@ impl Directories<'_> {
     }
 }
 
-/// Returns the directories of the objects, `most` and [`FOLDERS_OF_OBJECT_MAX`] for each object at most.
+/// Returns the directories of the objects, `most` and [`FOLDERS_OF_OBJECT_MAX`] for each object at
+/// most.
 fn directories_of<'a>(
     objects: impl Iterator<Item = ObjectFile<'a>>,
     most: usize,

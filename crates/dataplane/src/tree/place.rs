@@ -77,8 +77,8 @@ fn unmounted(parent: &OwnedFd, name: &[u8], flags: OFlags) -> io::Result<OwnedFd
 /// One source of a tree.
 #[derive(Debug)]
 pub struct Place {
-    /// The directory that contains the top-level entries of the source; if `is_file` is set, its only
-    /// file itself (O_PATH).
+    /// The directory that contains the top-level entries of the source; if `is_file` is set, its
+    /// only file itself (O_PATH).
     pub folder: OwnedFd,
     /// Whether the source is a file to which a symbolic link leads.
     pub is_file: bool,

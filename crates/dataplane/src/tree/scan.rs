@@ -112,7 +112,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Begins the records of all sources: with the patterns of what nodes spare, if they remove anything.
+    /// Begins the records of all sources: with the patterns of what nodes spare, if they remove
+    /// anything.
     pub fn begin(&mut self, options: &ScanOptions<'_>) {
         if options.sweep {
             let spared = options.excludes.iter().map(|pattern| pattern.text().to_vec()).collect();

@@ -97,8 +97,8 @@ impl FileRead {
         self.of(number).add(offset, bytes);
     }
 
-    /// Returns the fingerprint of the file of record `number`, whose bytes follow those of the files
-    /// before it.
+    /// Returns the fingerprint of the file of record `number`, whose bytes follow those of the
+    /// files before it.
     fn of(&mut self, number: u32) -> &mut Fingerprint {
         if self.number != number {
             *self = Self { number, fingerprint: Fingerprint::default() };
@@ -120,8 +120,8 @@ impl TreeSource {
         scan(sources, options).map(Self::new)
     }
 
-    /// Scans the entry of the open directory `folder` that has the last name of `path`, without other
-    /// file systems that are mounted in it. `path` is its path in messages.
+    /// Scans the entry of the open directory `folder` that has the last name of `path`, without
+    /// other file systems that are mounted in it. `path` is its path in messages.
     ///
     /// # Errors
     /// As for [`open`](Self::open), and when the entry is a mount point.
@@ -133,8 +133,8 @@ impl TreeSource {
         scan_entry(folder, path, options).map(Self::new)
     }
 
-    /// Scans what was found at several paths: everything in it, or, if `files_only` is set, only files
-    /// and those to which symbolic links lead.
+    /// Scans what was found at several paths: everything in it, or, if `files_only` is set, only
+    /// files and those to which symbolic links lead.
     ///
     /// # Errors
     /// When a directory cannot be opened, or there are too many entries.
@@ -179,9 +179,9 @@ impl TreeSource {
         }
     }
 
-    /// Makes a tree of the objects `files`, whose contents are `objects`; objects of one directory follow each
-    /// other. All of it goes into the directory `top`, or, if that is empty, to the top of the tree. Files and
-    /// directories belong to the user and group of this process.
+    /// Makes a tree of the objects `files`, whose contents are `objects`; objects of one directory
+    /// follow each other. All of it goes into the directory `top`, or, if that is empty, to the top
+    /// of the tree. Files and directories belong to the user and group of this process.
     pub fn of_objects<'a>(
         files: impl Iterator<Item = ObjectFile<'a>> + Clone,
         objects: Arc<dyn Objects>,
@@ -390,7 +390,8 @@ impl TreeSource {
         }
     }
 
-    /// Fills `bytes` with the bytes at `offset` of an object, as [`Self::read_file`] does with a file.
+    /// Fills `bytes` with the bytes at `offset` of an object, as [`Self::read_file`] does with a
+    /// file.
     fn read_object(&self, objects: &dyn Objects, number: u32, offset: u64, bytes: &mut [u8]) {
         objects.begin(&mut || {
             let stamps = (0..self.index.len()).filter_map(|number| match self.index.body(number) {
@@ -535,8 +536,8 @@ impl Bodies for BodyReader<'_> {
     }
 }
 
-/// The files of a tree as a sample reads them: what cannot be read is no fault of the copy, which reads it
-/// itself and then names it.
+/// The files of a tree as a sample reads them: what cannot be read is no fault of the copy, which
+/// reads it itself and then names it.
 struct SampledBodies<'a> {
     source: &'a TreeSource,
     open: Opener,

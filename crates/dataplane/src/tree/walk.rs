@@ -179,15 +179,15 @@ impl<'a> Walk<'a> {
         self.inside(&folder, TOP)
     }
 
-    /// Opens the directory `source`, whose entries are the top-level ones, and begins the records of
-    /// that source.
+    /// Opens the directory `source`, whose entries are the top-level ones, and begins the records
+    /// of that source.
     fn begin(&mut self, source: &Path) -> Result<OwnedFd, ScanError> {
         let opened = self.options.root.open_dir(source, false);
         self.begin_in(opened.map_err(|error| unopened(source, &error))?, source, source)
     }
 
-    /// Begins the records of `source`, whose top-level entries are in the open directory `opened` with
-    /// the path `folder`. It may be one in which names can only be looked up (O_PATH).
+    /// Begins the records of `source`, whose top-level entries are in the open directory `opened`
+    /// with the path `folder`. It may be one in which names can only be looked up (O_PATH).
     fn begin_in(
         &mut self,
         opened: OwnedFd,
@@ -209,7 +209,8 @@ impl<'a> Walk<'a> {
         self.firsts.clear();
     }
 
-    /// Begins the records of sources that are entries of the directory `folder` with the path `path`.
+    /// Begins the records of sources that are entries of the directory `folder` with the path
+    /// `path`.
     ///
     /// # Errors
     /// When the directory cannot be opened a second time.
@@ -260,8 +261,8 @@ impl<'a> Walk<'a> {
         Ok(TopFile::Done)
     }
 
-    /// Scans the file to which the symbolic link `name` leads, an entry of the directory with the path
-    /// `path`. Whatever has its name later, this file is read.
+    /// Scans the file to which the symbolic link `name` leads, an entry of the directory with the
+    /// path `path`. Whatever has its name later, this file is read.
     ///
     /// # Errors
     /// When the scan cannot go on.
@@ -289,8 +290,8 @@ impl<'a> Walk<'a> {
         self.scan.left_out.push(LeftOut::failed(path.as_os_str().as_bytes(), why.to_owned()));
     }
 
-    /// Sets the current path to that of the entry `name` of the directory `folder`, which is not part
-    /// of the path on nodes.
+    /// Sets the current path to that of the entry `name` of the directory `folder`, which is not
+    /// part of the path on nodes.
     fn set_top(&mut self, folder: &Path, name: &[u8]) {
         self.firsts.clear();
         self.path = shown_folder(folder);
@@ -400,7 +401,8 @@ impl<'a> Walk<'a> {
                 let is = other_kind(&stat).unwrap_or_default();
                 self.scan.left_out.push(LeftOut::skipped(&self.path, is));
                 if self.options.sweep {
-                    // What nodes have under this name stays, and the rest of the directory is swept.
+                    // What nodes have under this name stays, and the rest of the directory is
+                    // swept.
                     self.push(number, &Record::Kept { name: name.to_vec() }, Body::None);
                 }
                 Ok(())

@@ -19,7 +19,8 @@ pub struct Arrived {
     pub length: usize,
 }
 
-/// Reports how the write of a block ended, and gives its buffer back. Returns whether the store accepted it.
+/// Reports how the write of a block ended, and gives its buffer back. Returns whether the store
+/// accepted it.
 pub fn settle(copy: &CopyContext, frame: &Frame, buffer: Buffer, written: io::Result<()>) -> bool {
     if let Err(error) = written {
         // The end of the copy interrupts writes; that is no failure.

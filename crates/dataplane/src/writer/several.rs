@@ -9,10 +9,12 @@ use garland_sys::threads::{self, Joined};
 use super::arrived::{Arrived, settle};
 use crate::context::CopyContext;
 
-/// The number of writes at the same time: disks take more, but reach their rate with blocks of a copy.
+/// The number of writes at the same time: disks take more, but reach their rate with blocks of a
+/// copy.
 const WRITES: usize = 4;
 
-/// The threads that write. They end, after all blocks that entered are written, when this is dropped.
+/// The threads that write. They end, after all blocks that entered are written, when this is
+/// dropped.
 pub struct SeveralWrites {
     // Dropped before the threads are joined, which ends them.
     queue: SyncSender<Arrived>,
@@ -20,7 +22,8 @@ pub struct SeveralWrites {
 }
 
 impl SeveralWrites {
-    /// Starts the threads if the store takes several writes at a time; none if the system has no threads left.
+    /// Starts the threads if the store takes several writes at a time; none if the system has no
+    /// threads left.
     pub fn start(copy: &Arc<CopyContext>) -> Option<Self> {
         if !copy.config.store.takes_several() {
             return None;
@@ -36,8 +39,8 @@ impl SeveralWrites {
         (!threads.is_empty()).then_some(Self { queue, _threads: threads })
     }
 
-    /// Hands over a verified block without encoding; waits while the disk has enough to do. Returns false if
-    /// all threads have ended, since the store failed.
+    /// Hands over a verified block without encoding; waits while the disk has enough to do. Returns
+    /// false if all threads have ended, since the store failed.
     pub fn enter(&self, arrived: Arrived) -> bool {
         self.queue.send(arrived).is_ok()
     }

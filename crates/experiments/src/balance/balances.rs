@@ -47,8 +47,8 @@ pub struct Balances<'a> {
 }
 
 impl Balances<'_> {
-    /// Measures what overtaking packets cost, with remote copies the other way, and predicts with it from now on;
-    /// `None` if none overtakes another.
+    /// Measures what overtaking packets cost, with remote copies the other way, and predicts with
+    /// it from now on; `None` if none overtakes another.
     pub fn calibrate(&mut self, size: u64) -> Result<Option<Overtaking>, Failure> {
         let topology = self.network.topology;
         if !Network::overtakes(topology, &self.flows) {

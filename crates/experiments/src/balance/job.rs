@@ -30,8 +30,8 @@ pub struct Job {
     pub disk: String,
     /// The groups of pairs, by kind of wire; a topology is measured with the groups that fit it.
     pub wire: Vec<Group>,
-    /// The name of the topology that is published as the best with one remote copy, and as poorer than the
-    /// others with many; `None` if there is none.
+    /// The name of the topology that is published as the best with one remote copy, and as poorer
+    /// than the others with many; `None` if there is none.
     pub baseline: Option<String>,
     /// The forecasts to test; `None` to test none.
     pub upgrade: Option<Upgrade>,
@@ -59,7 +59,8 @@ pub struct PublishedRow {
     pub size: String,
     /// The number of remote copies at which the rate is highest; `None` if that was not published.
     pub best: Option<usize>,
-    /// Rate of all copies together, in MB/s: with `best` remote copies, or else the highest with any.
+    /// Rate of all copies together, in MB/s: with `best` remote copies, or else the highest with
+    /// any.
     pub rate: Published,
     /// Why the emulation was fitted to this rate; `None` if it was not.
     pub calibrated: Option<String>,

@@ -47,8 +47,8 @@ impl Balance {
         Ok(Table::new(self, Common { scale, sizes, upgrades, overtaking }, rows))
     }
 
-    /// Measures one topology. Returns the rows by kind of wire, size and number of remote copies, and what
-    /// overtaking packets cost.
+    /// Measures one topology. Returns the rows by kind of wire, size and number of remote copies,
+    /// and what overtaking packets cost.
     fn measure(
         &self,
         lab: &ScenarioLab<'_>,

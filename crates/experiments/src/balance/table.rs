@@ -1,5 +1,5 @@
-//! The table of the balance tests: a line for each topology and kind of wire, a column for each number of
-//! remote copies.
+//! The table of the balance tests: a line for each topology and kind of wire, a column for each
+//! number of remote copies.
 
 use std::fmt;
 
@@ -32,8 +32,8 @@ pub struct Common {
 }
 
 impl Table {
-    /// Returns the published rates, the peak and the orders, each with what was measured with files of the
-    /// published length.
+    /// Returns the published rates, the peak and the orders, each with what was measured with files
+    /// of the published length.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for then in &self.experiment.published {
@@ -59,9 +59,9 @@ impl Table {
         claims
     }
 
-    /// Returns the published orders of the networks for files of the first length: the baseline is the best
-    /// with one remote copy, degrades with more, and is poorer than others on local wire when all copies
-    /// are remote; remote wire is then below local wire.
+    /// Returns the published orders of the networks for files of the first length: the baseline is
+    /// the best with one remote copy, degrades with more, and is poorer than others on local wire
+    /// when all copies are remote; remote wire is then below local wire.
     fn orders(&self) -> Vec<Claim> {
         let job = &self.experiment.job;
         let (Some(size), Some(baseline)) = (job.sizes.first(), &job.baseline) else {
@@ -105,8 +105,8 @@ impl Table {
         None
     }
 
-    /// Returns the predicted rates, and those that were forecast for disks and wires twice as fast, each
-    /// with the rate measured in the lab.
+    /// Returns the predicted rates, and those that were forecast for disks and wires twice as fast,
+    /// each with the rate measured in the lab.
     pub fn predictions(&self) -> Vec<Prediction> {
         let rate = |what: String, predicted: f64, emulated: f64| Prediction {
             what,

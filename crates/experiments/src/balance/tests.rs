@@ -13,8 +13,8 @@ use crate::scenario_lab::Busy;
 /// The rates of the bonded networks by number of remote copies, in MB/s, but for that of the peak.
 const BONDED: [f64; 8] = [6.0, 0.0, 6.5, 5.0, 4.0, 3.0, 2.5, 2.0];
 
-/// Returns a table of `own` with what `shape` published: bonded busses at their peak with one remote copy, and
-/// meshes that sustain their rate.
+/// Returns a table of `own` with what `shape` published: bonded busses at their peak with one
+/// remote copy, and meshes that sustain their rate.
 pub fn ideal(shape: &Balance, own: &Balance) -> Table {
     let row = |topology: &str, wire: Wire, remote: usize, rate: f64| Row {
         topology: topology.to_owned(),

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::sections::refuse;
 
-/// Entry of `[[job.condition]]`: a condition of the time at all nodes. The keys other than its name and its
-/// source are those of `[[topology.node]]`. `disk` changes only dolly's chain, which ends with a `sync`, and
-/// the others only the script.
+/// Entry of `[[job.condition]]`: a condition of the time at all nodes. The keys other than its name
+/// and its source are those of `[[topology.node]]`. `disk` changes only dolly's chain, which ends
+/// with a `sync`, and the others only the script.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeCondition {

@@ -1,5 +1,5 @@
-//! A chain that begins and ends as dolly 0.57 does, in the words of its source (`dolly.c`): what it counts,
-//! and what it does not.
+//! A chain that begins and ends as dolly 0.57 does, in the words of its source (`dolly.c`): what it
+//! counts, and what it does not.
 
 use std::io::Read;
 use std::path::Path;
@@ -19,9 +19,9 @@ const PROGRAM: &str = include_str!("../../../../bench/peers/dolly.pl");
 const DATA_PORT: &str = "9998";
 const CONTROL_PORT: &str = "9997";
 
-/// Copies `source` from the first of `nodes`, the head, to all others, where the file is named `name`.
-/// Returns the nanoseconds of the head's command, as `time` showed it, and those of the transfer, as dolly
-/// reports it. The other nodes' programs run before, as they did.
+/// Copies `source` from the first of `nodes`, the head, to all others, where the file is named
+/// `name`. Returns the nanoseconds of the head's command, as `time` showed it, and those of the
+/// transfer, as dolly reports it. The other nodes' programs run before, as they did.
 pub fn copy_by_dolly(
     lab: &ScenarioLab<'_>,
     source: &Path,

@@ -24,8 +24,8 @@ pub struct Job {
     pub receivers: Vec<u32>,
     /// The tools, in the table's order.
     pub steps: Vec<Tool>,
-    /// The conditions of the time: the script runs with each of them alone, and with all together; dolly's
-    /// chain runs with disks of the time.
+    /// The conditions of the time: the script runs with each of them alone, and with all together;
+    /// dolly's chain runs with disks of the time.
     #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<TimeCondition>,
 }
@@ -87,8 +87,8 @@ fn script() -> Tool {
 }
 
 impl Broadcast {
-    /// Returns the conditions that are put into the lab one after the other: each alone, and, if there are
-    /// several that change the script, all of these together.
+    /// Returns the conditions that are put into the lab one after the other: each alone, and, if
+    /// there are several that change the script, all of these together.
     pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let all = &self.job.conditions;
         let alone = all.iter().map(|one| Setting::combine(std::slice::from_ref(one)));

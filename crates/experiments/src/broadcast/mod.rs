@@ -143,7 +143,8 @@ fn copy(
     }
 }
 
-/// Returns the seconds that the slowest disk needs for a `sync` of the file, which ends dolly's chain.
+/// Returns the seconds that the slowest disk needs for a `sync` of the file, which ends dolly's
+/// chain.
 fn synced_s(tool: Tool, topology: &Topology, length: u64) -> f64 {
     let disks = topology.nodes.iter().skip(1).filter_map(|node| node.disk);
     let seconds = disks.map(|rate| length as f64 / rate.bytes_per_second());

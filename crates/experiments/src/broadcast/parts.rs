@@ -1,4 +1,5 @@
-//! The programs of a chain that are no part of Garland, one on each node: their start and their end.
+//! The programs of a chain that are no part of Garland, one on each node: their start and their
+//! end.
 
 use std::path::Path;
 use std::process::Child;
@@ -13,9 +14,9 @@ use crate::scenario_lab::ScenarioLab;
 /// The timeout of a chain, in nanoseconds: if a byte is lost, its programs would wait forever.
 const PATIENCE_NS: u64 = 300_000_000_000;
 
-/// Starts the programs of all `nodes` but the first, from the tail: each listens on `port` before the one
-/// ahead of it starts. `start` starts that of a node, with its file `name` and the address of the next node,
-/// which is `-` for the last.
+/// Starts the programs of all `nodes` but the first, from the tail: each listens on `port` before
+/// the one ahead of it starts. `start` starts that of a node, with its file `name` and the address
+/// of the next node, which is `-` for the last.
 pub fn start_from_tail(
     lab: &Lab,
     nodes: &[String],
@@ -35,8 +36,8 @@ pub fn start_from_tail(
     Ok(parts)
 }
 
-/// Waits until one program of a chain that began at `began_ns` has ended with success; `whose` names the
-/// chain.
+/// Waits until one program of a chain that began at `began_ns` has ended with success; `whose`
+/// names the chain.
 pub fn await_end(
     lab: &ScenarioLab<'_>,
     mut child: Child,
@@ -62,8 +63,8 @@ pub fn await_end(
     }
 }
 
-/// Waits up to 10 s until a program listens on `port` of a node; programs of 2005 do not report this
-/// themselves.
+/// Waits up to 10 s until a program listens on `port` of a node; programs of 2005 do not report
+/// this themselves.
 fn await_listener(lab: &Lab, node: &str, port: &str) -> Result<(), Failure> {
     let deadline = clock::now_ns() + 10_000_000_000;
     let pattern = format!("sport = :{port}");

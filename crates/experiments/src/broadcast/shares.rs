@@ -15,7 +15,8 @@ pub struct Shares<'a> {
 }
 
 impl<'a> Shares<'a> {
-    /// Takes the published time to so many `receivers`, that of the lab as it is, and those with conditions.
+    /// Takes the published time to so many `receivers`, that of the lab as it is, and those with
+    /// conditions.
     pub fn new(
         receivers: u32,
         published: &'a Published,
@@ -25,8 +26,8 @@ impl<'a> Shares<'a> {
         Self { receivers, published, bare_s, with }
     }
 
-    /// Returns the condition that adds most when it is alone, and the seconds that it adds; `None` if none
-    /// adds any.
+    /// Returns the condition that adds most when it is alone, and the seconds that it adds; `None`
+    /// if none adds any.
     fn largest(&self) -> Option<(&'a str, f64)> {
         let alone = self.with.iter().filter(|(_, _, alone)| *alone);
         let added = alone.map(|(name, seconds, _)| (*name, seconds - self.bare_s));

@@ -50,8 +50,8 @@ pub struct Row {
     pub predicted_s: f64,
     /// Seconds of the whole command.
     pub whole_s: f64,
-    /// Seconds from the first byte until the last node has received its last byte; of dolly's chain, those
-    /// that it reports.
+    /// Seconds from the first byte until the last node has received its last byte; of dolly's
+    /// chain, those that it reports.
     pub stream_s: f64,
     /// The share of this machine's processor time that was in use during the copy.
     pub busy: Busy,
@@ -173,8 +173,8 @@ impl Table {
         })
     }
 
-    /// Writes what each condition of the time adds to the script's time to the most receivers. Void rows are
-    /// left out.
+    /// Writes what each condition of the time adds to the script's time to the most receivers. Void
+    /// rows are left out.
     fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut settings = self.settings();
         settings.retain(|setting| Tool::with(setting) == Tool::Pipes);
@@ -193,8 +193,8 @@ impl Table {
         write!(f, "{}", Shares::new(row.receivers, &then.seconds, row.whole_s, with))
     }
 
-    /// Writes where the time is that dolly does not count: what it took less what it reported, then, in the
-    /// lab as it is, and with disks of the time. Void rows are left out.
+    /// Writes where the time is that dolly does not count: what it took less what it reported,
+    /// then, in the lab as it is, and with disks of the time. Void rows are left out.
     fn write_uncounted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for row in self.by(Tool::Dolly, None).filter(|row| !row.busy.lags()) {
             let then = self.experiment.published(row.tool, row.receivers);
@@ -223,8 +223,8 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the claims that a chain of standing agents takes less time than one that is started for
-    /// the copy, which is why a daemon was proposed.
+    /// Returns the claims that a chain of standing agents takes less time than one that is started
+    /// for the copy, which is why a daemon was proposed.
     fn standing(&self) -> Vec<Claim> {
         let of = |tool: Tool, receivers: u32| {
             self.rows.iter().find(|row| row.tool == tool && row.receivers == receivers)

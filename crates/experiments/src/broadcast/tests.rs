@@ -10,8 +10,8 @@ use crate::judged::judge;
 use crate::scenario_lab::Busy;
 use crate::table::Size;
 
-/// Returns a table of `own` with what `shape` published: the script as it was, and a standing chain that is
-/// faster than another.
+/// Returns a table of `own` with what `shape` published: the script as it was, and a standing chain
+/// that is faster than another.
 pub fn ideal(shape: &Broadcast, own: &Broadcast) -> Table {
     let row = |tool: Tool, receivers: u32, whole_s: f64| Row {
         tool,
@@ -58,7 +58,8 @@ fn with_conditions(text: &str) -> Broadcast {
     toml::from_str(&format!("{without}{text}{rest}")).unwrap()
 }
 
-/// Returns the grade of the time to 20 if the script took `bare` seconds, and `with` seconds with a condition.
+/// Returns the grade of the time to 20 if the script took `bare` seconds, and `with` seconds with a
+/// condition.
 fn graded(bare: f64, name: &str, with: f64) -> (Grade, Table) {
     let own = with_conditions(CONDITIONS);
     let mut table = ideal(&own, &own);

@@ -39,9 +39,9 @@ pub struct Row {
 }
 
 impl Table {
-    /// Returns the published times, rates, percentages and orders, each with what was measured through a
-    /// mount, or by `garland cp` if nothing else was. Times are those of the whole published file: as many
-    /// times longer as it is longer.
+    /// Returns the published times, rates, percentages and orders, each with what was measured
+    /// through a mount, or by `garland cp` if nothing else was. Times are those of the whole
+    /// published file: as many times longer as it is longer.
     pub fn claims(&self) -> Vec<Claim> {
         let is_by_mount = self.rows.iter().any(|row| row.by == CopyTool::Mount);
         let by = if is_by_mount { CopyTool::Mount } else { CopyTool::Cp };

@@ -1,5 +1,5 @@
-//! The scale of the demo: so many nodes, and wires so slow, that the wires are the limit and not this
-//! machine's processors.
+//! The scale of the demo: so many nodes, and wires so slow, that the wires are the limit and not
+//! this machine's processors.
 
 use garland_core::units::{Rate, bytes};
 use garland_lab::Spec;

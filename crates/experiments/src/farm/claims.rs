@@ -9,8 +9,8 @@ use super::table::{MIB, Table};
 use crate::claim::Claim;
 
 impl Table {
-    /// Returns the published figures of each load and of the copies, and the orders of the networks. Times
-    /// are in seconds of the publication.
+    /// Returns the published figures of each load and of the copies, and the orders of the
+    /// networks. Times are in seconds of the publication.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for load in &self.experiment.job.load {
@@ -42,8 +42,8 @@ impl Table {
         claims
     }
 
-    /// Returns the claims about growing numbers of nodes: their least power, and whether few of them could have
-    /// told their time.
+    /// Returns the claims about growing numbers of nodes: their least power, and whether few of
+    /// them could have told their time.
     fn more_nodes(&self) -> Vec<Claim> {
         let Some((growth, grown)) = self.grown() else { return Vec::new() };
         let curve = grown.curve(growth);
@@ -106,7 +106,8 @@ impl Table {
         claims
     }
 
-    /// Returns the claims of `row`, each with what was measured with the faults that were tried there.
+    /// Returns the claims of `row`, each with what was measured with the faults that were tried
+    /// there.
     fn tried(&self, row: &Row, claims: impl Fn(&Row) -> Vec<Claim>) -> Vec<Claim> {
         self.with_faults(row).fold(claims(row), |all, tried| {
             let pairs = all.into_iter().zip(claims(&tried.row));
@@ -114,7 +115,8 @@ impl Table {
         })
     }
 
-    /// Returns the claims about the copies through the mount. Each suspect is a condition of the time.
+    /// Returns the claims about the copies through the mount. Each suspect is a condition of the
+    /// time.
     fn copied(&self) -> Vec<Claim> {
         let rows = self
             .common

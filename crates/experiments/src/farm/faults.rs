@@ -25,8 +25,8 @@ struct SuspectRate {
 }
 
 impl FarmTrial<'_> {
-    /// Copies over both networks of the riddle at their original rates, without a fault and with every
-    /// suspect.
+    /// Copies over both networks of the riddle at their original rates, without a fault and with
+    /// every suspect.
     pub fn suspects(&self, phases: &mut Phases) -> Result<Vec<SuspectRow>, Failure> {
         let riddle = &self.experiment.job.riddle;
         let fast = self.rates(&riddle.fast, phases)?;
@@ -81,8 +81,8 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Runs each load over the slow network of the riddle with every suspect that is to be tried with the
-    /// jobs.
+    /// Runs each load over the slow network of the riddle with every suspect that is to be tried
+    /// with the jobs.
     pub fn with_faults(
         &self,
         scaling: &Scaling,
@@ -128,8 +128,8 @@ impl FarmTrial<'_> {
         topology
     }
 
-    /// Lets the server and the copying node send single frames, so that frames are lost and not the long segments
-    /// of segmentation offload.
+    /// Lets the server and the copying node send single frames, so that frames are lost and not the
+    /// long segments of segmentation offload.
     fn send_single_frames(&self, lab: &ScenarioLab<'_>) -> Result<(), Failure> {
         let job = &self.experiment.job;
         let script = "ip link set dev eth0 gso_max_segs 1";
@@ -143,8 +143,9 @@ impl FarmTrial<'_> {
     }
 }
 
-/// Returns a script that shortens the timeouts of retransmissions as frames are shortened on wires that are
-/// `faster` times as fast: each lost frame then costs the same share of a job's time as in the original.
+/// Returns a script that shortens the timeouts of retransmissions as frames are shortened on wires
+/// that are `faster` times as fast: each lost frame then costs the same share of a job's time as in
+/// the original.
 fn timeouts(faster: f64) -> String {
     let ms = (TIMEOUT_MS / faster).round().max(1.0);
     format!(

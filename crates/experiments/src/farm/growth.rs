@@ -1,5 +1,5 @@
-//! A load on growing numbers of nodes of one topology, in which no wire is shared. Small numbers are measured;
-//! the times on larger ones are forecast from them, and then tried.
+//! A load on growing numbers of nodes of one topology, in which no wire is shared. Small numbers
+//! are measured; the times on larger ones are forecast from them, and then tried.
 
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;

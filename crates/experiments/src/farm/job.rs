@@ -51,8 +51,8 @@ pub struct Job {
     pub growth: Option<Growth>,
 }
 
-/// A load on growing numbers of nodes of one topology: small numbers are measured, and the times on larger ones
-/// are forecast from them and then tried.
+/// A load on growing numbers of nodes of one topology: small numbers are measured, and the times on
+/// larger ones are forecast from them and then tried.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Growth {
@@ -130,8 +130,8 @@ pub struct PublishedRow {
     pub power: Option<Published>,
     /// The difference of `power` from that of all machines together, in percent.
     pub of_all: Option<Published>,
-    /// The least power of one machine that is as fast as other numbers of nodes, in the job's unit, by these
-    /// numbers.
+    /// The least power of one machine that is as fast as other numbers of nodes, in the job's unit,
+    /// by these numbers.
     #[serde(default)]
     pub at_least: BTreeMap<String, Published>,
     /// The rate of the copy in MiB/s.

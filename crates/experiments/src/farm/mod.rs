@@ -1,5 +1,6 @@
-//! Many jobs on a few nodes, over several topologies: the heavy and the light encodes of 2004, a copy through
-//! the mount, faults that may have slowed one of the networks down, and more nodes than were published.
+//! Many jobs on a few nodes, over several topologies: the heavy and the light encodes of 2004, a
+//! copy through the mount, faults that may have slowed one of the networks down, and more nodes
+//! than were published.
 
 mod claims;
 mod faults;

@@ -10,8 +10,8 @@ use crate::sections::refuse;
 /// Entry of `[[job.riddle.suspect]]`: a fault that is tested as a possible cause.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Suspect {
-    /// Where the size of the fault comes from, outside of the published table; without it, the fault
-    /// explains nothing.
+    /// Where the size of the fault comes from, outside of the published table; without it, the
+    /// fault explains nothing.
     source: Option<String>,
     /// Whether the jobs are run with the fault, too; the copies always are.
     #[serde(default)]
@@ -24,10 +24,10 @@ pub struct Suspect {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(tag = "what", rename_all = "lowercase", deny_unknown_fields)]
 enum Fault {
-    /// A duplex mismatch: one end of the node's cable is full duplex, the other half duplex. The half-duplex
-    /// end loses frames that arrive while it sends. It sends one acknowledgement for two frames, and each
-    /// loses the frame that it collides with. So the share of lost frames is half of the busy share of the
-    /// wire's time.
+    /// A duplex mismatch: one end of the node's cable is full duplex, the other half duplex. The
+    /// half-duplex end loses frames that arrive while it sends. It sends one acknowledgement for
+    /// two frames, and each loses the frame that it collides with. So the share of lost frames is
+    /// half of the busy share of the wire's time.
     Duplex {},
     /// Loss of full frames to the node.
     Loss {
@@ -50,9 +50,9 @@ const ON_WIRE: f64 = 1538.0;
 /// The number of levels by which the busy share of a wire's time is approximated.
 const PARTS: u32 = 8;
 
-/// A wire counts as busy after this number of frames in a row, 2 ms at 100 Mbit/s. The half-duplex end defers
-/// while it receives, so short bursts cause no collision. How long it deferred in 2004 is unknown: with 4
-/// frames, a copy takes ten times as long as with 64.
+/// A wire counts as busy after this number of frames in a row, 2 ms at 100 Mbit/s. The half-duplex
+/// end defers while it receives, so short bursts cause no collision. How long it deferred in 2004
+/// is unknown: with 4 frames, a copy takes ten times as long as with 64.
 const AFTER: u32 = 16;
 
 impl Suspect {
@@ -94,8 +94,8 @@ impl Suspect {
         match &self.fault {
             Fault::Duplex {} => nft(&mismatch(rate)),
             Fault::Loss { percent } => {
-                // Drop at regular intervals, so that copies take equal times: at random, a copy may lose
-                // several frames in a row and wait for seconds.
+                // Drop at regular intervals, so that copies take equal times: at random, a copy may
+                // lose several frames in a row and wait for seconds.
                 let each = (100.0 / percent).round().max(2.0);
                 nft(&format!("    meta length > {FULL} numgen inc mod {each} 0 drop\n"))
             }

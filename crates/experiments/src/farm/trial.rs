@@ -139,8 +139,8 @@ impl FarmTrial<'_> {
         })
     }
 
-    /// Copies a file through the mount. Processors have no limit, unlike for the encodes: a quarter of a second at the
-    /// processors' limit would be half of a copy.
+    /// Copies a file through the mount. Processors have no limit, unlike for the encodes: a quarter
+    /// of a second at the processors' limit would be half of a copy.
     pub fn copied(
         &self,
         topology: &Topology,

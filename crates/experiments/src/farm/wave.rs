@@ -1,5 +1,6 @@
-//! Sound files of generated sound: 16-bit stereo at 44 100 samples per second, as on a compact disc, in a
-//! RIFF file (Microsoft and IBM, Multimedia programming interface and data specifications 1.0, 1991).
+//! Sound files of generated sound: 16-bit stereo at 44 100 samples per second, as on a compact
+//! disc, in a RIFF file (Microsoft and IBM, Multimedia programming interface and data
+//! specifications 1.0, 1991).
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -15,7 +15,8 @@ impl Farm {
         }
     }
 
-    /// Returns the published time of a row as percent of that of `base`; `None` if that was not published.
+    /// Returns the published time of a row as percent of that of `base`; `None` if that was not
+    /// published.
     pub(super) fn rebased(&self, row: &Row, base: &Row) -> Option<&Published> {
         let then = self.published(&row.topology, Some(&row.load))?;
         match base.topology.as_str() {
@@ -24,8 +25,8 @@ impl Farm {
         }
     }
 
-    /// Returns a sentence such as `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for
-    /// 24 encodes`.
+    /// Returns a sentence such as
+    /// `a cluster of 3 PCs at 300 MHz over p2p-star equals one PC of 820 MHz for 24 encodes`.
     pub(super) fn sentence(&self, topology: &str, equivalent: f64) -> String {
         let (power, unit) = self.power();
         let job = &self.job;

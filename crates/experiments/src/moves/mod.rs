@@ -1,4 +1,5 @@
-//! Equal jobs on a few nodes of which one gets slow: they stay, start over on other nodes, or go on there.
+//! Equal jobs on a few nodes of which one gets slow: they stay, start over on other nodes, or go on
+//! there.
 
 mod job;
 mod slow;
@@ -52,8 +53,8 @@ impl Moves {
         })
     }
 
-    /// Returns the list of the jobs: shell loops that write how far they have come when they are asked to.
-    /// Only those that go on elsewhere have a checkpoint.
+    /// Returns the list of the jobs: shell loops that write how far they have come when they are
+    /// asked to. Only those that go on elsewhere have a checkpoint.
     fn list(&self, treatment: Treatment, loops: u64, folder: &Path) -> String {
         let line = format!(
             "i=0; [ ! -e count ] || read i <count; \

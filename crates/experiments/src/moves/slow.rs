@@ -13,7 +13,8 @@ use crate::scenario_lab::ScenarioLab;
 pub struct Slow(Child);
 
 impl Slow {
-    /// Starts the processes of `job` on the node that gets slow, which are busy after `after_s` seconds.
+    /// Starts the processes of `job` on the node that gets slow, which are busy after `after_s`
+    /// seconds.
     pub fn begin(lab: &ScenarioLab<'_>, job: &Job, after_s: f64) -> Result<Self, Failure> {
         let mut command: Command = lab.lab()?.command(&job.slow, "sh").map_err(Failure::nothing)?;
         let busy = "sleep \"$1\"; i=0; while [ $i -lt \"$2\" ]; do i=$((i+1)); \

@@ -97,7 +97,8 @@ impl Table {
         ]
     }
 
-    /// Describes the first treatment with which jobs did not do all of their work; `None` if there is none.
+    /// Describes the first treatment with which jobs did not do all of their work; `None` if there
+    /// is none.
     pub fn broken(&self) -> Option<String> {
         let row = self.rows.iter().find(|row| !row.whole)?;
         Some(format!("jobs {}: not all did all of their work", row.treatment.words()))

@@ -31,8 +31,8 @@ pub struct Job {
     pub bytes: String,
     /// The numbers of pairs that copy at the same time.
     pub counts: Vec<usize>,
-    /// The name of the topology that is published as carrying less than the others on local wire; `None` if
-    /// there is none.
+    /// The name of the topology that is published as carrying less than the others on local wire;
+    /// `None` if there is none.
     pub baseline: Option<String>,
     /// The groups of pairs, by kind of wire; a topology is measured with the groups that fit it.
     pub wire: Vec<Group>,

@@ -1,5 +1,5 @@
-//! A growing number of copies at once between pairs of nodes, over several topologies: the network test of
-//! 1996, for local and remote wire separately.
+//! A growing number of copies at once between pairs of nodes, over several topologies: the network
+//! test of 1996, for local and remote wire separately.
 
 mod group;
 mod job;
@@ -67,8 +67,8 @@ struct Copies<'a> {
 }
 
 impl Copies<'_> {
-    /// Measures what overtaking packets cost, with pairs of a group the other way; `None` if none overtakes
-    /// another.
+    /// Measures what overtaking packets cost, with pairs of a group the other way; `None` if none
+    /// overtakes another.
     fn calibrate(
         &self,
         group: &Group,

@@ -1,5 +1,5 @@
-//! The table of copies between pairs: a line for each topology and kind of wire, a column for each number of
-//! pairs.
+//! The table of copies between pairs: a line for each topology and kind of wire, a column for each
+//! number of pairs.
 
 use std::fmt;
 
@@ -54,8 +54,9 @@ impl Row {
 }
 
 impl Table {
-    /// Returns the published orders with the largest number of pairs, each with what was measured: the
-    /// baseline carries less than the others on local wire, and remote wire less than local wire.
+    /// Returns the published orders with the largest number of pairs, each with what was measured:
+    /// the baseline carries less than the others on local wire, and remote wire less than local
+    /// wire.
     pub fn claims(&self) -> Vec<Claim> {
         let most = self.rows.iter().map(|row| row.pairs).max().unwrap_or(0);
         let all = || self.rows.iter().filter(move |row| row.pairs == most);

@@ -1,4 +1,5 @@
-//! The model of gets in flight: what one get alone and the most in flight say about the numbers between.
+//! The model of gets in flight: what one get alone and the most in flight say about the numbers
+//! between.
 
 use std::fmt;
 
@@ -7,17 +8,17 @@ use garland_analysis::queue::cycles;
 use super::job::{Ping, PublishedLine};
 
 /// Returns the predicted time per get with `in_flight` gets in flight; `None` if `in_flight` is 0.
-/// `alone` and `most` are the times per get alone and with the most in flight, in the same unit. The
-/// model is a closed queueing network of one server and a delay: the server needs the time per get at
-/// the highest rate, and the delay is the rest of a round trip.
+/// `alone` and `most` are the times per get alone and with the most in flight, in the same unit.
+/// The model is a closed queueing network of one server and a delay: the server needs the time per
+/// get at the highest rate, and the delay is the rest of a round trip.
 pub fn pipelined(alone: f64, most: f64, in_flight: u32) -> Option<f64> {
     let gap = most.min(alone);
     let cycle = cycles(alone - gap, &[gap], in_flight).pop()?;
     Some(cycle / f64::from(in_flight))
 }
 
-/// Writes the predicted and, in brackets, the actual microseconds per get of each depth, and the largest
-/// error. Writes nothing if `lines` is empty.
+/// Writes the predicted and, in brackets, the actual microseconds per get of each depth, and the
+/// largest error. Writes nothing if `lines` is empty.
 pub fn write_told(f: &mut fmt::Formatter<'_>, of: &str, lines: &[(u32, f64, f64)]) -> fmt::Result {
     let Some((worst, off)) = lines
         .iter()

@@ -46,8 +46,8 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Returns whether a get waits for its answer. In shared memory it is a read of some nanoseconds, no longer
-    /// than a reading of the clock: nothing is in flight.
+    /// Returns whether a get waits for its answer. In shared memory it is a read of some
+    /// nanoseconds, no longer than a reading of the clock: nothing is in flight.
     pub fn has_round_trip(self) -> bool {
         self == Self::Tcp
     }

@@ -27,16 +27,16 @@ pub struct Row {
     /// The predicted nanoseconds per get. `None` in the first part of the table, and for the first
     /// and the last line of the second part, from which the others are predicted.
     pub predicted_ns: Option<f64>,
-    /// The share of the time of its gets in which programs waited for a processor. Both ends poll, so
-    /// that they take their processors whole, and `Busy` says nothing about others.
+    /// The share of the time of its gets in which programs waited for a processor. Both ends poll,
+    /// so that they take their processors whole, and `Busy` says nothing about others.
     pub waited: Waited,
     /// The measured gets: size, number in flight, times.
     #[serde(flatten)]
     pub point: Point,
 }
 
-/// Predicts, for each transport with a round trip, the rows with several gets in flight. The first row
-/// (one get alone) and the last row (the most in flight) are the inputs.
+/// Predicts, for each transport with a round trip, the rows with several gets in flight. The first
+/// row (one get alone) and the last row (the most in flight) are the inputs.
 pub fn predict(experiment: &Ping, rows: &mut [Row]) {
     for &transport in experiment.job.transports.iter().filter(|one| one.has_round_trip()) {
         let mut depths: Vec<&mut Row> =
@@ -78,8 +78,9 @@ impl Table {
         self.rows.iter().filter(move |row| row.transport == transport && row.deep == deep)
     }
 
-    /// Returns the published lines and orders, each with what was measured over TCP, the emulation of the
-    /// adapter. No wire is emulated that could lag, but a figure is void if programs waited for a processor.
+    /// Returns the published lines and orders, each with what was measured over TCP, the emulation
+    /// of the adapter. No wire is emulated that could lag, but a figure is void if programs waited
+    /// for a processor.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for deep in [false, true] {
@@ -100,7 +101,8 @@ impl Table {
                 claims.push(Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate));
             }
             let Some(((alone, first), others)) = lines.split_first() else { continue };
-            // Sizes in between take what the smallest takes, within the last digit: that is no order.
+            // Sizes in between take what the smallest takes, within the last digit: that is no
+            // order.
             let skipped = if deep { 0 } else { others.len().saturating_sub(1) };
             for (row, then) in &others[skipped..] {
                 let what = format!("time of {} over {}", line(&row.point), line(&alone.point));
@@ -154,7 +156,8 @@ impl Table {
 }
 
 impl Row {
-    /// Returns the sample of a value from this row, which is void if programs waited for a processor.
+    /// Returns the sample of a value from this row, which is void if programs waited for a
+    /// processor.
     fn sample(&self, value: f64) -> Sample {
         Sample::new(value).voided(self.waited.is_long())
     }
@@ -197,7 +200,8 @@ impl fmt::Display for Table {
 }
 
 impl Table {
-    /// Returns each depth between the first and the last with its predicted and its measured microseconds.
+    /// Returns each depth between the first and the last with its predicted and its measured
+    /// microseconds.
     fn between(&self, transport: Transport) -> Vec<(u32, f64, f64)> {
         let told = |row: &Row| {
             let predicted_us = row.predicted_ns? / 1000.0;
@@ -206,8 +210,8 @@ impl Table {
         self.rows_of(transport, true).filter_map(told).collect()
     }
 
-    /// Writes what an emulated get, which the other processor serves, adds to one that reads the memory
-    /// itself: for one get alone and for the most in flight.
+    /// Writes what an emulated get, which the other processor serves, adds to one that reads the
+    /// memory itself: for one get alone and for the most in flight.
     fn write_added(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ends = |transport| {
             let mut points = self.of(transport, true);
@@ -227,8 +231,8 @@ impl Table {
         )
     }
 
-    /// Writes the measured times as multiples of the published ones, for one get alone and for the most in
-    /// flight.
+    /// Writes the measured times as multiples of the published ones, for one get alone and for the
+    /// most in flight.
     fn beside(&self, f: &mut fmt::Formatter<'_>, transport: Transport) -> fmt::Result {
         let mut depths = self.of(transport, true).filter_map(|point| {
             let then = self.experiment.published(point)?;
@@ -283,8 +287,8 @@ mod tests {
         assert!(table.to_string().contains(model), "{table}");
     }
 
-    /// Returns a table with what was published, in which programs waited for a share of the time of the
-    /// rows with these numbers in flight.
+    /// Returns a table with what was published, in which programs waited for a share of the time of
+    /// the rows with these numbers in flight.
     fn elan4(waited: &[(u32, f64)]) -> Table {
         let scenario = garland_topology::scenarios::text("elan4-2005").unwrap();
         let experiment: Ping = toml::from_str(scenario).unwrap();

@@ -1,5 +1,5 @@
-//! One list of jobs on nodes of unequal speed with several placements: jobs start as slots become free, or
-//! all at once.
+//! One list of jobs on nodes of unequal speed with several placements: jobs start as slots become
+//! free, or all at once.
 
 mod job;
 mod table;

@@ -59,8 +59,8 @@ impl Table {
         Vec::new()
     }
 
-    /// Returns the published mean slowdowns and their order, each with what was measured where jobs start
-    /// as slots become free.
+    /// Returns the published mean slowdowns and their order, each with what was measured where jobs
+    /// start as slots become free.
     pub fn claims(&self) -> Vec<Claim> {
         let sample = |row: &Row, value: Option<f64>| {
             value.map_or_else(Sample::none, Sample::new).voided(row.busy.lags())

@@ -1,4 +1,5 @@
-//! Times on growing numbers of nodes: on the first of them measured, on the others forecast and then tried.
+//! Times on growing numbers of nodes: on the first of them measured, on the others forecast and
+//! then tried.
 
 use std::fmt::{self, Formatter};
 
@@ -47,8 +48,9 @@ pub struct Columns<'a> {
     pub unit: (&'a str, f64),
 }
 
-/// Forecasts the times on `counts` nodes from the runs of `rows` in a lab. `topology` has the wires that nodes
-/// share; `None` if they share none. Returns `None` if these times do not allow a forecast.
+/// Forecasts the times on `counts` nodes from the runs of `rows` in a lab. `topology` has the wires
+/// that nodes share; `None` if they share none. Returns `None` if these times do not allow a
+/// forecast.
 pub fn forecast(
     lab: &ScenarioLab<'_>,
     topology: Option<&str>,
@@ -74,8 +76,9 @@ impl<'a> Curve<'a> {
         row.busy.lags() || self.one().is_some_and(|one| one.busy.lags())
     }
 
-    /// Returns the row of the measured knee: the smallest number of nodes with all but a twentieth of the
-    /// most power. `None` if that is the largest number of nodes, so that more might gain more.
+    /// Returns the row of the measured knee: the smallest number of nodes with all but a twentieth
+    /// of the most power. `None` if that is the largest number of nodes, so that more might gain
+    /// more.
     pub fn knee(self) -> Option<&'a CountRow> {
         let mut rows: Vec<&CountRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| row.nodes);
@@ -84,7 +87,8 @@ impl<'a> Curve<'a> {
         (at + 1 < rows.len()).then(|| rows[at])
     }
 
-    /// Returns the predicted times, each with the time measured in the lab. `what` describes the work.
+    /// Returns the predicted times, each with the time measured in the lab. `what` describes the
+    /// work.
     pub fn predictions(self, what: &str) -> Vec<Prediction> {
         let of = |(row, at): (&CountRow, &At)| {
             let what = format!("{what} on {} nodes", row.nodes);
@@ -93,7 +97,8 @@ impl<'a> Curve<'a> {
         self.forecasts().map(of).collect()
     }
 
-    /// Returns the questions whether few nodes could have told the times of more. `of` begins each of them.
+    /// Returns the questions whether few nodes could have told the times of more. `of` begins each
+    /// of them.
     pub fn told(self, of: &str) -> Vec<Claim> {
         let told = |row: &CountRow| {
             let inside = |(low, high): (f64, f64)| (low..=high).contains(&row.seconds);
@@ -153,8 +158,8 @@ impl<'a> Curve<'a> {
         curve.iter().find(|at| is_tried && at.nodes == row.nodes)
     }
 
-    /// Returns the predicted seconds: those of the jobs simulated one by one, or of the scaling law if they cannot
-    /// be simulated.
+    /// Returns the predicted seconds: those of the jobs simulated one by one, or of the scaling law
+    /// if they cannot be simulated.
     fn predicted(self, at: &At) -> f64 {
         let simulated = self.prediction.into_iter().flat_map(|one| &one.simulated);
         let found = simulated.into_iter().find(|one| one.nodes == at.nodes);

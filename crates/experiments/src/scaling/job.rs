@@ -29,8 +29,8 @@ pub struct Job {
     pub measured: Vec<u32>,
     /// The numbers of nodes that are forecast from these measurements, and then tested.
     pub forecast: Vec<u32>,
-    /// The claim that the most nodes still gain power, in words; `None` if the claim is that a shared resource
-    /// limits the speed.
+    /// The claim that the most nodes still gain power, in words; `None` if the claim is that a
+    /// shared resource limits the speed.
     pub unlimited: Option<String>,
 }
 
@@ -42,8 +42,8 @@ pub struct PublishedRow {
     pub nodes: u32,
     /// The power of these nodes: the number of nodes that would be as fast without any losses.
     pub power: Published,
-    /// The condition of the lab whose size no source gives, so that the figure stays open; `None` if there is
-    /// none.
+    /// The condition of the lab whose size no source gives, so that the figure stays open; `None`
+    /// if there is none.
     pub unsourced: Option<String>,
 }
 
@@ -81,8 +81,8 @@ impl Scaling {
     }
 }
 
-/// Checks numbers of nodes that are measured, and those that are forecast from them. There are `most` nodes, as
-/// `place` says.
+/// Checks numbers of nodes that are measured, and those that are forecast from them. There are
+/// `most` nodes, as `place` says.
 pub fn check_counts(
     measured: &[u32],
     forecast: &[u32],

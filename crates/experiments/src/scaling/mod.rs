@@ -1,5 +1,5 @@
-//! One list of jobs on a growing number of nodes. Small numbers of nodes are measured; the times on larger
-//! ones are forecast from them, and then tested.
+//! One list of jobs on a growing number of nodes. Small numbers of nodes are measured; the times on
+//! larger ones are forecast from them, and then tested.
 
 mod curve;
 mod forecast;
@@ -55,8 +55,8 @@ impl Scaling {
         })
     }
 
-    /// Writes the jobs' inputs and the list of jobs, with lengths and times scaled by `scale`. Returns the
-    /// path of the list.
+    /// Writes the jobs' inputs and the list of jobs, with lengths and times scaled by `scale`.
+    /// Returns the path of the list.
     fn list(&self, lab: &ScenarioLab<'_>, scale: f64) -> Result<String, Failure> {
         let size = |text: &str| -> Result<u64, Failure> {
             Ok(((bytes::parse(text).map_err(Failure::usage)? as f64 * scale) as u64).max(1))

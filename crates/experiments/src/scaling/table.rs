@@ -20,7 +20,8 @@ pub type Table = table::Table<Scaling, CountRow, Common>;
 pub struct Common {
     /// The lengths and times of the jobs as a share of those in the scenario.
     pub scale: f64,
-    /// The forecast that was made from the measured numbers of nodes; `None` if these do not allow one.
+    /// The forecast that was made from the measured numbers of nodes; `None` if these do not allow
+    /// one.
     pub prediction: Option<ScalingForecast>,
 }
 
@@ -35,8 +36,8 @@ impl Table {
         [inputs::WIRES, inputs::FORECAST].map(str::to_owned).to_vec()
     }
 
-    /// Returns the published powers, and the questions whether few nodes could have told, and whether there
-    /// is a knee: each with what was measured.
+    /// Returns the published powers, and the questions whether few nodes could have told, and
+    /// whether there is a knee: each with what was measured.
     pub fn claims(&self) -> Vec<Claim> {
         let curve = self.curve();
         let figures = self.rows.iter().filter_map(|row| {
@@ -60,7 +61,8 @@ impl Table {
         claims
     }
 
-    /// Returns the claim that a shared resource limits the speed, or that the most nodes still gain power.
+    /// Returns the claim that a shared resource limits the speed, or that the most nodes still gain
+    /// power.
     fn limit(&self) -> Claim {
         let Some(claim) = &self.experiment.job.unlimited else {
             let prediction = self.common.prediction.as_ref();

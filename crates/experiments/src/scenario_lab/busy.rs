@@ -6,13 +6,14 @@ use serde::Serialize;
 
 use super::ScenarioLab;
 
-/// The share of processor time in use above which the machine may itself be the limit, so that what was
-/// measured is void. `garland balance` and `garland wires` warn at the same share.
+/// The share of processor time in use above which the machine may itself be the limit, so that what
+/// was measured is void. `garland balance` and `garland wires` warn at the same share.
 const LAGS: f64 = 0.9;
 
-/// The share of this machine's processor time that was in use during a measurement, from 0 to 1. Programs
-/// of lower priority (`nice`) count, too: they yield, but where two processors share a core they slow the other one
-/// down. Compiling at the lowest priority beside the lab once made encodes 20 to 40 % slower.
+/// The share of this machine's processor time that was in use during a measurement, from 0 to 1.
+/// Programs of lower priority (`nice`) count, too: they yield, but where two processors share a
+/// core they slow the other one down. Compiling at the lowest priority beside the lab once made
+/// encodes 20 to 40 % slower.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(transparent)]
 pub struct Busy(f64);
@@ -38,7 +39,8 @@ impl Busy {
 }
 
 impl ScenarioLab<'_> {
-    /// Calls `work` unless the user has interrupted. Returns its result, and how busy the machine was.
+    /// Calls `work` unless the user has interrupted. Returns its result, and how busy the machine
+    /// was.
     pub fn watch<T>(
         &self,
         work: impl FnOnce() -> Result<T, Failure>,

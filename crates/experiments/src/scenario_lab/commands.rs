@@ -51,7 +51,8 @@ impl ScenarioLab<'_> {
             match self.start(words) {
                 Ok(child) => children.push(child),
                 Err(error) => {
-                    // The running commands are useless now. Report the failed start, not their errors.
+                    // The running commands are useless now. Report the failed start, not their
+                    // errors.
                     let _ = self.wait(children, true);
                     return Err(error).or_nothing(format!("cannot start {}", what(words)));
                 }

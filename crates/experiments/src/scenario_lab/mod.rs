@@ -95,8 +95,8 @@ impl<'a> ScenarioLab<'a> {
         let making = || format!("failed to write {}", printable::path(&path));
         let mut file = File::create(&path).or_nothing(making())?;
         let mut left = length;
-        // Write one random MiB again and again, with a different byte added each time, so that no two blocks
-        // are equal.
+        // Write one random MiB again and again, with a different byte added each time, so that no
+        // two blocks are equal.
         let mut piece = vec![0; PIECE];
         for chunk in piece.chunks_mut(32) {
             chunk.copy_from_slice(&random::bytes::<32>());

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::ScenarioLab;
 
-/// The time of a measurement in which at least one program of this machine was ready and had no processor.
-/// 0 on a kernel that does not count it (`/proc/pressure/cpu`).
+/// The time of a measurement in which at least one program of this machine was ready and had no
+/// processor. 0 on a kernel that does not count it (`/proc/pressure/cpu`).
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(into = "f64")]
 pub struct Waited {
@@ -17,15 +17,16 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// Returns whether programs waited so long that a time of some microseconds means nothing: whoever waits
-    /// for a larger share than half an interval may be wide can be later by that much. The half-width of
-    /// repeated runs is not enough, since a machine that is always busy repeats its times, too.
+    /// Returns whether programs waited so long that a time of some microseconds means nothing:
+    /// whoever waits for a larger share than half an interval may be wide can be later by that
+    /// much. The half-width of repeated runs is not enough, since a machine that is always busy
+    /// repeats its times, too.
     pub fn is_long(self) -> bool {
         f64::from(self) > WIDEST
     }
 
-    /// Returns what was waited beyond `set_up`, a command that measures next to nothing: the many threads of
-    /// a command that begins wait for one another.
+    /// Returns what was waited beyond `set_up`, a command that measures next to nothing: the many
+    /// threads of a command that begins wait for one another.
     #[must_use]
     pub fn beyond(self, set_up: Self) -> Self {
         let waited_ns = self.waited_ns.saturating_sub(set_up.waited_ns);
@@ -51,16 +52,16 @@ impl From<Waited> for f64 {
     }
 }
 
-/// Returns the microseconds, since the machine started, in which a program waited; `None` if `text` is not
-/// that of `/proc/pressure/cpu`.
+/// Returns the microseconds, since the machine started, in which a program waited; `None` if `text`
+/// is not that of `/proc/pressure/cpu`.
 fn total(text: &str) -> Option<u64> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     some.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
 }
 
 impl ScenarioLab<'_> {
-    /// Calls `work` unless the user has interrupted. Returns its result, and how long programs waited for
-    /// a processor meanwhile.
+    /// Calls `work` unless the user has interrupted. Returns its result, and how long programs
+    /// waited for a processor meanwhile.
     pub fn waiting<T>(
         &self,
         work: impl FnOnce() -> Result<T, Failure>,

@@ -123,8 +123,8 @@ impl Answer {
         Self { maker, pause: pause.pause.clone(), together, put_in_ns, busy, whole, half }
     }
 
-    /// Returns the milliseconds of each pause that the traces of both ends show; none if they blame another
-    /// maker. Void if the emulator lagged.
+    /// Returns the milliseconds of each pause that the traces of both ends show; none if they blame
+    /// another maker. Void if the emulator lagged.
     pub fn found_ms(&self) -> Sample {
         let each = self.pause.parse::<Nanos>().map_or(0, |pause| pause.0) as f64 / 1e6;
         let found = each * (1.0 + self.whole.off(self.put_in_ns));

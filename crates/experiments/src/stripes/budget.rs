@@ -30,8 +30,8 @@ impl Table {
         Budget { whole, bytes, rest: whole - bytes - pauses }
     }
 
-    /// Returns the budget of the copy `paused`, by the copy `free`, which has neither operations nor pauses,
-    /// and by the pauses that were injected.
+    /// Returns the budget of the copy `paused`, by the copy `free`, which has neither operations
+    /// nor pauses, and by the pauses that were injected.
     fn budget_now(&self, free: &Row, paused: &Row) -> Budget {
         let each = |seconds: f64| seconds * 1e3 / self.times(self.common.sizes.operation);
         let whole = each(paused.whole_s);
@@ -41,8 +41,8 @@ impl Table {
         Budget { whole, bytes, rest: whole - bytes - pauses }
     }
 
-    /// Returns the claim about the part of an operation's time that the published parts leave; `None` if they
-    /// leave none.
+    /// Returns the claim about the part of an operation's time that the published parts leave;
+    /// `None` if they leave none.
     pub(super) fn rest(&self, then: &PublishedCopy, free: &Row, paused: &Row) -> Option<Claim> {
         let rest = self.budget_then(then).rest;
         let half = (then.between_ms.most() - then.between_ms.least()) / 2.0;
@@ -79,8 +79,8 @@ impl Table {
         )
     }
 
-    /// Writes the varied copies with the gaps that they leave, and which were predicted to close most of them
-    /// and did.
+    /// Writes the varied copies with the gaps that they leave, and which were predicted to close
+    /// most of them and did.
     pub(super) fn write_varied(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Some(free), Some(paused)) = (self.row(false, false), self.row(true, true)) else {
             return Ok(());
@@ -90,7 +90,8 @@ impl Table {
             return Ok(());
         }
         let each = self.times(self.common.sizes.operation);
-        // Without operations and pauses the start-up time is the same, so that the difference is the gaps.
+        // Without operations and pauses the start-up time is the same, so that the difference is
+        // the gaps.
         let alone_s = self.row(true, false).map_or(free.predicted_s, |row| row.predicted_s);
         let told = |seconds: f64| (seconds - alone_s) * 1e3 / each;
         let seen = |seconds: f64| (seconds - free.whole_s) * 1e3 / each;
@@ -129,7 +130,8 @@ mod tests {
     use super::*;
     use crate::scenario_lab::Busy;
 
-    /// A table with what was published, of which one variation came out as predicted and one did not.
+    /// A table with what was published, of which one variation came out as predicted and one did
+    /// not.
     #[test]
     fn what_closes_the_gaps_is_predicted_and_then_seen() {
         let scenario = garland_topology::scenarios::text("pvfs2-cp-2007").unwrap();

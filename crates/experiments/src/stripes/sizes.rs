@@ -1,6 +1,7 @@
 //! The sizes of a copy in operations.
 
-/// The lengths of the file, of a buffer and of an operation, in bytes, and the operations in progress.
+/// The lengths of the file, of a buffer and of an operation, in bytes, and the operations in
+/// progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub length: u64,
@@ -16,10 +17,10 @@ impl Sizes {
         self.length.div_ceil(self.operation)
     }
 
-    /// Returns the predicted seconds of a copy whose bytes alone take `bytes_s`, if the source waits for
-    /// `before_s` before each operation, and the server for `after_s` before it ends a whole one. Source,
-    /// wire and server take one operation after another; an operation begins when there are not too many
-    /// before it that have not ended.
+    /// Returns the predicted seconds of a copy whose bytes alone take `bytes_s`, if the source
+    /// waits for `before_s` before each operation, and the server for `after_s` before it ends a
+    /// whole one. Source, wire and server take one operation after another; an operation begins
+    /// when there are not too many before it that have not ended.
     pub fn seconds(self, bytes_s: f64, before_s: f64, after_s: f64) -> f64 {
         let mut ends: Vec<f64> = Vec::new();
         let mut read = 0.0_f64;

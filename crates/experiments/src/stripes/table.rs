@@ -1,5 +1,5 @@
-//! The table of copies to a striped server: published and emulated rates, and the findings about their
-//! pauses.
+//! The table of copies to a striped server: published and emulated rates, and the findings about
+//! their pauses.
 
 use std::fmt;
 
@@ -32,8 +32,9 @@ pub struct Common {
     pub operations: u64,
     /// The seconds that the wire alone needs for the file.
     pub wire_s: f64,
-    /// The milliseconds of a buffer's transfer in the copy without operations and pauses. At the published
-    /// rate it is not the published time: that is 3 % shorter for 1 MiB, and longer for 1,000,000 bytes.
+    /// The milliseconds of a buffer's transfer in the copy without operations and pauses. At the
+    /// published rate it is not the published time: that is 3 % shorter for 1 MiB, and longer for
+    /// 1,000,000 bytes.
     pub buffer_ms: f64,
     /// What `garland explain` found about the pauses.
     pub answers: Vec<Answer>,
@@ -70,8 +71,8 @@ impl Table {
         Some(format!("{words}: the file differs from its source"))
     }
 
-    /// Returns the published rates, with and without the suspects' pauses, and what the traces show about
-    /// each injected pause.
+    /// Returns the published rates, with and without the suspects' pauses, and what the traces show
+    /// about each injected pause.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = self.rates();
         for answer in &self.common.answers {
@@ -108,8 +109,9 @@ impl Table {
         claims
     }
 
-    /// Returns the claims about an injected pause: with the traces of both ends it has its length and its
-    /// maker; without the server's its maker is named if it is the client, and left undecided otherwise.
+    /// Returns the claims about an injected pause: with the traces of both ends it has its length
+    /// and its maker; without the server's its maker is named if it is the client, and left
+    /// undecided otherwise.
     fn finding(&self, answer: &Answer) -> Vec<Claim> {
         let pause = &answer.pause;
         let maker = answer.maker.words();

@@ -11,8 +11,8 @@ use super::table::{Common, Row, Table};
 use crate::scenario_lab::Busy;
 use crate::table::Size;
 
-/// Returns a table of `own` with what `shape` published: the copy as slow as it was with the suspects' pauses,
-/// and at the rate of its transfers without; all pauses are found.
+/// Returns a table of `own` with what `shape` published: the copy as slow as it was with the
+/// suspects' pauses, and at the rate of its transfers without; all pauses are found.
 pub fn ideal(shape: &Stripes, own: &Stripes) -> Table {
     let then = &shape.published[0];
     let length = bytes::parse(&shape.job.bytes).unwrap();

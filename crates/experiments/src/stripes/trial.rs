@@ -118,8 +118,8 @@ impl Trial<'_> {
             let waits_s = if pause.maker.is_the_clients() { &mut before_s } else { &mut after_s };
             *waits_s += pause.seconds()?;
         }
-        // Without operations, the file is one of them: pauses overlap with the stream, except for one of
-        // each maker, at its start or its end.
+        // Without operations, the file is one of them: pauses overlap with the stream, except for
+        // one of each maker, at its start or its end.
         let whole = Sizes { operation: self.sizes.length, ..self.sizes };
         let sizes = if held { self.sizes } else { whole };
         let predicted_s = start_s + sizes.seconds(self.bytes_s, before_s, after_s);

@@ -10,7 +10,8 @@ use super::maker::Pause;
 use super::sizes::Sizes;
 use crate::scenario_lab::Busy;
 
-/// Entry of `[[job.varied]]`: what differs from the published copy, as its user could have varied it.
+/// Entry of `[[job.varied]]`: what differs from the published copy, as its user could have varied
+/// it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variation {
@@ -21,8 +22,8 @@ pub struct Variation {
     /// The number of operations that may be in progress beyond the oldest one.
     #[serde(default)]
     pub overlap: u64,
-    /// Whether a pause is as long as its operation has bytes, as that of a disk is. Otherwise it is the
-    /// same for all operations, as that of a message is.
+    /// Whether a pause is as long as its operation has bytes, as that of a disk is. Otherwise it is
+    /// the same for all operations, as that of a message is.
     #[serde(default)]
     pub grows: bool,
 }

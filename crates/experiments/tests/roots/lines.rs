@@ -1,4 +1,5 @@
-//! docs/roots/lines.md: every command, figure, claim, question and wish of the five documents, with its grade.
+//! docs/roots/lines.md: every command, figure, claim, question and wish of the five documents, with
+//! its grade.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

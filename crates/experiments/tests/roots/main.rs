@@ -1,4 +1,5 @@
-//! The generated parts of docs/roots, from kept runs: every line of the documents with its grade, and the pictures.
+//! The generated parts of docs/roots, from kept runs: every line of the documents with its grade,
+//! and the pictures.
 
 use std::fs;
 
@@ -10,7 +11,8 @@ mod picture;
 const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/roots/runs");
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/roots");
 
-/// Returns the statements of the kept run of a scenario with their grades; `None` if no run of it is kept.
+/// Returns the statements of the kept run of a scenario with their grades; `None` if no run of it
+/// is kept.
 fn kept(name: &str) -> Option<Vec<Judged>> {
     let text = fs::read_to_string(format!("{RUNS}/{name}.json")).ok()?;
     let all: Vec<Judged> =
@@ -20,7 +22,8 @@ fn kept(name: &str) -> Option<Vec<Judged>> {
     Some(all.into_iter().map(|one| one.graded(error)).collect())
 }
 
-/// Checks that a generated file of docs/roots has this text, or writes it with `GARLAND_ROOTS=write`.
+/// Checks that a generated file of docs/roots has this text, or writes it with
+/// `GARLAND_ROOTS=write`.
 fn must_be(name: &str, text: &str) {
     let path = format!("{PAGES}/{name}");
     if std::env::var_os("GARLAND_ROOTS").is_some() {

@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::{kept, must_be};
 
-/// Pixels: width of a picture, where bars begin, the longest bar, heights of the title, a bar, and a row's gap.
+/// Pixels: width of a picture, where bars begin, the longest bar, heights of the title, a bar, and
+/// a row's gap.
 const WIDTH: f64 = 800.0;
 const LEFT: f64 = 170.0;
 const LONGEST: f64 = 300.0;
@@ -40,7 +41,8 @@ struct Bar {
     class: &'static str,
 }
 
-/// Returns the bars of a statement: what was published, and the medians of the runs without conditions and with each.
+/// Returns the bars of a statement: what was published, and the medians of the runs without
+/// conditions and with each.
 fn bars(one: &Judged) -> Vec<Bar> {
     let (Statement::Figure(then) | Statement::Order(then) | Statement::AtLeast(then)) =
         &one.statement
@@ -84,7 +86,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Draws a picture: a row for each statement, with a bar for each figure. A published range ends in a lighter part.
+/// Draws a picture: a row for each statement, with a bar for each figure. A published range ends in
+/// a lighter part.
 fn draw(picture: &Picture, all: &[Judged]) -> String {
     let rows: Vec<(&str, Vec<Bar>)> = picture
         .rows

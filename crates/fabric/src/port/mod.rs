@@ -74,8 +74,8 @@ impl Port<'_> {
 
 impl Drop for Port<'_> {
     fn drop(&mut self) {
-        // The memory first, since some providers bind it to the endpoint; then each object before those
-        // that it depends on. All of them begin with a `Fid`.
+        // The memory first, since some providers bind it to the endpoint; then each object before
+        // those that it depends on. All of them begin with a `Fid`.
         let all: [*mut Fid; 6] = [
             self.mr.cast(),
             self.ep.cast(),

@@ -154,7 +154,8 @@ impl Port<'_> {
         self.read(done, None)
     }
 
-    /// Waits until an operation completes or `time` has passed; appends completed operations to `done`.
+    /// Waits until an operation completes or `time` has passed; appends completed operations to
+    /// `done`.
     pub fn sleep(&mut self, done: &mut Vec<Done>, time: Duration) -> Result<(), FabricError> {
         self.read(done, Some(time))
     }

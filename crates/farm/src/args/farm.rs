@@ -48,33 +48,33 @@ pub struct FarmWork {
 /// `garland farm run`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct FarmRun {
-    /// A file of jobs (one command per line, or TOML if its name ends in .toml; - for standard input),
-    /// and the nodes, such as 'n[01-20]'. Without nodes, jobs run on this machine. If a command follows
-    /// --, only the nodes.
+    /// A file of jobs (one command per line, or TOML if its name ends in .toml; - for standard
+    /// input), and the nodes, such as 'n[01-20]'. Without nodes, jobs run on this machine. If a
+    /// command follows --, only the nodes.
     #[arg(value_name = "JOBS|NODES", num_args = 0..=2)]
     pub what: Vec<OsString>,
-    /// A command to run for each word after ::: ; {in} is replaced by it as the path of an input file, {out}
-    /// by that of its output, {} by any word. Without ::: the command is one job.
+    /// A command to run for each word after ::: ; {in} is replaced by it as the path of an input
+    /// file, {out} by that of its output, {} by any word. Without ::: the command is one job.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Engine that runs the jobs [default: agents if there are NODES, else local].
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
-    /// How the engine agents chooses the node of a job: the next node with a free core (pull), all nodes
-    /// in turn (turns), or the node with the least cost by the load of a few nodes (mosix).
+    /// How the engine agents chooses the node of a job: the next node with a free core (pull), all
+    /// nodes in turn (turns), or the node with the least cost by the load of a few nodes (mosix).
     #[arg(long, value_enum, default_value = "pull")]
     pub placement: PlacementName,
     /// Start all jobs at the same time, as was usual with openMosix, instead of one per core.
     #[arg(long)]
     pub all_at_once: bool,
-    /// How jobs get their files: they exist on the nodes under the same paths (there), inputs are copied
-    /// to a directory of the job and results copied back (stage), or jobs access the directories of
-    /// their files on this machine through a mount (mount).
+    /// How jobs get their files: they exist on the nodes under the same paths (there), inputs are
+    /// copied to a directory of the job and results copied back (stage), or jobs access the
+    /// directories of their files on this machine through a mount (mount).
     #[arg(long, value_enum, default_value = "there")]
     pub data: DataName,
-    /// Name of each job's output, which is {out} in the command, unless that writes it by itself: {} is the
-    /// input, {.} the input without its extension, {/} its name without directories, {/.} this name without
-    /// its extension [default: {.}.out if the command has {out}].
+    /// Name of each job's output, which is {out} in the command, unless that writes it by itself:
+    /// {} is the input, {.} the input without its extension, {/} its name without directories, {/.}
+    /// this name without its extension [default: {.}.out if the command has {out}].
     #[arg(long, value_name = "PATTERN")]
     pub out: Option<OsString>,
     /// Replace outputs that exist. Without this option, no job runs if one exists.
@@ -83,8 +83,8 @@ pub struct FarmRun {
     /// Number of cores of each node for jobs [default: all].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
-    /// Try a failing job up to N times more, on other nodes if possible. Jobs of a node that is lost are
-    /// tried again in any case.
+    /// Try a failing job up to N times more, on other nodes if possible. Jobs of a node that is
+    /// lost are tried again in any case.
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
     /// The number of all tries: what `--retries` was.
@@ -117,7 +117,8 @@ pub struct FarmRun {
     /// option and the next three are refused.
     #[arg(long, group = "arrangement")]
     pub group: bool,
-    /// Print whole lines of the jobs' output as they come. The summary is then printed on standard error.
+    /// Print whole lines of the jobs' output as they come. The summary is then printed on standard
+    /// error.
     #[arg(long, group = "arrangement")]
     pub line_buffer: bool,
     /// Print the output of jobs in the order of the list, of the first one that has not ended as it

@@ -106,9 +106,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. Without progress
-    /// if `quiet`, or if jobs' output is printed by `streams`, as outputs from 0. Fails if another
-    /// process is executing the run.
+    /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. Without
+    /// progress if `quiet`, or if jobs' output is printed by `streams`, as outputs from 0. Fails if
+    /// another process is executing the run.
     pub fn open(
         run: &Run,
         jobs: usize,
@@ -177,7 +177,8 @@ impl Ledger {
         self.journal.note(record);
     }
 
-    /// Writes the output of a job to the job's file. If that fails, the job is done, but the run fails.
+    /// Writes the output of a job to the job's file. If that fails, the job is done, but the run
+    /// fails.
     pub fn output(&mut self, job: u32, output: &[u8]) {
         let folder = self.folder.join(OUTPUT);
         if !self.has_output {
@@ -190,8 +191,8 @@ impl Ledger {
         self.note_unwritten(job, written);
     }
 
-    /// Notes if output of a job could not be written. The first error is printed at once: the others
-    /// mostly have the same cause.
+    /// Notes if output of a job could not be written. The first error is printed at once: the
+    /// others mostly have the same cause.
     fn note_unwritten(&mut self, job: u32, written: io::Result<()>) {
         let Err(error) = written else { return };
         if self.unwritten.is_empty() {

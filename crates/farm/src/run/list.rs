@@ -62,8 +62,8 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     Ok((jobs, nodes.map(|nodes| nodes.to_string_lossy().into_owned())))
 }
 
-/// Returns whether a command has `{}`, which stands for an input, but no inputs. It may be meant, as in
-/// `find -exec`.
+/// Returns whether a command has `{}`, which stands for an input, but no inputs. It may be meant,
+/// as in `find -exec`.
 fn has_placeholder_without_inputs(words: &[Text]) -> bool {
     let has = |part: &[u8]| words.iter().any(|word| word.bytes().windows(2).any(|two| two == part));
     has(b"{}") && words.iter().all(|word| word.bytes() != SEPARATOR)
@@ -97,8 +97,8 @@ fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     jobs.map_err(|error| Failure::usage(format!("{shown}: {error}")))
 }
 
-/// Returns whether the words after `:::` are input files: the command has `{in}`. Otherwise they may be any
-/// words, as with GNU parallel. The inputs in a file of jobs are files.
+/// Returns whether the words after `:::` are input files: the command has `{in}`. Otherwise they
+/// may be any words, as with GNU parallel. The inputs in a file of jobs are files.
 pub fn names_inputs(asked: &FarmRun) -> bool {
     let has = |word: &OsString| word.as_bytes().windows(4).any(|part| part == b"{in}");
     asked.command.is_empty() || asked.command.iter().any(has)

@@ -61,7 +61,8 @@ impl<'a, 'l> EngineRun<'a, 'l> {
         let WorkEnd { node, ahead_ns, end, again, said: output } = ended;
         let ours = clock::wall_ns().saturating_sub(clock::now_ns());
         let began_ns = self.work.began_ns.saturating_add(ours);
-        // A node reports only what has happened, so no time is later than now, whatever its clock says.
+        // A node reports only what has happened, so no time is later than now, whatever its clock
+        // says.
         let now_ns = clock::wall_ns();
         let seconds =
             |ns: u64| ns.saturating_add(ahead_ns).min(now_ns).saturating_sub(began_ns) as f64 / 1e9;

@@ -17,8 +17,8 @@ pub enum JobFiles {
 }
 
 impl JobFiles {
-    /// Makes the task for try `tries` of a job, counted from 1. If it is `restored`, the job goes on
-    /// from its checkpoint.
+    /// Makes the task for try `tries` of a job, counted from 1. If it is `restored`, the job goes
+    /// on from its checkpoint.
     pub fn task(&self, job: &Job, tries: u32, restored: bool) -> FarmTask {
         let has_state = job.checkpoint.as_ref().is_some_and(|saved| !saved.state.is_empty());
         let has_files = !job.inputs.is_empty() || !job.outputs.is_empty() || has_state;

@@ -126,7 +126,8 @@ fn arrangement(
     }
 }
 
-/// Returns what stands before the lines of each job, in the order of the list; empty without `--tag`.
+/// Returns what stands before the lines of each job, in the order of the list; empty without
+/// `--tag`.
 fn tags(asked: &FarmRun, jobs: &[Job]) -> Vec<String> {
     let jobs = jobs.iter().filter(|_| asked.tag);
     jobs.map(|job| format!("{}\t", job.name)).collect()

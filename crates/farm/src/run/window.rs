@@ -1,8 +1,8 @@
 //! Access to files of this machine for jobs on nodes: a process on this machine serves the files,
 //! and each node mounts them on a directory, its window.
 //!
-//! The process knows no controller. Each node has a key of its own, made for this run, with which it
-//! reaches the directories of the jobs' files and nothing else.
+//! The process knows no controller. Each node has a key of its own, made for this run, with which
+//! it reaches the directories of the jobs' files and nothing else.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -66,7 +66,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the process for the nodes `names`, which reach the directories of the files of `jobs`.
+    /// Starts the process for the nodes `names`, which reach the directories of the files of
+    /// `jobs`.
     pub fn start(work: &Work<'_>, jobs: &[Job], names: &[String]) -> Result<Self, Failure> {
         let keys: Vec<KeyPair> = names.iter().map(|_| KeyPair::generate()).collect();
         let nodes = names.iter().zip(&keys);
@@ -137,7 +138,8 @@ impl Guarded {
         let mut states = vec![places.base().to_owned()];
         states.extend(real(states.iter()));
         let searched = std::env::var_os("PATH").unwrap_or_default();
-        // A relative directory is searched below the current one, and an empty name stands for that.
+        // A relative directory is searched below the current one, and an empty name stands for
+        // that.
         let absolute = |folder: PathBuf| std::path::absolute(Path::new(".").join(folder)).ok();
         let searched = std::env::split_paths(&searched).filter_map(absolute);
         let mut programs: Vec<PathBuf> = searched.collect();
@@ -161,8 +163,8 @@ impl Guarded {
             || self.caches.iter().any(has_cache)
     }
 
-    /// Returns whether a directory is a home directory, hidden in one, or that of Garland's state or
-    /// below it; or above these.
+    /// Returns whether a directory is a home directory, hidden in one, or that of Garland's state
+    /// or below it; or above these.
     fn is_private(&self, folder: &Path) -> bool {
         let is_hidden = |below: &Path| below.as_os_str().as_bytes().starts_with(b".");
         let is_hidden_in = |home: &PathBuf| folder.strip_prefix(home).is_ok_and(is_hidden);
@@ -172,8 +174,8 @@ impl Guarded {
     }
 }
 
-/// Returns the directories in which `fleet/src/launch/bootstrap.sh` stores the program for this user,
-/// whether they exist or not. That in the home directory is hidden there.
+/// Returns the directories in which `fleet/src/launch/bootstrap.sh` stores the program for this
+/// user, whether they exist or not. That in the home directory is hidden there.
 fn caches_of(
     user: &OsStr,
     cache_home: Option<OsString>,
@@ -189,8 +191,8 @@ fn caches_of(
     caches
 }
 
-/// Refuses to give the nodes the user's keys and start-up files, or Garland's, or what the system or
-/// the user runs by.
+/// Refuses to give the nodes the user's keys and start-up files, or Garland's, or what the system
+/// or the user runs by.
 ///
 /// # Errors
 /// When one of the directories has them.
@@ -213,8 +215,8 @@ fn refuse_private(folders: &BTreeSet<PathBuf>, guarded: &Guarded) -> Result<(), 
     }
 }
 
-/// Returns the home directory of this user's account (`getent passwd`), whatever `HOME` says; none if it
-/// is unknown.
+/// Returns the home directory of this user's account (`getent passwd`), whatever `HOME` says; none
+/// if it is unknown.
 fn account_home() -> Option<PathBuf> {
     let user = process::user_id().to_string();
     let output = Command::new("getent").args(["passwd", &user]).output().ok()?;

@@ -1,5 +1,5 @@
-//! The worker, which the engine slurm starts on nodes: it runs jobs, and reports their ends with the
-//! same figures as an agent.
+//! The worker, which the engine slurm starts on nodes: it runs jobs, and reports their ends with
+//! the same figures as an agent.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, OpenOptions};

@@ -1,5 +1,6 @@
-//! Starts standing agents so that none runs without a record: the record is written before the start,
-//! and completed before the agent is used. An agent that nobody uses ends by itself within a minute.
+//! Starts standing agents so that none runs without a record: the record is written before the
+//! start, and completed before the agent is used. An agent that nobody uses ends by itself within a
+//! minute.
 
 use std::path::PathBuf;
 
@@ -110,9 +111,9 @@ impl FleetBuilder<'_> {
         has_ended
     }
 
-    /// Rejects the agents of nodes that claimed a key first which another node claimed later: one of
-    /// the two lies, and it is not known which one. Also rejects those with the address of another one's
-    /// agent, which answers there.
+    /// Rejects the agents of nodes that claimed a key first which another node claimed later: one
+    /// of the two lies, and it is not known which one. Also rejects those with the address of
+    /// another one's agent, which answers there.
     pub(super) fn reject_rivals(
         &self,
         nodes: &[Node],

@@ -50,7 +50,8 @@ impl Children {
 
 impl FleetBuilder<'_> {
     /// Runs a copy on a fleet. During the copy, retries the start of missing agents, and lets other
-    /// nodes join if there is a `listener`. Returns the outcome, and the fleet for another operation.
+    /// nodes join if there is a `listener`. Returns the outcome, and the fleet for another
+    /// operation.
     ///
     /// # Errors
     /// When the copy cannot begin, or the state directory cannot be read.

@@ -10,8 +10,8 @@ use crate::standing::{Settings, Standing};
 
 impl FleetBuilder<'_> {
     /// Makes sure that the standing agent of `node`, to which `error` prevented a connection, has
-    /// ended, unless it is in use. Returns the settings that its successor keeps, if it is to have one
-    /// also after a command that starts no standing agents.
+    /// ended, unless it is in use. Returns the settings that its successor keeps, if it is to have
+    /// one also after a command that starts no standing agents.
     ///
     /// # Errors
     /// When the agent may still run: the reason, with advice.

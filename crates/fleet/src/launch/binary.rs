@@ -1,5 +1,5 @@
-//! The program as it is sent to nodes, identified by its digest: the one for nodes that the running program carries, or
-//! else the running program itself, without sections that only debuggers read.
+//! The program as it is sent to nodes, identified by its digest: the one for nodes that the running
+//! program carries, or else the running program itself, without sections that only debuggers read.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -139,8 +139,8 @@ mod tests {
             options.write(true).create_new(true).mode(0o700).open(&path).expect("a new file");
         file.write_all(bytes).expect("room for it");
         drop(file);
-        // Another test's child may hold the file open for writing for a moment, between its fork and
-        // its exec.
+        // Another test's child may hold the file open for writing for a moment, between its fork
+        // and its exec.
         let ran = (0..50).find_map(|_| match Command::new(&path).arg("--list").output() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(20));

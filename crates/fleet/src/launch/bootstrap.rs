@@ -13,8 +13,8 @@ use super::error::LaunchError;
 /// The bootstrap script, with its comments.
 const SCRIPT: &str = include_str!("bootstrap.sh");
 
-/// The number of directories in which the script tries to store the program. It may ask for the program
-/// for each of them.
+/// The number of directories in which the script tries to store the program. It may ask for the
+/// program for each of them.
 pub const PLACES: usize = 3;
 
 /// Why a node that asks more often is not started.
@@ -30,8 +30,8 @@ pub enum BootstrapLine {
     Need {
         /// The node's CPU architecture.
         machine: String,
-        /// The commands that the node lacks for unpacking the program (gzip), and for fetching it from
-        /// another node; none if it has all.
+        /// The commands that the node lacks for unpacking the program (gzip), and for fetching it
+        /// from another node; none if it has all.
         missing: Option<String>,
     },
     /// The program could not be fetched from another node, for this reason.
@@ -161,8 +161,8 @@ pub fn refused(why: &str) -> LaunchError {
     LaunchError::Refused(format!("cannot install garland on the node: {why}{hint}"))
 }
 
-/// Fails if the node's CPU architecture is not that of this program, or if the node lacks what unpacks it; `missing` are
-/// the commands that it lacks.
+/// Fails if the node's CPU architecture is not that of this program, or if the node lacks what
+/// unpacks it; `missing` are the commands that it lacks.
 pub fn fits(binary: &Binary, machine: &str, missing: Option<&str>) -> Result<(), LaunchError> {
     if machine == binary.machine {
         let lacks = missing.is_some_and(|commands| commands.split(',').any(|name| name == "gzip"));

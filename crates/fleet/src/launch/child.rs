@@ -26,12 +26,12 @@ use super::stdout::{self, Rest};
 /// Timeout for each step before an agent is ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Timeout for all steps together. What the head itself does in between, such as sending the program, does
-/// not count.
+/// Timeout for all steps together. What the head itself does in between, such as sending the
+/// program, does not count.
 const START_MAX: Duration = Duration::from_secs(180);
 
-/// Timeout for a process to end after it has closed its output, without an agent. An ssh that waits for
-/// nothing (`SessionType none`), or a login that goes on without output, might never end.
+/// Timeout for a process to end after it has closed its output, without an agent. An ssh that waits
+/// for nothing (`SessionType none`), or a login that goes on without output, might never end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Timeout for processes to end after their input has ended.
@@ -118,8 +118,8 @@ pub struct LaunchedChild {
 }
 
 impl Starting {
-    /// Starts `command`. The standard error of an agent on this machine is appended directly to the file
-    /// `log`, so that its messages are written even after this process has died.
+    /// Starts `command`. The standard error of an agent on this machine is appended directly to the
+    /// file `log`, so that its messages are written even after this process has died.
     pub fn start(mut command: Command, log: &Path, terms: &StartTerms) -> io::Result<Self> {
         let errors = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
         // Open the file again: a duplicated descriptor would share its offset.
@@ -173,8 +173,9 @@ impl Starting {
     /// Waits for the next line of the process's output.
     ///
     /// # Errors
-    /// When the process has ended or has printed too much, the start is cancelled, a minute has passed
-    /// since the start or the last step ([`Starting::has_gone_on`]), or three since the start.
+    /// When the process has ended or has printed too much, the start is cancelled, a minute has
+    /// passed since the start or the last step ([`Starting::has_gone_on`]), or three since the
+    /// start.
     pub fn next_line(&mut self) -> Result<String, LaunchError> {
         let limit = self.step_max.min(START_MAX.saturating_sub(self.earlier));
         while self.waited < limit {
@@ -220,8 +221,8 @@ impl Starting {
         self.child.reap(after(REAPING));
     }
 
-    /// Notes that the start has come a step further, so that the next step has all of its time. Only
-    /// what happens once is a step: a node that talks on and on must not hold up all others.
+    /// Notes that the start has come a step further, so that the next step has all of its time.
+    /// Only what happens once is a step: a node that talks on and on must not hold up all others.
     pub fn has_gone_on(&mut self) {
         self.earlier += std::mem::take(&mut self.waited);
     }
@@ -259,8 +260,8 @@ impl Starting {
         self.child
     }
 
-    /// Waits for the process, whose output has ended, and returns why it ended: the last lines of its
-    /// standard error, or, if there are none, its exit status and what it has said.
+    /// Waits for the process, whose output has ended, and returns why it ended: the last lines of
+    /// its standard error, or, if there are none, its exit status and what it has said.
     fn last_words(&mut self) -> LaunchError {
         const POLL: Duration = Duration::from_millis(2);
         let until_ns = after(LAST_WORDS);
@@ -311,8 +312,8 @@ fn last_lines(text: &str) -> String {
 }
 
 impl LaunchedChild {
-    /// Passes all bytes of a connection on to the process, to their end or until it ends, and waits a
-    /// moment for its end.
+    /// Passes all bytes of a connection on to the process, to their end or until it ends, and waits
+    /// a moment for its end.
     pub fn feed(mut self, bytes: impl Read + AsFd) {
         if let Some(input) = self.input.as_mut() {
             // A login that is gone is noticed by the end of what it sends.
@@ -413,8 +414,8 @@ mod tests {
         assert_eq!(why("exec >&- 2>&-; exec sleep 600"), silent);
     }
 
-    /// Starts a shell that runs `script` instead of logging in. Its log is `name` in the directory of
-    /// temporary files.
+    /// Starts a shell that runs `script` instead of logging in. Its log is `name` in the directory
+    /// of temporary files.
     fn login(script: &str, name: &str) -> Starting {
         let mut shell = Command::new("sh");
         shell.args(["-c", script]);

@@ -17,12 +17,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// What the program may take to be sent beyond the time of its bytes at [`UPLOAD_RATE`].
 const UPLOAD_SLACK: Duration = Duration::from_secs(60);
 
-/// The least rate at which the program must be taken, in bytes per second: that of a wire of 1 Mbit/s
-/// which two uploads share.
+/// The least rate at which the program must be taken, in bytes per second: that of a wire of 1
+/// Mbit/s which two uploads share.
 const UPLOAD_RATE: u64 = 64_000;
 
-/// How long a process may read nothing of what is left for it when nobody uses its connection any more:
-/// it would stay, and more of them with each connection.
+/// How long a process may read nothing of what is left for it when nobody uses its connection any
+/// more: it would stay, and more of them with each connection.
 const LEFT_ALONE: Duration = Duration::from_secs(10);
 
 /// The interval at which it is looked at whether anybody does.
@@ -31,8 +31,8 @@ const ALONE_POLL: Duration = Duration::from_secs(1);
 /// The bytes that are passed on at once.
 const PIECE: usize = 128 << 10;
 
-/// Returns how long `bytes` bytes of the program may take to be sent. A node that takes them slowly holds
-/// up the others that long at most.
+/// Returns how long `bytes` bytes of the program may take to be sent. A node that takes them slowly
+/// holds up the others that long at most.
 pub fn upload_limit(bytes: usize) -> Duration {
     UPLOAD_SLACK + Duration::from_secs(bytes as u64 / UPLOAD_RATE)
 }
@@ -54,8 +54,8 @@ impl Input {
         Ok(Self { pipe, cancellation })
     }
 
-    /// Writes all of the bytes of a connection as they come. Waits for the process for as long as it
-    /// takes, but not long after the other end of the connection is closed.
+    /// Writes all of the bytes of a connection as they come. Waits for the process for as long as
+    /// it takes, but not long after the other end of the connection is closed.
     ///
     /// # Errors
     /// When reading fails, or the process has ended or reads nothing of what is left.
@@ -94,8 +94,8 @@ impl Input {
         }
     }
 
-    /// Writes as many of `bytes` as the process takes at once, and returns their number: all if the process
-    /// has ended, whose error message says more than a broken pipe.
+    /// Writes as many of `bytes` as the process takes at once, and returns their number: all if the
+    /// process has ended, whose error message says more than a broken pipe.
     pub fn write_some(&mut self, bytes: &[u8]) -> usize {
         match self.pipe.write(bytes) {
             Ok(taken) => taken,
@@ -112,8 +112,8 @@ impl Input {
     /// says more than a broken pipe.
     ///
     /// # Errors
-    /// When the process reads nothing for 30 seconds, or takes longer in all than [`upload_limit`], or the
-    /// start is cancelled.
+    /// When the process reads nothing for 30 seconds, or takes longer in all than [`upload_limit`],
+    /// or the start is cancelled.
     pub fn write_all(&mut self, bytes: &[u8]) -> Result<(), LaunchError> {
         self.write_within(bytes, upload_limit(bytes.len()))
     }

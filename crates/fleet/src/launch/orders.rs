@@ -162,9 +162,9 @@ impl Doors {
         arguments
     }
 
-    /// Returns the addresses by which others connect to the agent, one for each of `found`, those of
-    /// the node's rails. Where the user asked for other addresses or NICs of this node, these replace
-    /// them: `asked`.
+    /// Returns the addresses by which others connect to the agent, one for each of `found`, those
+    /// of the node's rails. Where the user asked for other addresses or NICs of this node, these
+    /// replace them: `asked`.
     ///
     /// # Errors
     /// When the agent says that it listens at an address that was not asked for.

@@ -120,8 +120,8 @@ struct Steps {
 }
 
 impl Steps {
-    /// Starts the agents of all `nodes` in one step. If a node keeps the program from others, these are
-    /// started anew in another one.
+    /// Starts the agents of all `nodes` in one step. If a node keeps the program from others, these
+    /// are started anew in another one.
     fn start(
         nodes: &[Node],
         binary: &Binary,
@@ -268,8 +268,8 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders, doors: &Doors) -> C
     let mut command = Command::new("srun");
     command
         .args(["--nodes", &count, "--ntasks", &count, "--ntasks-per-node=1"])
-        // Tasks are numbered in the order of this list, so that the number of a task tells its node,
-        // whatever the task says.
+        // Tasks are numbered in the order of this list, so that the number of a task tells its
+        // node, whatever the task says.
         .args(["--nodelist", &names.join(","), "--distribution=arbitrary"])
         .env_remove("SLURM_HOSTFILE")
         // Share the CPUs with other steps of the job, and let the tasks end independently.

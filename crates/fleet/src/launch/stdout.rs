@@ -1,6 +1,6 @@
 //! The standard output of a process that keeps an agent alive, or of a bridge to an agent: lines
-//! until the agent is ready or reached, and then the bytes of a copy to standard output, those of the
-//! agent, or nothing that anybody asked for.
+//! until the agent is ready or reached, and then the bytes of a copy to standard output, those of
+//! the agent, or nothing that anybody asked for.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -16,8 +16,8 @@ use super::error::LaunchError;
 /// The maximum length in bytes of the script's last line, such as `ENDED 255`.
 const LAST_LINE: usize = 16;
 
-/// The maximum length in bytes of a line. No line of the script or of an agent is as long; the rest of
-/// another one is dropped.
+/// The maximum length in bytes of a line. No line of the script or of an agent is as long; the rest
+/// of another one is dropped.
 const LINE_MAX: u64 = 64 << 10;
 
 /// The maximum length in bytes of all lines until the agent is ready.
@@ -44,8 +44,8 @@ pub enum Rest {
     Connection(Arc<TcpStream>),
 }
 
-/// Reads the `output` of the tasks of a Slurm step to its end, and tells the lines, each with the number
-/// of its task. A task that says too much is not heard any more: others go on.
+/// Reads the `output` of the tasks of a Slurm step to its end, and tells the lines, each with the
+/// number of its task. A task that says too much is not heard any more: others go on.
 pub fn read_labelled(output: impl Read, tell: &Sender<Result<String, LaunchError>>) {
     let mut output = BufReader::with_capacity(PIECE, output);
     let mut costs: HashMap<usize, usize> = HashMap::new();
@@ -74,8 +74,8 @@ pub fn labelled(line: &str) -> Option<(usize, &str)> {
     Some((label.trim().parse().ok()?, text))
 }
 
-/// Reads `output` to its end. Tells the lines until the agent is ready or reached. What follows goes
-/// to `rest`.
+/// Reads `output` to its end. Tells the lines until the agent is ready or reached. What follows
+/// goes to `rest`.
 pub fn read(output: impl Read, tell: Sender<Result<String, LaunchError>>, rest: Rest) {
     let mut output = BufReader::with_capacity(PIECE, output);
     let told = tell_lines(&mut output, &tell);

@@ -12,7 +12,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Returns the number of anomalies and the largest deviation of a flow: the smaller, the better.
+    /// Returns the number of anomalies and the largest deviation of a flow: the smaller, the
+    /// better.
     fn badness(&self) -> (usize, f64) {
         (self.anomalies.len(), deviation(&self.flows))
     }
@@ -21,8 +22,9 @@ impl Watched {
 /// The maximum number of repetitions of a deviating measurement.
 const AGAIN: usize = 4;
 
-/// Measures until `is_well` accepts the measurements and there are no anomalies, [`AGAIN`] times more at most.
-/// Otherwise returns the round that deviates least: a fault is at least as bad each time.
+/// Measures until `is_well` accepts the measurements and there are no anomalies, [`AGAIN`] times
+/// more at most. Otherwise returns the round that deviates least: a fault is at least as bad each
+/// time.
 pub(super) fn confirmed<E>(
     mut measure: impl FnMut() -> Result<Watched, E>,
     is_well: impl Fn(&[Measured]) -> bool,
@@ -41,8 +43,8 @@ pub(super) fn confirmed<E>(
     Ok(least)
 }
 
-/// Returns a second measurement of a round in which something deviates: the flows that deviate in both, and
-/// the anomalies of both. One busy moment of this machine makes all flows deviate.
+/// Returns a second measurement of a round in which something deviates: the flows that deviate in
+/// both, and the anomalies of both. One busy moment of this machine makes all flows deviate.
 pub(super) fn twice<E>(mut measure: impl FnMut() -> Result<Watched, E>) -> Result<Watched, E> {
     let mut first = measure()?;
     if first.flows.iter().all(Measured::holds) && first.anomalies.is_empty() {

@@ -107,8 +107,8 @@ impl Lab {
         Ok(all)
     }
 
-    /// Measures a round of pairs, and again if anything deviates. Each pair that still does is measured alone
-    /// and for longer.
+    /// Measures a round of pairs, and again if anything deviates. Each pair that still does is
+    /// measured alone and for longer.
     fn check_pairs(&self, round: &Round, report: &mut Report) -> Result<(), LabError> {
         let watched = confirm::twice(|| self.watch(round))?;
         report.anomalies.extend(watched.anomalies);
@@ -127,8 +127,8 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs a round, and repeats it as long as `is_well` does not accept its measurements or there are
-    /// anomalies, within bounds.
+    /// Runs a round, and repeats it as long as `is_well` does not accept its measurements or there
+    /// are anomalies, within bounds.
     fn settle(
         &self,
         round: &Round,

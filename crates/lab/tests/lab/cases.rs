@@ -104,8 +104,8 @@ fn rate_holds(state: &StateDir, rate: u64) {
     assert_eq!((report.media.len(), report.pairs.len()), (1, 6));
 }
 
-/// Both directions of a half-duplex port take turns: what n1 gets and sends at the same time takes as long as one
-/// after the other.
+/// Both directions of a half-duplex port take turns: what n1 gets and sends at the same time takes
+/// as long as one after the other.
 fn half_duplex(state: &StateDir) {
     let text = "version = 1\n[topology]\nshape = \"switch\"\nnodes = 2\nrate = \"100mbit\"\n\
                 [[topology.node]]\nnames = \"n1\"\nduplex = \"half\"\n";
@@ -243,7 +243,8 @@ fn cuts_silently(state: &StateDir) {
         let send = lab_send(&lab, &address, seconds).output().unwrap();
         receiver.kill().unwrap();
         receiver.wait().unwrap();
-        // In a lab without root the program ends a moment after its guard, and the next one listens at the same port.
+        // In a lab without root the program ends a moment after its guard, and the next one listens
+        // at the same port.
         receiver.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
         send.status.success()
     };

@@ -89,8 +89,8 @@ fn outside(options: &[&str]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     assert_eq!(process::user_id(), 0, "run this test as root: it tests labs made with and without");
-    // The shell reaps those whose parents have died, as process 1 has to: a lab has ended when all its
-    // processes are reaped.
+    // The shell reaps those whose parents have died, as process 1 has to: a lab has ended when all
+    // its processes are reaped.
     let status = Command::new("unshare")
         .args(["--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--"])
         .args(["sh", "-c", "\"$@\"; exit $?", "sh"])

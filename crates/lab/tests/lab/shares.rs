@@ -86,8 +86,8 @@ fn used(lab: &Lab, node: &str) -> f64 {
     (spent() - before) as f64 / (now_ns() - started) as f64
 }
 
-/// A node that copies at the rate of another time gets that share of this machine, and its pipes have the
-/// capacity of the time.
+/// A node that copies at the rate of another time gets that share of this machine, and its pipes
+/// have the capacity of the time.
 pub fn vintage(state: &StateDir) {
     let mut spec = Spec::switch("vintage", 2, None);
     let vintage = &mut spec.topology.nodes[1].vintage;

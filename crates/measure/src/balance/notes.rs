@@ -1,5 +1,5 @@
-//! Notes on the figures of `garland balance`: the state of the caches, and what may have distorted the
-//! measurement.
+//! Notes on the figures of `garland balance`: the state of the caches, and what may have distorted
+//! the measurement.
 
 use garland_analysis::conditions::Purpose;
 use garland_core::cluster::nodelist;

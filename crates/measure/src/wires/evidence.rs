@@ -13,7 +13,8 @@ const COSTS: f64 = 1.05;
 /// Several pairs at once that get no more than this factor of one pair's rate share a wire.
 const SHARED: f64 = 1.3;
 
-/// What the kernel counted of the streams over a part, and what further measurements of it have shown.
+/// What the kernel counted of the streams over a part, and what further measurements of it have
+/// shown.
 pub struct Evidence {
     /// For each direction: sender, receiver, segments, and those that were sent again.
     ways: Vec<(usize, usize, f64, f64)>,

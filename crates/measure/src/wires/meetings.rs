@@ -1,4 +1,5 @@
-//! Measurements of pairs of nodes, which their agents carry out: the driver of a survey and of a sweep.
+//! Measurements of pairs of nodes, which their agents carry out: the driver of a survey and of a
+//! sweep.
 
 use garland_control::{Session, meet};
 use garland_protocol::operation::wires::{MetPair, PairFindings, Progress, Survey};

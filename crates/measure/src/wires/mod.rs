@@ -171,8 +171,8 @@ fn warnings(
     warnings
 }
 
-/// Returns a warning about losses that no comparison of parts shows: half of all directions have them, or there
-/// are too few to compare.
+/// Returns a warning about losses that no comparison of parts shows: half of all directions have
+/// them, or there are too few to compare.
 fn loss(names: &[&str], rail: &Rail) -> Option<String> {
     let sent = rail.directions.iter().map(|(ends, way)| (way.sent(), ends));
     let lost = sent.filter(|((segments, _), _)| *segments > 0.0);

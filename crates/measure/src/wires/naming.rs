@@ -24,7 +24,8 @@ pub enum Measure {
 /// A fault: a part that is worse than its peers, or than in the baseline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
-    /// The kind of part: `node`, `nic`, `sending`, `receiving`, `pair`, `one-way`, `between`, `across`.
+    /// The kind of part: `node`, `nic`, `sending`, `receiving`, `pair`, `one-way`, `between`,
+    /// `across`.
     pub part: &'static str,
     /// The only rail that has the fault; none if all rails have it.
     pub rail: Option<usize>,
@@ -35,13 +36,15 @@ pub struct Named {
     /// If the fault is between two groups of nodes, the names of the second group; otherwise empty.
     pub others: Vec<String>,
     /// The ratio of the part's rate to that of its peers; for the measure `baseline`, to the part's
-    /// earlier rate. For the other measures, the ratio of the peers' round trip or loss to the part's.
+    /// earlier rate. For the other measures, the ratio of the peers' round trip or loss to the
+    /// part's.
     pub share: f64,
     /// The value of `share` below which a part is reported.
     pub bound: f64,
     /// The fraction of the segments over this part that were lost; none if unknown.
     pub lost: Option<f64>,
-    /// The factor by which the loss prolongs a copy: the peers' rate, divided by that of a stream of a second.
+    /// The factor by which the loss prolongs a copy: the peers' rate, divided by that of a stream
+    /// of a second.
     pub slower: Option<f64>,
     /// The fault in words, with evidence for its cause.
     pub text: String,
@@ -50,14 +53,15 @@ pub struct Named {
 }
 
 impl Named {
-    /// Returns whether `other` was found by another measure in the same part as this fault, or in a piece of
-    /// it. `nodes` is the number of all nodes.
+    /// Returns whether `other` was found by another measure in the same part as this fault, or in a
+    /// piece of it. `nodes` is the number of all nodes.
     fn covers(&self, other: &Self, nodes: usize) -> bool {
         let on_rail = self.rail.is_none() || self.rail == other.rail;
         on_rail && self.by != other.by && self.component.includes(&other.component, nodes)
     }
 
-    /// Describes the fault `found`, which the measure `by` revealed; `names` are those of all nodes.
+    /// Describes the fault `found`, which the measure `by` revealed; `names` are those of all
+    /// nodes.
     pub fn new(found: &OnRails, by: Measure, names: &[&str], survey: &Survey) -> Self {
         let OnRails { accusation, rail } = found;
         let component = accusation.part.clone();
@@ -91,8 +95,8 @@ impl Named {
     }
 }
 
-/// Returns each of `faults` once, the worst first. If several measures show one, the largest part stays; of
-/// equal ones the first. `nodes` is the number of all nodes.
+/// Returns each of `faults` once, the worst first. If several measures show one, the largest part
+/// stays; of equal ones the first. `nodes` is the number of all nodes.
 pub fn once(faults: Vec<Named>, nodes: usize) -> Vec<Named> {
     let is_told = |at: usize| {
         let mut others = faults.iter().enumerate().filter(|(it, _)| *it != at);

@@ -164,7 +164,8 @@ pub fn judge(
         found.retain(|found| !is_of_a_dead_node(found, survey));
         all.extend(found.iter().map(|found| Named::new(found, by, names, survey)));
     };
-    // Loss comes first: what loses segments is slow, and more so with some partners than with others.
+    // Loss comes first: what loses segments is slow, and more so with some partners than with
+    // others.
     add(accused(&losses, &Tolerance::LOSSES), Measure::Loss);
     add(accused(&rates, &Tolerance::RATES), Measure::Rate);
     add(accused(&trips, &Tolerance::LATENCIES), Measure::Latency);
@@ -182,8 +183,8 @@ pub fn judge(
     (naming::once(all, names.len()), compared)
 }
 
-/// Returns whether a fault is that of one pair, of which a node died or stood still: it may have done so
-/// while the pair was measured, and there is no other evidence of a pair.
+/// Returns whether a fault is that of one pair, of which a node died or stood still: it may have
+/// done so while the pair was measured, and there is no other evidence of a pair.
 fn is_of_a_dead_node(found: &OnRails, survey: &Survey) -> bool {
     match &found.accusation.part {
         Component::Pair(one, other) | Component::OneWay(one, other) => {

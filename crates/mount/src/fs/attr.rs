@@ -74,8 +74,9 @@ pub fn time_set(time: TimeOrNow) -> TimeSet {
     }
 }
 
-/// Converts the error of a request to the kernel's form. A node that lacks a call stands for itself:
-/// at ENOSYS the kernel would make that call to no node any more, and take each fsync for done.
+/// Converts the error of a request to the kernel's form. A node that lacks a call stands for
+/// itself: at ENOSYS the kernel would make that call to no node any more, and take each fsync for
+/// done.
 pub fn errno(error: rustix::io::Errno) -> Errno {
     match error {
         rustix::io::Errno::NOSYS => Errno::EOPNOTSUPP,

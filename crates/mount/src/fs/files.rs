@@ -46,7 +46,8 @@ impl Mount {
         let mount = Arc::clone(self);
         let peer = Arc::clone(self.peer(&inode));
         let then = move |outcome: Result<Reply, Errno>| match opened(outcome) {
-            // The name that was found last is gone; the next lookup finds the one that the user named.
+            // The name that was found last is gone; the next lookup finds the one that the user
+            // named.
             Err(Errno::NOENT) => reply.error(errno(Errno::STALE)),
             Err(error) => reply.error(errno(error)),
             Ok(file) if inode.key != Some(Key::from_attr(inode.peer, &file.attr)) => {

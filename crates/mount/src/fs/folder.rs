@@ -28,8 +28,8 @@ const OLD_NS: u64 = 1_000_000_000;
 /// The number of offsets before the first entry, which belong to `.` and `..`.
 const DOTS: u64 = 2;
 
-/// The maximum length of a name in bytes in a reply to the kernel (`FUSE_NAME_MAX`); some file systems
-/// have names that are longer than those of paths.
+/// The maximum length of a name in bytes in a reply to the kernel (`FUSE_NAME_MAX`); some file
+/// systems have names that are longer than those of paths.
 const NAME_MAX: usize = 1024;
 
 /// A directory that was opened through the mount.

@@ -1,6 +1,6 @@
 //! What was done to a new file and is not sent yet: its first bytes and its attributes, which go to
-//! the node in one request when the file is closed. So a small file costs one round trip after it was
-//! created, however many calls fill it.
+//! the node in one request when the file is closed. So a small file costs one round trip after it
+//! was created, however many calls fill it.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::peer::room;
 /// The maximum number of bytes held of one file. A longer file is a stream, which is not held.
 const MAX_HELD_BYTES: usize = 64 << 10;
 
-/// The bits of a mode that the node may refuse to set without an error: set-user-id and set-group-id.
+/// The bits of a mode that the node may refuse to set without an error: set-user-id and
+/// set-group-id.
 const SET_ID: u16 = 0o6000;
 
 /// A new file, with the first bytes and the attributes that its node does not have yet.
@@ -37,8 +38,8 @@ impl<T: Clone + PartialEq> Held<T> {
         Self { owner: owner.clone(), attr, data, changes, since_ns: clock::now_ns() }
     }
 
-    /// Adds bytes that `owner` writes at the offset `at`. Returns whether they are held; if not, they
-    /// must be sent after what is held.
+    /// Adds bytes that `owner` writes at the offset `at`. Returns whether they are held; if not,
+    /// they must be sent after what is held.
     pub fn put(&mut self, owner: &T, at: u64, bytes: &[u8]) -> bool {
         let follows = at == self.end() && *owner == self.owner;
         // A write after the times were set changes the times.
@@ -89,8 +90,8 @@ impl<T: Clone + PartialEq> Held<T> {
         clock::now_ns().saturating_sub(self.since_ns)
     }
 
-    /// Returns what is to be sent: the bytes, behind space for the header of a frame, and the changes
-    /// to make once they are written. `None` if there is nothing to send.
+    /// Returns what is to be sent: the bytes, behind space for the header of a frame, and the
+    /// changes to make once they are written. `None` if there is nothing to send.
     pub fn into_parts(self) -> Option<(T, Vec<u8>, Option<Changes>)> {
         let changes = Some(self.changes).filter(|changes| *changes != Changes::default());
         let is_empty = self.data.len() == FRAME_HEAD && changes.is_none();

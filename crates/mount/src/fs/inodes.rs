@@ -20,8 +20,8 @@ pub struct Inodes(Mutex<Table>);
 #[derive(Default)]
 struct Table {
     by_number: HashMap<u64, Arc<Inode>>,
-    /// One name of each inode, the last known one: a node that renames a file again and again, or has
-    /// many names for it, takes no more.
+    /// One name of each inode, the last known one: a node that renames a file again and again, or
+    /// has many names for it, takes no more.
     by_name: HashMap<(u64, Vec<u8>), Arc<Inode>>,
 }
 
@@ -72,8 +72,8 @@ impl Inodes {
             }
         };
         inode.look_up();
-        // A node may show a directory within itself: one that is bound there, or none that there is. Its
-        // path stays the one that leads to it from outside.
+        // A node may show a directory within itself: one that is bound there, or none that there
+        // is. Its path stays the one that leads to it from outside.
         if attr.kind != FileKind::Folder || !above.is_below(&inode) {
             table.give_name(&inode, above, name);
         }

@@ -26,8 +26,8 @@ impl Mount {
         self.settle(&inode, Box::new(move || mount.read_settled(&file, read)));
     }
 
-    /// Drops what was read ahead of files that nobody has read for a second, if other files lack the
-    /// room for it.
+    /// Drops what was read ahead of files that nobody has read for a second, if other files lack
+    /// the room for it.
     pub fn drop_idle_pieces(&self) {
         if self.pieces.take().is_none() {
             self.opens.files().iter().for_each(|file| file.ahead().drop_idle());

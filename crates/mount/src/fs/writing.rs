@@ -65,7 +65,8 @@ impl Mount {
         }
     }
 
-    /// Sends what is held, and waits until the nodes have all that was written; for `limit` at most.
+    /// Sends what is held, and waits until the nodes have all that was written; for `limit` at
+    /// most.
     pub fn write_out(self: &Arc<Self>, limit: Duration) {
         let deadline_ns = clock::now_ns() + limit.as_nanos() as u64;
         self.opens.files().iter().for_each(|file| self.settle(&file.inode, Box::new(|| ())));

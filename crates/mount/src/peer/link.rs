@@ -161,8 +161,8 @@ impl Link {
 }
 
 impl Receiver {
-    /// Waits for a reply, and calls `moved` whenever bytes of it have arrived. Returns the reply, its
-    /// frame, and the length of the payload, with which the frame begins.
+    /// Waits for a reply, and calls `moved` whenever bytes of it have arrived. Returns the reply,
+    /// its frame, and the length of the payload, with which the frame begins.
     ///
     /// # Errors
     /// When the connection is lost, or the frame is invalid.

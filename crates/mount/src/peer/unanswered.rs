@@ -29,8 +29,8 @@ const WAIT_MAX: Duration = Duration::from_secs(1800);
 /// say nothing if there are none.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 
-/// The minimum time without a complete answer on a connection for which bytes that arrive there count
-/// as signs that the wire is slow.
+/// The minimum time without a complete answer on a connection for which bytes that arrive there
+/// count as signs that the wire is slow.
 const ARRIVING_MIN: Duration = Duration::from_secs(10);
 
 /// A request that is not answered yet.

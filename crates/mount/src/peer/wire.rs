@@ -71,8 +71,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends a request and calls `then` with the result; never if the request has no reply. `payload`
-    /// is empty or was made by [`room`].
+    /// Sends a request and calls `then` with the result; never if the request has no reply.
+    /// `payload` is empty or was made by [`room`].
     pub fn ask(&self, ask: Ask, payload: Vec<u8>, then: Then) {
         let frame = if payload.is_empty() { room(0) } else { payload };
         let length = frame.len() - FRAME_HEAD;

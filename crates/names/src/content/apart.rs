@@ -1,6 +1,7 @@
-//! Files on FUSE file systems of this machine, which are read by processes of their own. The kernel does
-//! not let a process end that has a thread waiting for such a file system; one that hangs would keep a
-//! `garland get` that has copied all from elsewhere. Its reader is left behind instead.
+//! Files on FUSE file systems of this machine, which are read by processes of their own. The kernel
+//! does not let a process end that has a thread waiting for such a file system; one that hangs
+//! would keep a `garland get` that has copied all from elsewhere. Its reader is left behind
+//! instead.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -145,8 +146,8 @@ fn read_array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Runs the hidden command if `words`, the program's name first, are those of it: reads files for another
-/// process of this program until standard input ends. Returns `None` for all other words.
+/// Runs the hidden command if `words`, the program's name first, are those of it: reads files for
+/// another process of this program until standard input ends. Returns `None` for all other words.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     if !words.into_iter().skip(1).eq([WORD]) {
         return None;

@@ -139,7 +139,8 @@ impl Holder {
         }
     }
 
-    /// Returns the longest time in which it has to answer something. A node says before that it did not.
+    /// Returns the longest time in which it has to answer something. A node says before that it did
+    /// not.
     pub fn patience(&self) -> Duration {
         match self.access {
             Access::Here | Access::Node(_) | Access::Elsewhere => ANSWER_MAX,
@@ -162,8 +163,9 @@ impl Holder {
         !matches!(self.access, Access::Elsewhere)
     }
 
-    /// Returns how much reading from it costs: nothing on this machine, more on a node that is far or whose wire others
-    /// use, and most at the origin. What cannot be reached from here comes last.
+    /// Returns how much reading from it costs: nothing on this machine, more on a node that is far
+    /// or whose wire others use, and most at the origin. What cannot be reached from here comes
+    /// last.
     pub fn rank(&self) -> u8 {
         match self.access {
             Access::Here => 0,
@@ -217,7 +219,8 @@ impl Holder {
         if Some(&content_digest(&bytes)) == digest { Ok(bytes) } else { Err(differs()) }
     }
 
-    /// Returns the open file `number`. One thread opens it; nobody else waits longer than for an answer.
+    /// Returns the open file `number`. One thread opens it; nobody else waits longer than for an
+    /// answer.
     fn open(&self, number: usize, file: &NamedFile) -> Result<Arc<OpenFile>, HolderFault> {
         let until_ns = clock::after(self.patience());
         let mut open = self.open.lock();

@@ -5,10 +5,12 @@ use std::time::Duration;
 /// The interval between two checks whether a wait goes on.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// The time after which a holder that answers nothing is left alone. Nodes say before that they did not answer.
+/// The time after which a holder that answers nothing is left alone. Nodes say before that they did
+/// not answer.
 pub const ANSWER_MAX: Duration = Duration::from_secs(40);
 
-/// The longest time that a reader waits for a block, from whomever. An origin may take as long to answer.
+/// The longest time that a reader waits for a block, from whomever. An origin may take as long to
+/// answer.
 pub const BLOCK_MAX: Duration = Duration::from_secs(300);
 
 /// The rate in bytes per second below which waiting readers also read from nodes of the next rank:

@@ -1,5 +1,5 @@
-//! The content of a name as the source of a copy: blocks come from several holders at once, in threads, and each is
-//! verified by the manifest.
+//! The content of a name as the source of a copy: blocks come from several holders at once, in
+//! threads, and each is verified by the manifest.
 
 pub mod apart;
 mod holder;
@@ -27,8 +27,8 @@ const IN_FLIGHT: usize = 4;
 /// The number of holders that are read from at a time. Others take the place of those that fail.
 const ACTIVE: usize = 8;
 
-/// How many times in a row a block may not have arrived at a holder, each time after some seconds, before that is left
-/// alone.
+/// How many times in a row a block may not have arrived at a holder, each time after some seconds,
+/// before that is left alone.
 const LATE: u32 = 3;
 
 /// The content of a name.
@@ -50,15 +50,16 @@ struct Shared {
 }
 
 impl NamedSource {
-    /// Starts the threads that read from those of `holders` with the lowest rank; the others replace them when they
-    /// fail.
+    /// Starts the threads that read from those of `holders` with the lowest rank; the others
+    /// replace them when they fail.
     pub fn open(
         name: &str,
         manifest: NameManifest,
         mut holders: Vec<Holder>,
         interrupts: &Arc<Interrupts>,
     ) -> Result<Self, Failure> {
-        // Equal ones in any order, so that copies of the same name don't all read from the same nodes.
+        // Equal ones in any order, so that copies of the same name don't all read from the same
+        // nodes.
         holders.sort_by_cached_key(|holder| (holder.rank(), random::bytes::<8>()));
         let best = holders.iter().map(Holder::rank).min();
         let near = holders.iter().filter(|holder| Some(holder.rank()) == best).count();
@@ -208,9 +209,9 @@ impl Shared {
         }
     }
 
-    /// Starts to read from the holders of the next rank if `helps` is true of them, because those of
-    /// the ranks before are silent or slow. They are not left alone: what they fetch may come slowly
-    /// to them.
+    /// Starts to read from the holders of the next rank if `helps` is true of them, because those
+    /// of the ranks before are silent or slow. They are not left alone: what they fetch may come
+    /// slowly to them.
     fn activate_rank(shared: &Arc<Self>, helps: impl Fn(&Holder) -> bool) {
         let rest = &shared.holders[*shared.active.lock()..];
         let first = rest.first().filter(|holder| holder.is_readable() && helps(holder));

@@ -1,5 +1,5 @@
-//! Which blocks of a name are fetched and kept in memory: a machine without threads and holders. It reads ahead
-//! when blocks are asked for in order, and little when they are not.
+//! Which blocks of a name are fetched and kept in memory: a machine without threads and holders. It
+//! reads ahead when blocks are asked for in order, and little when they are not.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,13 +16,15 @@ const ROOM: u64 = 64 << 20;
 /// Blocks so near to the last one count as in order: several lanes read every few blocks each.
 const NEAR: u64 = 16;
 
-/// The time after which a block that a reader waits for is also fetched from another holder, in nanoseconds.
+/// The time after which a block that a reader waits for is also fetched from another holder, in
+/// nanoseconds.
 const LATE_NS: u64 = 500_000_000;
 
 /// How often the time doubles after which a block is fetched from one more holder.
 const LATE_TWICE_MAX: usize = 16;
 
-/// The time after which, if no holder answers anything, those of the next rank are read from, too, in nanoseconds.
+/// The time after which, if no holder answers anything, those of the next rank are read from, too,
+/// in nanoseconds.
 const QUIET_MAX_NS: u64 = 5_000_000_000;
 
 /// The waiting time after which it is measured how much comes, in nanoseconds.
@@ -32,7 +34,8 @@ const MEASURED_NS: u64 = 10_000_000_000;
 /// trip.
 const COUNTED_MIN: u64 = 16 << 10;
 
-/// The most that counts between two looks at the clock: if this process was stopped, nobody was silent.
+/// The most that counts between two looks at the clock: if this process was stopped, nobody was
+/// silent.
 const LOOK_MAX_NS: u64 = 500_000_000;
 
 /// A block that is in memory or will be.
@@ -166,8 +169,8 @@ impl Window {
         self.bytes += u64::from(self.lengths[number as usize]);
     }
 
-    /// Removes blocks before `end` that are here, the oldest first, until block `number` fits into memory. Returns
-    /// whether it does.
+    /// Removes blocks before `end` that are here, the oldest first, until block `number` fits into
+    /// memory. Returns whether it does.
     fn make_room(&mut self, number: u64, end: u64) -> bool {
         let length = u64::from(self.lengths[number as usize]);
         while self.bytes + length > ROOM {
@@ -185,7 +188,8 @@ impl Window {
         }
     }
 
-    /// Notes that a reader has copied `bytes` bytes of block `number`. It leaves memory when all were.
+    /// Notes that a reader has copied `bytes` bytes of block `number`. It leaves memory when all
+    /// were.
     pub fn give(&mut self, number: u64, bytes: usize) {
         if let Some(Slot::Ready(all, given)) = self.slots.get_mut(&number) {
             *given += bytes;
@@ -195,7 +199,8 @@ impl Window {
         }
     }
 
-    /// Returns the next block that `holder` is to fetch at the time `now_ns`; `None` if there is none.
+    /// Returns the next block that `holder` is to fetch at the time `now_ns`; `None` if there is
+    /// none.
     pub fn next(&mut self, holder: usize, now_ns: u64) -> Option<u64> {
         let last = self.last;
         let is_late = |number: u64, by: &[usize], since_ns: u64| {
@@ -229,8 +234,8 @@ impl Window {
         self.heard_ns = self.waited_ns;
     }
 
-    /// Looks, for a reader that waits, which holders answer nothing at the time `now_ns`. `patience` returns how long
-    /// each may be silent, in nanoseconds.
+    /// Looks, for a reader that waits, which holders answer nothing at the time `now_ns`.
+    /// `patience` returns how long each may be silent, in nanoseconds.
     pub fn look(&mut self, now_ns: u64, patience: impl Fn(usize) -> u64) -> Silence {
         self.waited_ns += now_ns.saturating_sub(self.looked_ns).min(LOOK_MAX_NS);
         self.looked_ns = now_ns;
@@ -249,8 +254,8 @@ impl Window {
         Silence { silent, is_quiet, waited_rate }
     }
 
-    /// Returns how many bytes came in a second while readers waited, each time that they have waited
-    /// for so long.
+    /// Returns how many bytes came in a second while readers waited, each time that they have
+    /// waited for so long.
     fn measure(&mut self) -> Option<u64> {
         let span_ns = self.waited_ns.saturating_sub(self.measured_ns);
         if span_ns < MEASURED_NS {
@@ -276,7 +281,8 @@ impl Window {
         }
     }
 
-    /// Notes that `holder` does not have block `number` yet. Others may fetch it, and `holder` again.
+    /// Notes that `holder` does not have block `number` yet. Others may fetch it, and `holder`
+    /// again.
     pub fn later(&mut self, holder: usize, number: u64) {
         if let Some(slot @ Slot::Fetching(..)) = self.slots.get_mut(&number)
             && let Slot::Fetching(by, _) = slot
@@ -394,7 +400,8 @@ mod tests {
         assert!(!window.is_lost());
     }
 
-    /// Looks every 100 ms for so many seconds; returns what is to be done, and after how many looks.
+    /// Looks every 100 ms for so many seconds; returns what is to be done, and after how many
+    /// looks.
     fn looks(window: &mut Window, now_ns: &mut u64, seconds: u64) -> Vec<(u64, Silence)> {
         let look = |at| {
             *now_ns += 100_000_000;

@@ -68,7 +68,8 @@ fn a_node_chooses_no_time_that_keeps_copies_and_later_contents_out() {
     let second = next_manifest(&content(2), Some(&first), NUMBER + 1);
     assert_eq!(second.files[0].modified, (latest.0, 1));
     assert!(second.encode().is_ok());
-    // A name that has such a time already: the record is another one, though the content is the same.
+    // A name that has such a time already: the record is another one, though the content is the
+    // same.
     let published = content(1).manifest;
     let (_, described) = published.encode().expect("it could be published");
     let key = Secret([1; 32]);

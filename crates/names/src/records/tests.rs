@@ -1,5 +1,5 @@
-//! All interleavings of commands that change a name, and of keepers that come and go: the keepers' decisions are
-//! those of real lists on disk, and the commands' those of this module.
+//! All interleavings of commands that change a name, and of keepers that come and go: the keepers'
+//! decisions are those of real lists on disk, and the commands' those of this module.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -348,7 +348,8 @@ impl World {
         }
     }
 
-    /// Checks that whoever asks keepers of which one has acknowledged a record learns of no older one.
+    /// Checks that whoever asks keepers of which one has acknowledged a record learns of no older
+    /// one.
     fn check(&self, lists: &mut Lists) {
         if !lists.checked.insert(self.keepers.clone()) {
             return;
@@ -371,7 +372,8 @@ impl World {
     }
 }
 
-/// Goes through all worlds that may follow `first`. Returns their number, and that of steps of the longest way.
+/// Goes through all worlds that may follow `first`. Returns their number, and that of steps of the
+/// longest way.
 fn explore(first: World, lists: &mut Lists) -> (usize, usize) {
     let mut seen = HashSet::from([first.clone()]);
     let mut level = vec![first];

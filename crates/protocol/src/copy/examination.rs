@@ -31,7 +31,8 @@ pub struct PlaceFacts {
     pub path: Vec<u8>,
     /// The free space in bytes.
     pub free: u64,
-    /// The name of the file system, such as `ext4`; its number in hexadecimal if it has no known name.
+    /// The name of the file system, such as `ext4`; its number in hexadecimal if it has no known
+    /// name.
     #[serde(deserialize_with = "bounds::fact")]
     pub file_system: String,
 }

@@ -9,12 +9,12 @@ const CHUNK: usize = 8 * WORDS;
 /// What the words of a chunk are multiplied by.
 static WORD_KEYS: [u64; WORDS] = word_keys();
 
-/// The sum of all words of a file, each multiplied by a number that depends on its offset. Zeros add
-/// nothing, so that holes need not be read, and pieces may be added in any order. It costs a fraction
-/// of a digest, and detects accidental changes, not forged ones. It has no secret key, since a forger
-/// gains nothing: a user who can change a file while it is copied, so that a mixture of both contents
-/// passes, could have written the mixture into the file. The fingerprint vouches for no other file,
-/// and for no node.
+/// The sum of all words of a file, each multiplied by a number that depends on its offset. Zeros
+/// add nothing, so that holes need not be read, and pieces may be added in any order. It costs a
+/// fraction of a digest, and detects accidental changes, not forged ones. It has no secret key,
+/// since a forger gains nothing: a user who can change a file while it is copied, so that a mixture
+/// of both contents passes, could have written the mixture into the file. The fingerprint vouches
+/// for no other file, and for no node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint(u128);
 

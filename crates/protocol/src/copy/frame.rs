@@ -37,10 +37,12 @@ pub enum Kind {
     /// whose bit in `bits` is set; they need not be sent.
     Have,
     /// Downstream, before the blocks concerned: `length` bytes of digests follow, signed by the
-    /// copy's source, for the lane's blocks from ordinal `index` on ([`crate::copy::DigestWindows`]).
+    /// copy's source, for the lane's blocks from ordinal `index` on
+    /// ([`crate::copy::DigestWindows`]).
     Digests,
     /// Downstream, before the last block of a stream if that is short, and before `End`: `length`
-    /// bytes follow, by which the source signs that it has `index` blocks ([`crate::copy::SignedEnd`]).
+    /// bytes follow, by which the source signs that it has `index` blocks
+    /// ([`crate::copy::SignedEnd`]).
     SourceEnd,
 }
 

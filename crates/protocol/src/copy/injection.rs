@@ -39,8 +39,8 @@ pub enum Injection {
     Control(u64),
     /// The byte at this offset of the node's file is corrupted on the medium.
     Rot(u64),
-    /// The byte at this offset of the source, or of what a node sends of its file, changes in memory
-    /// once, after its block was hashed and before it is sealed.
+    /// The byte at this offset of the source, or of what a node sends of its file, changes in
+    /// memory once, after its block was hashed and before it is sealed.
     Flip(u64),
 }
 

@@ -60,8 +60,8 @@ pub enum KnownError {
 type Body = (FileStamp, [u8; 16], Layout, Vec<u8>);
 
 impl Known {
-    /// Writes a record: its fields but for the digests, and `count` digests, which are not gathered in
-    /// memory: a file of 1 TiB has 8 MiB of them.
+    /// Writes a record: its fields but for the digests, and `count` digests, which are not gathered
+    /// in memory: a file of 1 TiB has 8 MiB of them.
     ///
     /// # Errors
     /// When `out` cannot be written.

@@ -1,6 +1,6 @@
-//! The secret of each link of a copy, which only the head and the two ends of the link know. All members
-//! of a copy know the copy's own secret: by that alone any of them could be first at the link of
-//! another one.
+//! The secret of each link of a copy, which only the head and the two ends of the link know. All
+//! members of a copy know the copy's own secret: by that alone any of them could be first at the
+//! link of another one.
 
 use crate::copy::copy_id::CopyId;
 use crate::copy::route::{LinkSecret, Route};
@@ -33,7 +33,8 @@ impl LinkMaster {
     }
 }
 
-/// Returns the identity under which a link is opened: it stands for the copy, the lane and the epoch.
+/// Returns the identity under which a link is opened: it stands for the copy, the lane and the
+/// epoch.
 #[must_use]
 pub fn link_id(copy: CopyId, lane: u16, epoch: u32) -> CopyId {
     let mut id = [0; 16];

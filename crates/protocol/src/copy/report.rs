@@ -44,8 +44,8 @@ pub struct Report {
     pub whole: u64,
     /// The total time in nanoseconds for which receiving waited for the node's own writer.
     pub stalled_ns: u64,
-    /// The total time in nanoseconds for which the agent's threads were ready to run and waited for a
-    /// processor.
+    /// The total time in nanoseconds for which the agent's threads were ready to run and waited for
+    /// a processor.
     pub starved_ns: u64,
     /// The total time in nanoseconds for which the writer slept in writes: it waited for the disk,
     /// not for a CPU.

@@ -241,8 +241,8 @@ impl Sink {
         }
     }
 
-    /// Returns the indexes of the blocks that were skipped or not stored and have not arrived since,
-    /// in order.
+    /// Returns the indexes of the blocks that were skipped or not stored and have not arrived
+    /// since, in order.
     pub fn missing(&self) -> impl Iterator<Item = u64> {
         self.missing.iter().copied()
     }

@@ -138,8 +138,8 @@ pub enum FarmEvent {
     Ended(Vec<TaskEnd>),
     /// The output of a job, if there is any; sent before the job's end.
     Output(u32, Vec<u8>),
-    /// Bytes of a running job's standard output (false) or standard error (true), as they come; sent
-    /// only if the head wants them.
+    /// Bytes of a running job's standard output (false) or standard error (true), as they come;
+    /// sent only if the head wants them.
     Wrote(u32, bool, Vec<u8>),
     /// These jobs were returned without being started.
     Returned(Vec<u32>),

@@ -164,8 +164,8 @@ pub enum Ask {
     Read(u64, u64, u32),
     /// Write the payload to an open file: the handle, and the offset.
     Write(u64, u64),
-    /// Write the payload, which may be empty, to an open file, then change its attributes, and return
-    /// all attributes of the file afterwards: the handle, the offset, and the changes.
+    /// Write the payload, which may be empty, to an open file, then change its attributes, and
+    /// return all attributes of the file afterwards: the handle, the offset, and the changes.
     WriteChange(u64, u64, Changes),
     /// Flush an open file to stable storage: only its bytes if the flag is set, otherwise also its
     /// attributes.

@@ -13,8 +13,8 @@ pub type Token = [u8; 16];
 /// An order of a survey. Each has one reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SurveyOrder {
-    /// Report the NICs, and answer the probes of other nodes at those of these addresses that are the
-    /// node's own, until the channel ends.
+    /// Report the NICs, and answer the probes of other nodes at those of these addresses that are
+    /// the node's own, until the channel ends.
     Open(Vec<Ipv4Addr>),
     /// Send frames with this token and the number of this node on every NIC, and listen on all of
     /// them.
@@ -44,9 +44,9 @@ pub enum SurveyOrder {
         /// The number of datagrams.
         count: u32,
     },
-    /// Report how many frames the NICs have sent, and how many datagrams of this burst arrived since
-    /// it was last asked for. From then on only datagrams of this burst are counted, so it is asked
-    /// for once before it is sent.
+    /// Report how many frames the NICs have sent, and how many datagrams of this burst arrived
+    /// since it was last asked for. From then on only datagrams of this burst are counted, so it is
+    /// asked for once before it is sent.
     Counts(u32),
 }
 

@@ -13,7 +13,8 @@ use crate::wire::{KeyPair, PublicKey};
 /// The maximum number of standing agents in a list of members.
 pub const CLUSTER_NODES_MAX: usize = 4096;
 
-/// The maximum length of an encoded list of members in bytes: the pieces of an order have more room.
+/// The maximum length of an encoded list of members in bytes: the pieces of an order have more
+/// room.
 pub const ROSTER_MAX: usize = 4 << 20;
 
 /// The maximum number of addresses of a node.

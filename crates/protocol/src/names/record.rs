@@ -1,8 +1,9 @@
-//! Names for content (`garland publish`): what a name stands for, its holders, and the messages about
-//! names.
+//! Names for content (`garland publish`): what a name stands for, its holders, and the messages
+//! about names.
 //!
-//! A record is signed with a key that is derived from the controller's private key. Agents and nodes have the
-//! public key only: an agent that keeps names can withhold a name, and cannot change what it stands for.
+//! A record is signed with a key that is derived from the controller's private key. Agents and
+//! nodes have the public key only: an agent that keeps names can withhold a name, and cannot change
+//! what it stands for.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -60,30 +61,35 @@ pub const NAMED_FILES_MAX: usize = 250_000;
 /// The maximum number of names of a file's path: a copy has the published directory above them.
 const NAMES_OF_PATH_MAX: usize = DEPTH_MAX - 1;
 
-/// The maximum number of directories of a manifest, which the paths of its files imply: a copy makes
-/// each of them, however few bytes they have in there.
+/// The maximum number of directories of a manifest, which the paths of its files imply: a copy
+/// makes each of them, however few bytes they have in there.
 const NAMED_FOLDERS_MAX: usize = NAMED_FILES_MAX;
 
 /// The maximum number of bytes of a path that a message shows.
 const SHOWN_MAX: usize = 80;
 
-/// The number of nanoseconds of a second. System calls take numbers beyond it for orders, such as UTIME_NOW.
+/// The number of nanoseconds of a second. System calls take numbers beyond it for orders, such as
+/// UTIME_NOW.
 const SECOND_NS: u32 = 1_000_000_000;
 
-/// The maximum number of seconds between 1970 and a file's time in a manifest: 34,000 years. Later times
-/// can be added to. Copies have times that file systems keep ([`NameManifest::with_kept_times`]).
+/// The maximum number of seconds between 1970 and a file's time in a manifest: 34,000 years. Later
+/// times can be added to. Copies have times that file systems keep
+/// ([`NameManifest::with_kept_times`]).
 const SECONDS_MAX: i64 = 1 << 40;
 
-/// The earliest time of a copied file in seconds since 1970, in 1901: file systems keep none before.
+/// The earliest time of a copied file in seconds since 1970, in 1901: file systems keep none
+/// before.
 const FIRST_SECOND: i64 = i32::MIN as i64;
 
 /// The maximum number of bytes of a manifest in one message.
 pub const MANIFEST_PIECE_MAX: usize = 60_000;
 
-/// The maximum length of an encoded manifest in bytes: that of a file of 2 TiB, or of 100,000 small ones.
+/// The maximum length of an encoded manifest in bytes: that of a file of 2 TiB, or of 100,000 small
+/// ones.
 pub const NAME_MANIFEST_MAX: usize = 24 << 20;
 
-/// The time after which a node that fetches a content counts as gone, unless it says that it goes on, in nanoseconds.
+/// The time after which a node that fetches a content counts as gone, unless it says that it goes
+/// on, in nanoseconds.
 pub const LEASE_NS: u64 = 15_000_000_000;
 
 /// A name, and what it stands for.
@@ -118,8 +124,8 @@ pub struct NameHolder {
     pub node: String,
     /// What the holder is.
     pub kind: HolderKind,
-    /// The path of the file or directory below the root of the node's agent, without a slash at the beginning
-    /// (raw bytes); empty for an object.
+    /// The path of the file or directory below the root of the node's agent, without a slash at the
+    /// beginning (raw bytes); empty for an object.
     pub path: Vec<u8>,
 }
 
@@ -179,14 +185,15 @@ pub enum NamesOrder {
     Manifest(String),
     /// A piece of what the next `Keep`, `Register` or `Members` needs, and whether more follow.
     Piece(Vec<u8>, bool),
-    /// Keep this entry in place of any older one. Unless the manifest of its root is here already, it was
-    /// sent before. A record that this key did not make does not count. Answered by `Kept`, or by `End` with the error.
+    /// Keep this entry in place of any older one. Unless the manifest of its root is here already,
+    /// it was sent before. A record that this key did not make does not count. Answered by `Kept`,
+    /// or by `End` with the error.
     Keep(Box<NameEntry>, RecordKey),
-    /// Make the manifest of the file or directory with this path (raw bytes). Answered by `Reading` while that takes,
-    /// `Path` and `Piece`, or by `End` with the error.
+    /// Make the manifest of the file or directory with this path (raw bytes). Answered by `Reading`
+    /// while that takes, `Path` and `Piece`, or by `End` with the error.
     Digest(Vec<u8>),
-    /// Report where a copy to `path` has put the file or directory `base`. Answered by `Path`, or by `End` with the
-    /// error.
+    /// Report where a copy to `path` has put the file or directory `base`. Answered by `Path`, or
+    /// by `End` with the error.
     Locate {
         /// The destination as the user wrote it (raw bytes).
         path: Vec<u8>,
@@ -204,9 +211,9 @@ pub enum NamesOrder {
         /// Random bytes, for which alone the answer counts.
         challenge: KeyChallenge,
     },
-    /// Keep the list of members that was sent before in pieces ([`Roster`](crate::names::Roster)), by which
-    /// the agent recognises members, and its node reads names and contents. Sessions of keys that are
-    /// no longer in it end. Answered by `End`.
+    /// Keep the list of members that was sent before in pieces ([`Roster`](crate::names::Roster)),
+    /// by which the agent recognises members, and its node reads names and contents. Sessions of
+    /// keys that are no longer in it end. Answered by `End`.
     Members,
     /// Serve the content of this record, whose manifest was sent before, to members, from this
     /// path. A record without content says that its name has ended: what is served for no other
@@ -217,11 +224,13 @@ pub enum NamesOrder {
         /// The path below the agent's root, without a slash at the beginning (raw bytes).
         path: Vec<u8>,
     },
-    /// Record that this node has the content of the name, if it stands for that still: its root. Other holders
-    /// than nodes are refused: those are in the record that a controller signs. Answered by `End`.
+    /// Record that this node has the content of the name, if it stands for that still: its root.
+    /// Other holders than nodes are refused: those are in the record that a controller signs.
+    /// Answered by `End`.
     Hold(String, [u8; 32], NameHolder),
-    /// Note that this node fetches the content of the name, with this root, to this place; again before its lease of
-    /// [`LEASE_NS`] ends. Answered by an `Entry` with those that began before as holders, and `End`.
+    /// Note that this node fetches the content of the name, with this root, to this place; again
+    /// before its lease of [`LEASE_NS`] ends. Answered by an `Entry` with those that began before
+    /// as holders, and `End`.
     Fetch(String, [u8; 32], NameHolder),
 }
 
@@ -238,15 +247,17 @@ pub enum NamesEvent {
     Reading,
     /// The public key with which the node reads names and contents.
     Key(ShownKey),
-    /// The record of the name that is valid at this agent after `Keep`: the one that was sent, or a newer one.
+    /// The record of the name that is valid at this agent after `Keep`: the one that was sent, or a
+    /// newer one.
     Kept(Box<NameRecord>),
     /// The order was executed, or why it was not.
     End(#[serde(deserialize_with = "bounds::answer")] Result<(), String>),
 }
 
 impl NameRecord {
-    /// Creates the record of `name` for `content`; `None` ends the name. Of two records of a name the newer one is
-    /// valid ([`is_newer_than`](Self::is_newer_than)). `key` is the private key of the controller.
+    /// Creates the record of `name` for `content`; `None` ends the name. Of two records of a name
+    /// the newer one is valid ([`is_newer_than`](Self::is_newer_than)). `key` is the private key of
+    /// the controller.
     #[must_use]
     pub fn new(name: &str, number: u64, content: Option<NamedContent>, key: &Secret) -> Self {
         let unsigned = Self {
@@ -285,22 +296,22 @@ impl NameRecord {
         &self.name
     }
 
-    /// Returns the number of the record: the nanoseconds of the wall clock at which it was made, or one more than
-    /// that of the record before it, if that is higher.
+    /// Returns the number of the record: the nanoseconds of the wall clock at which it was made, or
+    /// one more than that of the record before it, if that is higher.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Returns the number of the record that follows `old`, the newest one of a name, if there is one, at the time
-    /// `wall_ns` of the wall clock.
+    /// Returns the number of the record that follows `old`, the newest one of a name, if there is
+    /// one, at the time `wall_ns` of the wall clock.
     #[must_use]
     pub fn number_after(old: Option<&Self>, wall_ns: u64) -> u64 {
         old.map_or(0, |old| old.number.saturating_add(1)).max(wall_ns)
     }
 
-    /// Returns whether this record is valid and `other`, which has the same name, is not any more. All agents and
-    /// heads decide alike, also about two records with one number.
+    /// Returns whether this record is valid and `other`, which has the same name, is not any more.
+    /// All agents and heads decide alike, also about two records with one number.
     #[must_use]
     pub fn is_newer_than(&self, other: &Self) -> bool {
         self.rank() > other.rank()
@@ -424,8 +435,8 @@ impl NameEntry {
         size_of::<Self>() + record + holders.sum::<usize>()
     }
 
-    /// Removes the last holders until all of them take at most `room` bytes of memory. Returns how much the
-    /// others take.
+    /// Removes the last holders until all of them take at most `room` bytes of memory. Returns how
+    /// much the others take.
     pub fn cut(&mut self, room: usize) -> usize {
         let mut taken = 0;
         let fits = |holder: &NameHolder| {
@@ -456,8 +467,8 @@ impl NameEntry {
 /// Checks that `name` is one that content can have.
 ///
 /// # Errors
-/// When it is empty, too long, or has a character other than letters, digits and `._:@+-/`, begins with a `-`, or has a
-/// part between slashes that is empty, `.` or `..`.
+/// When it is empty, too long, or has a character other than letters, digits and `._:@+-/`, begins
+/// with a `-`, or has a part between slashes that is empty, `.` or `..`.
 pub fn check_name(name: &str) -> Result<(), String> {
     let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"._:@+-/".contains(&byte);
     let is_sound = (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_usual);
@@ -537,8 +548,8 @@ impl NameManifest {
         self.files.iter().map(|file| file.layout.length).sum()
     }
 
-    /// Returns whether both have the same files with the same contents. Names of the whole, modes and times may
-    /// differ.
+    /// Returns whether both have the same files with the same contents. Names of the whole, modes
+    /// and times may differ.
     #[must_use]
     pub fn has_content_of(&self, other: &Self) -> bool {
         let same = |(one, two): (&NamedFile, &NamedFile)| {
@@ -549,9 +560,10 @@ impl NameManifest {
             && self.files.iter().zip(&other.files).all(same)
     }
 
-    /// Returns this manifest as that of the record with this number, whose times file systems keep: a
-    /// day after the record at most, and from 1901 on. Whoever tells of a file may tell any time. One that a
-    /// file system does not keep makes each copy fail, and leaves no later one to the next content.
+    /// Returns this manifest as that of the record with this number, whose times file systems keep:
+    /// a day after the record at most, and from 1901 on. Whoever tells of a file may tell any time.
+    /// One that a file system does not keep makes each copy fail, and leaves no later one to the
+    /// next content.
     #[must_use]
     pub fn with_kept_times(mut self, number: u64) -> Self {
         let latest_ns = number.saturating_add(RECORD_AHEAD_MAX_NS);
@@ -564,8 +576,8 @@ impl NameManifest {
         self
     }
 
-    /// Returns this manifest as the next one of a name that stood for `old`. Copies compare files by
-    /// length and time: a file with the content that it had keeps its time, and one with other
+    /// Returns this manifest as the next one of a name that stood for `old`. Copies compare files
+    /// by length and time: a file with the content that it had keeps its time, and one with other
     /// content has a later one, so that no earlier content of the file had the time, however often
     /// the name was published.
     #[must_use]

@@ -1,5 +1,5 @@
-//! The keys of the records of names: one that signs, which derives from the controller's private key, and one by
-//! which records are recognised (Ed25519, RFC 8032).
+//! The keys of the records of names: one that signs, which derives from the controller's private
+//! key, and one by which records are recognised (Ed25519, RFC 8032).
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,8 @@ pub type Signature = [[u8; 32]; 2];
 pub struct RecordKey([u8; 32]);
 
 impl RecordKey {
-    /// Returns the key by which the records are recognised that a controller with the private key `key` makes.
+    /// Returns the key by which the records are recognised that a controller with the private key
+    /// `key` makes.
     #[must_use]
     pub fn from_secret(key: &Secret) -> Self {
         let public = pair(key).public_key().as_ref().try_into();

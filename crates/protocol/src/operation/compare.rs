@@ -15,7 +15,8 @@ use crate::{FromAgent, ToAgent};
 /// receives the whole source.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
-/// The rate in bytes per second at which a node compares at least what it has, once it is waited for.
+/// The rate in bytes per second at which a node compares at least what it has, once it is waited
+/// for.
 const SLOWEST_COMPARISON: u64 = 50_000_000;
 
 /// The catalogue of a tree is sent only if its length times the number of nodes is at most the
@@ -205,8 +206,8 @@ impl<'a> Comparison<'a> {
         self.parts.fail(node, "it did not report its digests".to_owned());
     }
 
-    /// Ends the comparison of a node that has nothing of the source, or is missing. Then no entry of a
-    /// tree is unchanged on all nodes, and nodes that wait for the catalogue need none.
+    /// Ends the comparison of a node that has nothing of the source, or is missing. Then no entry
+    /// of a tree is unchanged on all nodes, and nodes that wait for the catalogue need none.
     fn find_nothing(&mut self, node: usize) {
         self.end(node);
         if let Some(unchanged) = &mut self.unchanged {

@@ -10,8 +10,8 @@ const HANGING_DISK_RATE: u64 = 2_000_000;
 /// Time allowed for a measurement, in addition to the time for its bytes, in nanoseconds.
 const GRACE_NS: u64 = 30_000_000_000;
 
-/// The maximum number of results of a node: the kinds of measurements, and those of random operations
-/// with 1, 2, 4, ... in flight.
+/// The maximum number of results of a node: the kinds of measurements, and those of random
+/// operations with 1, 2, 4, ... in flight.
 const FIGURES_MAX: usize = 64;
 
 /// How the test of a node ended.

@@ -14,8 +14,8 @@ use crate::names::{
 use crate::wire::ShownKey;
 use crate::{FromAgent, ToAgent};
 
-/// How long an agent may take to answer an order about names: a disk may have to spin up. It may take
-/// any time to read files that are published, but not be silent for longer while it reads.
+/// How long an agent may take to answer an order about names: a disk may have to spin up. It may
+/// take any time to read files that are published, but not be silent for longer while it reads.
 pub const NAMES_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an agent has answered so far about names.
@@ -71,9 +71,9 @@ struct Verified {
     known: HashMap<String, NameRecord>,
 }
 
-/// Sends `order` to nodes, one for each of `limits`, the times in which they must answer; before it, the pieces of
-/// `manifest`, if the order is to keep an entry with it. Records count only if they are signed by `records`; without it,
-/// none do.
+/// Sends `order` to nodes, one for each of `limits`, the times in which they must answer; before
+/// it, the pieces of `manifest`, if the order is to keep an entry with it. Records count only if
+/// they are signed by `records`; without it, none do.
 #[must_use]
 pub fn names(
     limits: &[Duration],
@@ -135,8 +135,8 @@ impl From<&NamesOrder> for Wanted {
 }
 
 impl Answering {
-    /// Takes an event of the agent. Returns its answer when that is complete or an error; what comes
-    /// later costs nothing.
+    /// Takes an event of the agent. Returns its answer when that is complete or an error; what
+    /// comes later costs nothing.
     fn take(
         &mut self,
         event: NamesEvent,

@@ -105,7 +105,8 @@ impl<T> Operation for Query<'_, T> {
     }
 
     fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
-        // Who has answered, or was not asked, is not heard: what follows an answer would be endless.
+        // Who has answered, or was not asked, is not heard: what follows an answer would be
+        // endless.
         if !matches!(self.answers.get(&node), Some(None)) {
             return;
         }

@@ -6,13 +6,13 @@ use super::query::Query;
 use crate::copy::{StatReply, StatRequest};
 use crate::{FromAgent, ToAgent};
 
-/// How long an agent may take to look up a file, or be silent while it scans a tree: a disk may have to
-/// spin up.
+/// How long an agent may take to look up a file, or be silent while it scans a tree: a disk may
+/// have to spin up.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends each of `requests` to the node with its index. A scan may take any time, if its agent says
-/// all the while that it goes on; one that is silent, as while its disk does not answer, holds up no other
-/// node.
+/// all the while that it goes on; one that is silent, as while its disk does not answer, holds up
+/// no other node.
 #[must_use]
 pub fn stat(requests: Vec<StatRequest>) -> Query<'static, Vec<StatReply>> {
     let scans = requests.iter().any(|request| request.tree.is_some());

@@ -17,8 +17,8 @@ impl Turns {
         Self { turned_ns: now_ns }
     }
 
-    /// Begins a turn. Returns for how many nanoseconds the process was suspended in the last one, if
-    /// it was: that time does not count as silence of nodes.
+    /// Begins a turn. Returns for how many nanoseconds the process was suspended in the last one,
+    /// if it was: that time does not count as silence of nodes.
     pub fn turn(&mut self, now_ns: u64) -> Option<u64> {
         let passed = now_ns.saturating_sub(self.turned_ns);
         self.turned_ns = now_ns;

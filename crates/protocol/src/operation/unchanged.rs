@@ -50,8 +50,8 @@ impl Unchanged {
         Self { all, length, received: vec![0; count], any: false, each, surplus_bytes }
     }
 
-    /// Adds a piece of a node's bitmap, and whether more follow. Returns whether the piece has bytes
-    /// of the bitmap.
+    /// Adds a piece of a node's bitmap, and whether more follow. Returns whether the piece has
+    /// bytes of the bitmap.
     pub fn take(&mut self, node: usize, piece: &[u8], more: bool) -> bool {
         let is_new = !piece.is_empty() && self.received[node] < self.length;
         let received = &mut self.received[node];
@@ -92,8 +92,8 @@ impl Unchanged {
         self.each.get_mut(node).into_iter().for_each(|node| node.unchanged.clear_from(0));
     }
 
-    /// Returns whether the nodes that have not reported need not do so: the others have no unchanged
-    /// entry in common, and what changes on each node is not collected.
+    /// Returns whether the nodes that have not reported need not do so: the others have no
+    /// unchanged entry in common, and what changes on each node is not collected.
     pub fn is_vain(&self) -> bool {
         self.each.is_empty() && self.all.is_empty()
     }

@@ -36,8 +36,8 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Derives the keys from an exchange of the owners of these public keys: that of the connecting side
-    /// and that of the accepting one.
+    /// Derives the keys from an exchange of the owners of these public keys: that of the connecting
+    /// side and that of the accepting one.
     pub(super) fn new(
         exchange: StaticExchange,
         connecting: &[u8; KEY_LEN],
@@ -68,9 +68,9 @@ impl Agreement {
         aws_lc_rs::constant_time::verify_slices_are_equal(&self.mac(greeting), mac).is_ok()
     }
 
-    /// Returns the stamp of a greeting that is made `time_ns` after the boot `boot` of this machine.
-    /// Nobody else can tell from two stamps whether they are of the same machine, unless they are
-    /// for the same agent.
+    /// Returns the stamp of a greeting that is made `time_ns` after the boot `boot` of this
+    /// machine. Nobody else can tell from two stamps whether they are of the same machine, unless
+    /// they are for the same agent.
     #[must_use]
     pub fn stamp(&self, boot: &[u8], time_ns: u64) -> GreetingStamp {
         let hash = blake3::keyed_hash(&self.clock_key, boot);

@@ -124,8 +124,8 @@ impl Delivery {
         self.kept_bytes
     }
 
-    /// Returns the memory in bytes of a message that is kept. Many short messages take much more than
-    /// their bytes.
+    /// Returns the memory in bytes of a message that is kept. Many short messages take much more
+    /// than their bytes.
     #[must_use]
     pub fn kept_bytes_of(message: &[u8]) -> usize {
         KEPT_MESSAGE_COST + message.len()

@@ -1,15 +1,15 @@
 //! Tells new greetings with a key from repetitions of recorded ones, before any key exchange.
 //!
-//! A greeting says by which clock it was made when. The clock is that of a machine since its boot: it
-//! never goes back and nobody sets it, so heads whose wall clocks differ by hours do not matter, and
-//! each machine is judged by its own clock only. A clock is known here once a peer with it has proved
-//! that it has the key, which no repetition can. Of each known clock the greatest times are kept: a
-//! greeting with a greater one than these is new, one that is among them is a repetition.
+//! A greeting says by which clock it was made when. The clock is that of a machine since its boot:
+//! it never goes back and nobody sets it, so heads whose wall clocks differ by hours do not matter,
+//! and each machine is judged by its own clock only. A clock is known here once a peer with it has
+//! proved that it has the key, which no repetition can. Of each known clock the greatest times are
+//! kept: a greeting with a greater one than these is new, one that is among them is a repetition.
 //!
-//! All others may be either: those of a machine that was not here before, or has been forgotten, and
-//! those that overtook each other on the way. They are served, too, but at the cost of an allowance
-//! which peers that prove their key give back, and repetitions don't. When it is used up the peer is
-//! to come again.
+//! All others may be either: those of a machine that was not here before, or has been forgotten,
+//! and those that overtook each other on the way. They are served, too, but at the cost of an
+//! allowance which peers that prove their key give back, and repetitions don't. When it is used up
+//! the peer is to come again.
 
 use std::collections::{BTreeSet, VecDeque};
 

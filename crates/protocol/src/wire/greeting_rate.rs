@@ -1,10 +1,10 @@
-//! How often the owner of a key or secret may greet. A greeting costs key exchanges, a thread and a line in the
-//! node's log, also if its session ends at once.
+//! How often the owner of a key or secret may greet. A greeting costs key exchanges, a thread and a
+//! line in the node's log, also if its session ends at once.
 
 use std::time::Duration;
 
-/// How many connections a peer may open: sessions and further connections of them, or connections of
-/// an operation.
+/// How many connections a peer may open: sessions and further connections of them, or connections
+/// of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GreetingRate {
     /// In each second.

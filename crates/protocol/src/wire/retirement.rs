@@ -1,10 +1,10 @@
 //! How a head ends a standing agent of any other release: the contents of the sealed frames that
 //! follow the greeting of [`Purpose::Retire`](crate::wire::Purpose::Retire), one from each side.
 //!
-//! All releases have to understand each other here, so these bytes never change, nor do the preamble,
-//! the greeting of a control channel ([`Hello`](crate::wire::Hello) with its MAC, and the handshake) and the
-//! frames of [`Line`](crate::wire::Line) that carry them. Both sides ignore further bytes, which a later
-//! release may add.
+//! All releases have to understand each other here, so these bytes never change, nor do the
+//! preamble, the greeting of a control channel ([`Hello`](crate::wire::Hello) with its MAC, and the
+//! handshake) and the frames of [`Line`](crate::wire::Line) that carry them. Both sides ignore
+//! further bytes, which a later release may add.
 
 /// What a head asks of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use garland_protocol::copy::{Head, HeadEvent as Event, LaneReport, LinkSide, Pol
 
 use crate::{COPY, SECOND, begun, failures, feeder, head_for, links};
 
-/// Simulates a copy to three nodes, in which the link from n1 to n2 is lost every `period` fifths of a
-/// second, by n2's doing. `passes` tells whether blocks arrive over it in between. Returns the
+/// Simulates a copy to three nodes, in which the link from n1 to n2 is lost every `period` fifths
+/// of a second, by n2's doing. `passes` tells whether blocks arrive over it in between. Returns the
 /// seconds after which n1 no longer feeds n2 in the chain; `None` if it does so for ten minutes.
 fn flapping(period: u64, passes: bool) -> Option<u64> {
     let names: Vec<String> = (1..=3).map(|number| format!("n{number}")).collect();

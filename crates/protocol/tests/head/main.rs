@@ -582,7 +582,8 @@ fn feeder(head: &Head, node: NodeId) -> (NodeId, bool) {
 
 #[test]
 fn a_node_is_fed_by_another_only_after_its_feeder_had_more_for_long() {
-    // The head's machine has run for long, and the nodes before the last get a block every so often.
+    // The head's machine has run for long, and the nodes before the last get a block every so
+    // often.
     let began = 1_000_000 * SECOND;
     let names: Vec<String> = (1..=4).map(|number| format!("n{number}")).collect();
     let plan = Plan::broadcast(Layout::fitting(1 << 30), &names, 1).expect("there are nodes");

@@ -40,8 +40,8 @@ fn origin(node: &str, index: u16, role: Role) -> Origin {
     }
 }
 
-/// Returns the traces of a head that sends three blocks to one node. The node's name needs escaping, and its
-/// clock is ahead.
+/// Returns the traces of a head that sends three blocks to one node. The node's name needs
+/// escaping, and its clock is ahead.
 pub(crate) fn example_traces() -> Vec<Trace> {
     let mut head = vec![Record::Span(span(Stage::Read, NONE, 0))];
     head.extend((0..3).map(|block| Record::Span(span(Stage::Send, 1, block))));

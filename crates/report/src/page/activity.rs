@@ -1,4 +1,5 @@
-//! What a node mostly did in each interval of a run, and what it waited for: its row on the timeline.
+//! What a node mostly did in each interval of a run, and what it waited for: its row on the
+//! timeline.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -50,11 +51,12 @@ impl Activity {
         Self { bins: vec![Bin::default(); bins], width_ns: width_ns.max(1) }
     }
 
-    /// Adds the time of a span, spread evenly from its start to its end (`times`, since the start of
-    /// the run).
+    /// Adds the time of a span, spread evenly from its start to its end (`times`, since the start
+    /// of the run).
     pub(super) fn add(&mut self, span: &Span, times: &Range<u64>) {
         let is_wait = matches!(span.stage, Stage::WaitUpstream | Stage::WaitDownstream);
-        // A wait for a stage of this node says nothing of others; the other stage's work is counted.
+        // A wait for a stage of this node says nothing of others; the other stage's work is
+        // counted.
         if span.stage == Stage::WaitBuffer || is_wait && span.peer == NONE {
             return;
         }

@@ -1,4 +1,5 @@
-//! The grades of scenarios: every published statement with what was measured, and what is open on top.
+//! The grades of scenarios: every published statement with what was measured, and what is open on
+//! top.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! An HTML page about runs: one file that needs no network, with an embedded chart library (uPlot, MIT) and
-//! scripts of its own. A browser without scripts shows the summary in words.
+//! An HTML page about runs: one file that needs no network, with an embedded chart library (uPlot,
+//! MIT) and scripts of its own. A browser without scripts shows the summary in words.
 //!
 //! Results are read as JSON, so that the known fields of results of other versions are shown.
 //! Timelines come from traces and are reduced to what a screen can show.

@@ -49,9 +49,9 @@ impl Stretch {
     }
 }
 
-/// Returns the stretches of a path of `steps`, which begins at `since_ns` of the head's clock and is
-/// `length_ns` long. Adjacent steps with the same cause and place are one stretch. If there are too
-/// many, the path is divided into equal intervals, and each becomes what took most of it.
+/// Returns the stretches of a path of `steps`, which begins at `since_ns` of the head's clock and
+/// is `length_ns` long. Adjacent steps with the same cause and place are one stretch. If there are
+/// too many, the path is divided into equal intervals, and each becomes what took most of it.
 pub(super) fn stretches(steps: &[Step], since_ns: u64, length_ns: u64) -> Vec<Stretch> {
     let mut path = Vec::new();
     steps.iter().for_each(|step| join(&mut path, Stretch::from_step(step, since_ns)));

@@ -16,10 +16,10 @@ pub struct Picture {
     pub joints: Vec<Joint>,
     /// An SVG element, coloured by the page's style; `None` if there are too many nodes to draw.
     pub svg: Option<String>,
-    /// For each two nodes of a copy that were linked, the cables between them: objects with the nodes'
-    /// indices in the plan `from` and `to`, and a list `cables` of objects with the attribute
-    /// `data-cable` of its line as `cable`, the direction `forth`, the `share` of the data, and
-    /// `bits_per_second`. `null` without a copy.
+    /// For each two nodes of a copy that were linked, the cables between them: objects with the
+    /// nodes' indices in the plan `from` and `to`, and a list `cables` of objects with the
+    /// attribute `data-cable` of its line as `cable`, the direction `forth`, the `share` of the
+    /// data, and `bits_per_second`. `null` without a copy.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub crossings: Value,
 }

@@ -1,4 +1,5 @@
-//! The answer of a copy in three tiles: its time, what cost most, and the nodes that need attention.
+//! The answer of a copy in three tiles: its time, what cost most, and the nodes that need
+//! attention.
 
 use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, Rate};
@@ -95,8 +96,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Returns the tile of nodes that failed, or were slower than the others; nodes with the same reason
-/// are one line.
+/// Returns the tile of nodes that failed, or were slower than the others; nodes with the same
+/// reason are one line.
 fn attention(result: &Value) -> Option<String> {
     const TITLE: &str = "Nodes that need attention";
     let nodes = result["nodes"].as_array().filter(|nodes| !nodes.is_empty())?;

@@ -124,8 +124,8 @@ impl Timeline {
         self.names = planned.to_vec();
     }
 
-    /// Returns the links by which nodes were fed: the indices in the plan of the feeding and of the fed
-    /// node.
+    /// Returns the links by which nodes were fed: the indices in the plan of the feeding and of the
+    /// fed node.
     pub fn links(&self) -> impl Iterator<Item = (u16, u16)> {
         let fed = self.nodes.iter().filter_map(|line| Some((line.index?, &line.feeds)));
         fed.flat_map(|(to, feeds)| feeds.iter().map(move |feed| (feed.from, to)))
@@ -257,8 +257,8 @@ struct Job {
 
 impl Timeline {
     /// Returns the timeline of a farm's result (`garland.farm/2`). A node has as many rows as it
-    /// ran jobs at the same time, at most, one for the copies of inputs to it, and one for those of outputs
-    /// from it. Returns `None` if the result has no records.
+    /// ran jobs at the same time, at most, one for the copies of inputs to it, and one for those of
+    /// outputs from it. Returns `None` if the result has no records.
     #[must_use]
     pub fn of_jobs(result: &serde_json::Value) -> Option<Self> {
         let records = result["records"].as_array()?;

@@ -14,8 +14,8 @@ use crate::left_out::LeftOutResult;
 use crate::limit::Limit;
 
 impl CopyResult {
-    /// Creates the result of a command that ends now. Its copies ran at the same time; its phases are those before
-    /// the copies.
+    /// Creates the result of a command that ends now. Its copies ran at the same time; its phases
+    /// are those before the copies.
     pub fn new(run: &Run, copy: CopyOutcome) -> Self {
         let CopyOutcome { direction, copies, mut phases, tree, holders, .. } = copy;
         let all = |moment: fn(&Moments) -> u64| {

@@ -35,8 +35,8 @@ pub struct CopyResult {
     /// received even if the copy fails.
     #[serde(default)]
     in_place: bool,
-    /// Whether the source was on no disk of this machine: a pipe, a command, a store of objects, or nodes
-    /// that hold a name.
+    /// Whether the source was on no disk of this machine: a pipe, a command, a store of objects, or
+    /// nodes that hold a name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) off_disk: bool,
     /// Bytes of blocks that this machine has sent, after compression; `None` for a copy to this

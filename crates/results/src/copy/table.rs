@@ -1,5 +1,5 @@
-//! Prints the result of a copy. It has no rows of nodes: each line begins with a word of up to seven
-//! letters, and names the nodes that it is true of.
+//! Prints the result of a copy. It has no rows of nodes: each line begins with a word of up to
+//! seven letters, and names the nodes that it is true of.
 
 use std::collections::BTreeMap;
 use std::fmt;

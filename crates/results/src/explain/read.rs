@@ -173,8 +173,8 @@ fn find_dead(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
     (0..nodes.len()).filter(|&node| has_died(&nodes[node])).collect()
 }
 
-/// Returns the limit of the copy of one node of a gather: its share, by its bytes, of the limit of all of
-/// them or, if that is unknown, of the rate that they had together.
+/// Returns the limit of the copy of one node of a gather: its share, by its bytes, of the limit of
+/// all of them or, if that is unknown, of the rate that they had together.
 fn share_of(result: &CopyResult, node: &str) -> Option<Limit> {
     let together: u64 = result.nodes.iter().filter_map(|node| node.rate).sum();
     let all = result.head.limit.as_ref().map_or(together, |limit| limit.rate);

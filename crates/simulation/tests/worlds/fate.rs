@@ -129,8 +129,8 @@ impl Blow {
     }
 }
 
-/// Returns whether a node may lose its copy: by one blow, or because its connection to the head breaks
-/// while the head stands still and dials no other one.
+/// Returns whether a node may lose its copy: by one blow, or because its connection to the head
+/// breaks while the head stands still and dials no other one.
 pub fn harms(fate: &Fate, node: usize) -> bool {
     let mut blows = fate.iter().map(|(_, blow)| *blow);
     let breaks = fate.iter().any(|(_, blow)| blow.breaks_control(node));

@@ -1,5 +1,5 @@
-//! What a liar sends over its links in place of its agent's frames. It has the copy's secret: all of
-//! it has valid MACs and seals.
+//! What a liar sends over its links in place of its agent's frames. It has the copy's secret: all
+//! of it has valid MACs and seals.
 
 use garland_protocol::copy::{CopyId, FRAME_LEN, Frame, Keys, Kind, TAG_LEN};
 use garland_sys::world::Random;

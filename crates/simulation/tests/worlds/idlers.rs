@@ -1,5 +1,5 @@
-//! Nodes of a farm that send heartbeats and nothing else, on real sockets: the head's threads wait for
-//! them as in a command.
+//! Nodes of a farm that send heartbeats and nothing else, on real sockets: the head's threads wait
+//! for them as in a command.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,6 +1,6 @@
-//! A member of a copy that lies. It stands between an agent and all others, has the agent's keys and
-//! the secrets of the copy and of the agent's links, and changes what the agent says: to the head,
-//! and to the nodes that it feeds or that feed it.
+//! A member of a copy that lies. It stands between an agent and all others, has the agent's keys
+//! and the secrets of the copy and of the agent's links, and changes what the agent says: to the
+//! head, and to the nodes that it feeds or that feed it.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

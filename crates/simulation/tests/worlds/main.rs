@@ -48,8 +48,8 @@ fn draw(seed: u64) -> (Case, Random) {
     (Case { rails, kind, has_older, ..Case::of_file(seed, nodes, length) }, random)
 }
 
-/// Checks the end of a copy: every node that nothing befell has the files, and no node has a part of
-/// one under its name. Where an older file was, it or the newer one is there.
+/// Checks the end of a copy: every node that nothing befell has the files, and no node has a part
+/// of one under its name. Where an older file was, it or the newer one is there.
 fn judge(Trial { case, fate }: &Trial, ended: &Ended) {
     if case.kind == Kind::Stripes {
         return judge_stripes(ended, fate);
@@ -82,8 +82,8 @@ fn judge(Trial { case, fate }: &Trial, ended: &Ended) {
     }
 }
 
-/// Checks the end of a striped copy: one of the two files can always be read, and it is the newer one
-/// if the copy says so. All servers get it or none.
+/// Checks the end of a striped copy: one of the two files can always be read, and it is the newer
+/// one if the copy says so. All servers get it or none.
 fn judge_stripes(ended: &Ended, fate: &Fate) {
     let joined = stripes_of(ended);
     let newer = ended.files.values().next().expect("a file");

@@ -1,5 +1,5 @@
-//! A farm's staging in a simulated world: the stager's sessions copy the files of jobs to a node and
-//! back, while something befalls the node.
+//! A farm's staging in a simulated world: the stager's sessions copy the files of jobs to a node
+//! and back, while something befalls the node.
 
 use std::fs;
 use std::net::SocketAddr;

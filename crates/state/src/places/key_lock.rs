@@ -42,8 +42,8 @@ impl Places {
     /// keeps others from replacing it. Waits for the end of a replacement.
     ///
     /// # Errors
-    /// When the file of the key pair cannot be used or created, or `is_cancelled` returns true while
-    /// this waits.
+    /// When the file of the key pair cannot be used or created, or `is_cancelled` returns true
+    /// while this waits.
     pub fn lease_controller_keys(
         &self,
         is_cancelled: impl Fn() -> bool,
@@ -78,8 +78,8 @@ impl Places {
         )
     }
 
-    /// Opens the lock's file, and tries `try_lock` until it succeeds. After each failure `go_on` says
-    /// whether to wait. `purpose` completes the message for the user.
+    /// Opens the lock's file, and tries `try_lock` until it succeeds. After each failure `go_on`
+    /// says whether to wait. `purpose` completes the message for the user.
     fn lock_keys(
         &self,
         try_lock: impl Fn(&File) -> io::Result<Lock>,

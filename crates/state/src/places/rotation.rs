@@ -1,8 +1,8 @@
 //! The controller's key pair, read without making one, and its replacement by another one.
 //!
-//! A replacement that was interrupted at any moment goes on when it is begun again: the new key pair
-//! is stable before the old one gets its other name, by which all later steps are recognised, and the
-//! old one stays until the caller has ended the agents that obey it.
+//! A replacement that was interrupted at any moment goes on when it is begun again: the new key
+//! pair is stable before the old one gets its other name, by which all later steps are recognised,
+//! and the old one stays until the caller has ended the agents that obey it.
 
 use std::fs::File;
 use std::io;
@@ -49,8 +49,9 @@ impl Places {
         self.state.join(CURRENT)
     }
 
-    /// Replaces the controller's key pair, or goes on with a replacement that has not been finished;
-    /// `None` if there is no key pair to replace. Waits for commands that start agents by the key.
+    /// Replaces the controller's key pair, or goes on with a replacement that has not been
+    /// finished; `None` if there is no key pair to replace. Waits for commands that start agents by
+    /// the key.
     ///
     /// # Errors
     /// When another process does so at present, or a file cannot be read or written.
@@ -92,8 +93,8 @@ impl Places {
     }
 }
 
-/// Reads a key pair; `None` if there is no such file. Any other error is one, so that no key pair is
-/// replaced that only could not be read.
+/// Reads a key pair; `None` if there is no such file. Any other error is one, so that no key pair
+/// is replaced that only could not be read.
 fn read(path: &Path) -> Result<Option<KeyPair>, Failure> {
     let shown = printable::path(path);
     let bytes = private_file::read(path, KEYS_LENGTH as u64);

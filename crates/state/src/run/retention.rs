@@ -54,8 +54,8 @@ pub fn forget_old(folders: &[PathBuf], kind: &str, traced: usize, now: SystemTim
         if of == kind {
             let hint = if kind == "cp" { "; see --keep-traces" } else { "" };
             let why = format!("only the last {traced} are kept{hint}");
-            // Those before one whose traces were removed were looked at then: a short command has no time to
-            // look at hundreds again.
+            // Those before one whose traces were removed were looked at then: a short command has
+            // no time to look at hundreds again.
             let mut traces = last(traced).iter().rev();
             let _ = traces.try_for_each(|folder| remove_traces(folder, &why));
             last(MAX_KEPT_RUNS).iter().for_each(|folder| remove(folder));

@@ -1,13 +1,13 @@
 //! A simulated world: processes with threads, a network between them, and a clock, all in one
 //! thread of this process. The production code runs in it unchanged.
 //!
-//! One thread of the world runs at a time, until it waits. All waits of production code are calls of
-//! this crate: for a clock ([`crate::clock`]), a lock or condition ([`crate::sync`]), a queue
+//! One thread of the world runs at a time, until it waits. All waits of production code are calls
+//! of this crate: for a clock ([`crate::clock`]), a lock or condition ([`crate::sync`]), a queue
 //! ([`crate::channel`]), a thread ([`crate::threads`]), a descriptor ([`crate::event`]) or a
 //! connection ([`crate::tcp`]). Inside of a world these ask the world, which runs another thread
-//! meanwhile. If all threads wait, time goes on to the next moment at which something happens. Which
-//! of several ready threads runs, and how long bytes travel, is drawn from the seed: the same seed
-//! gives the same run.
+//! meanwhile. If all threads wait, time goes on to the next moment at which something happens.
+//! Which of several ready threads runs, and how long bytes travel, is drawn from the seed: the same
+//! seed gives the same run.
 //!
 //! Files are real ones; give each process a directory of its own. Calculations take no time.
 
@@ -207,8 +207,8 @@ impl Process {
         current().is_some_and(|world| world.state.borrow().tasks.is_gone(self.0))
     }
 
-    /// Makes calls of its disk fail: the `nth` one of this kind from now on, counted from 0, and all
-    /// later ones.
+    /// Makes calls of its disk fail: the `nth` one of this kind from now on, counted from 0, and
+    /// all later ones.
     pub fn fail_disk(self, operation: Operation, nth: u64, errno: Errno) {
         with(|state, _| state.disk(self.0).fail(operation, nth, errno));
     }
@@ -240,8 +240,8 @@ impl Process {
         with(|state, _| state.network.flip(self.0, other.0, after));
     }
 
-    /// Suspends the machine of the process for a time, in which its monotonic clock stands still and
-    /// its kernel answers nothing. A process that stands still already is left alone.
+    /// Suspends the machine of the process for a time, in which its monotonic clock stands still
+    /// and its kernel answers nothing. A process that stands still already is left alone.
     pub fn suspend(self, time: Duration) {
         with(|state, now_ns| {
             if state.tasks.is_stopped(self.0, now_ns) {

@@ -24,8 +24,8 @@ const WINDOW: usize = 256 << 10;
 /// The first port that is given to a listener that asks for any.
 const FREE_PORT: u16 = 40_000;
 
-/// The time in nanoseconds after which a kernel sends unacknowledged bytes again for the first time;
-/// each further time comes after twice as long.
+/// The time in nanoseconds after which a kernel sends unacknowledged bytes again for the first
+/// time; each further time comes after twice as long.
 const REPEAT_NS: u64 = 200_000_000;
 
 /// The time in nanoseconds after which the kernel breaks a connection whose other end does not

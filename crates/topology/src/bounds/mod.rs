@@ -166,8 +166,8 @@ fn sums(connections: &[Vec<Stream>], rates: &[f64]) -> Vec<f64> {
     connections.iter().map(|streams| rates.by_ref().take(streams.len()).sum()).collect()
 }
 
-/// How switches place streams of which each may take several uplinks. They choose by the addresses and
-/// ports of a stream, which nobody knows before it exists.
+/// How switches place streams of which each may take several uplinks. They choose by the addresses
+/// and ports of a stream, which nobody knows before it exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placing {
     /// So that the highest load of an uplink is lowest: the bound of what may be.
@@ -189,8 +189,8 @@ impl Placing {
 }
 
 /// For each stream, selects one choice for its data and one for its acknowledgements; returns their
-/// indices. Each is selected so that the highest load of a resource stays lowest, unless `placing` says
-/// otherwise. The data of all streams is placed before any acknowledgements.
+/// indices. Each is selected so that the highest load of a resource stays lowest, unless `placing`
+/// says otherwise. The data of all streams is placed before any acknowledgements.
 fn spread(topology: &Topology, streams: &[&Stream], placing: Placing) -> Vec<(usize, usize)> {
     let mut load: HashMap<Resource, f64> = HashMap::new();
     let mut add = |choices: &[Choice], cost: fn(&Choice) -> Vec<(Resource, f64)>| {

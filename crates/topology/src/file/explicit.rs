@@ -14,8 +14,8 @@ use crate::{
     Bond, Cable, Medium, MediumKind, Nic, NicId, Node, Price, Reach, Selector, Topology, Uplink,
 };
 
-/// The maximum number of NICs of a node. Each has a table in most of what a topology is used for, and a
-/// short file may list very many.
+/// The maximum number of NICs of a node. Each has a table in most of what a topology is used for,
+/// and a short file may list very many.
 const NICS_OF_NODE_MAX: usize = 64;
 
 /// The keys of `[topology]` that only this shape has.

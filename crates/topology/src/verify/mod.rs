@@ -1,8 +1,8 @@
 //! Compares a real network with its topology: cables, settings, rates and routes.
 //!
-//! The measurements depend on the cabling, so there are two steps: [`Cabling::compare`] compares which
-//! NICs received frames from each other, and [`Cabling::links`] returns the links to measure. Then
-//! [`judge`] returns all findings.
+//! The measurements depend on the cabling, so there are two steps: [`Cabling::compare`] compares
+//! which NICs received frames from each other, and [`Cabling::links`] returns the links to measure.
+//! Then [`judge`] returns all findings.
 
 mod cabling;
 mod cycles;

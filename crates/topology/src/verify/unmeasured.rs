@@ -9,8 +9,8 @@ use super::names;
 use super::observed::{LinkProperty, Observed};
 
 /// Returns a finding for each property of a planned link, and each pair of nodes, that was not
-/// measured. Nodes that were not reached have a verdict of their own, and accused cables findings of
-/// their own, so nothing is said of them here.
+/// measured. Nodes that were not reached have a verdict of their own, and accused cables findings
+/// of their own, so nothing is said of them here.
 pub(super) fn judge(topology: &Topology, observed: &Observed, cabling: &Cabling) -> Vec<Finding> {
     let is_there = |node: NodeId| observed.nodes.get(node).is_some_and(Option::is_some);
     let passed = observed.mtus.iter().filter(|seen| seen.passes.is_some());

@@ -33,7 +33,8 @@ fn address(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// Lets `peers` connections come from an address. Returns how many of that address are greeted then.
+/// Lets `peers` connections come from an address. Returns how many of that address are greeted
+/// then.
 fn come(to: &mut Table<'_, Stranger>, stream: &TcpStream, from: &str, peers: usize) -> usize {
     let from = address(from);
     for _ in 0..peers {

@@ -169,8 +169,8 @@ fn who_greets_too_often_is_to_come_again_and_costs_no_key_exchange() {
     assert!(unlimited.is_ok(), "{unlimited:?}");
 }
 
-/// Returns the number of key exchanges that a greeting costs which begins with `hello` and proves nothing,
-/// if it greets no more often than at this rate; none if it greets too often.
+/// Returns the number of key exchanges that a greeting costs which begins with `hello` and proves
+/// nothing, if it greets no more often than at this rate; none if it greets too often.
 fn unproven(
     ring: &mut KeyRing,
     rate: GreetingRate,

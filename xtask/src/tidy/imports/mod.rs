@@ -1,8 +1,8 @@
 //! Rule: no two files import each other, directly or through others, in one crate or across crates.
 //!
-//! A file has an edge to each file that defines a name which it uses; re-exports are followed. Module
-//! declarations, re-exports and code for tests make no edges. Names are resolved by their text, so calls of
-//! methods and the expansions of foreign macros are not seen.
+//! A file has an edge to each file that defines a name which it uses; re-exports are followed.
+//! Module declarations, re-exports and code for tests make no edges. Names are resolved by their
+//! text, so calls of methods and the expansions of foreign macros are not seen.
 
 mod circles;
 mod modules;

@@ -103,8 +103,8 @@ impl<'a> Modules<'a> {
         self.add(path, &base, parent, &parsed.items)
     }
 
-    /// Adds the module that consists of `items` in the file `path`; files of its child modules are below
-    /// `base`.
+    /// Adds the module that consists of `items` in the file `path`; files of its child modules are
+    /// below `base`.
     fn add(
         &mut self,
         path: &str,

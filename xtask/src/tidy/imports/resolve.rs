@@ -14,8 +14,8 @@ enum Found {
 /// The names that are being looked up, so that a name that leads back to itself is unresolved.
 type Open = BTreeSet<(ModuleId, String)>;
 
-/// Returns the file that defines the item at `path`, seen from module `at`. `None` if the path names a module
-/// or an item of another project, or cannot be resolved.
+/// Returns the file that defines the item at `path`, seen from module `at`. `None` if the path
+/// names a module or an item of another project, or cannot be resolved.
 pub(super) fn defining_file<'a>(
     modules: &'a Modules<'_>,
     at: ModuleId,
@@ -52,8 +52,8 @@ fn find(modules: &Modules<'_>, at: ModuleId, path: &[String], open: &mut Open) -
     Some(found)
 }
 
-/// Resolves `name` in `at`. If both a module and an item have this name, the path means the module if another
-/// name follows.
+/// Resolves `name` in `at`. If both a module and an item have this name, the path means the module
+/// if another name follows.
 fn look_up(
     modules: &Modules<'_>,
     at: ModuleId,

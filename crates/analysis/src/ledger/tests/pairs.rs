@@ -50,7 +50,8 @@ fn all_work_of_another_nodes_thread_stays() {
     let mut model = slow_disk();
     model.open = every(12 * MS);
     model.writes[1] = every(16 * MS);
-    // The second node's writer decrypts for 12 ms and writes for 16, so a block takes 28 instead of 52.
+    // The second node's writer decrypts for 12 ms and writes for 16, so a block takes 28 instead of
+    // 52.
     near(gain_ms(&model.run(), Cause::SinkDisk, Place::node(1)), 200.0 * 24.0);
 }
 

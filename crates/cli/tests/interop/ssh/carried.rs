@@ -66,7 +66,8 @@ fn jobs_run_under_the_smaller_program() {
     // Not in the home directory, which nodes do not get.
     fs::create_dir(field.machines.seen(0, "/mnt/head/in")).expect("there is room");
     fs::write(field.machines.seen(0, "/mnt/head/in/word"), "a word").expect("there is room");
-    // A guard watches each job, and the head's files are mounted: both are processes of the same program.
+    // A guard watches each job, and the head's files are mounted: both are processes of the same
+    // program.
     let job = "(cat {in}; echo \" on $(hostname)\") >{out}";
     let words =
         ["farm", "run", "n1", "--data", "mount", "--", "sh", "-c", job, ":::", "/mnt/head/in/word"];

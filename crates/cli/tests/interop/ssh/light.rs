@@ -1,5 +1,5 @@
-//! A head whose program carries the one for nodes, as releases do: for tests in which nodes only need
-//! the program. They get a tenth of what the tests' own program has.
+//! A head whose program carries the one for nodes, as releases do: for tests in which nodes only
+//! need the program. They get a tenth of what the tests' own program has.
 
 use std::fs;
 use std::path::{Path, PathBuf};

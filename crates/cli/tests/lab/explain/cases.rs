@@ -24,8 +24,8 @@ pub struct Case {
 pub enum Doing {
     /// It sends no more than 100 Mbit/s.
     Throttle,
-    /// It loses 4 % of the full packets that come in. (What is dropped on its way out was never sent, as
-    /// far as TCP can tell.)
+    /// It loses 4 % of the full packets that come in. (What is dropped on its way out was never
+    /// sent, as far as TCP can tell.)
     Lose,
     /// Its connections have the smallest receive buffers that there are.
     SmallBuffers,
@@ -81,8 +81,8 @@ pub const LOSSY: Case = Case {
     ..PLAIN
 };
 
-/// At this rate a relay needs 2 to 4 % of a processor, a head hardly more: with 4 % both keep up on a
-/// quiet machine, and nothing is to be found.
+/// At this rate a relay needs 2 to 4 % of a processor, a head hardly more: with 4 % both keep up on
+/// a quiet machine, and nothing is to be found.
 pub const STARVED: Case = Case {
     name: "CPU-starved relay",
     topology: "[[topology.node]]\nnames = \"n2\"\ncpu = 0.01\n",

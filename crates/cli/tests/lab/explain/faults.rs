@@ -1,5 +1,5 @@
-//! Known faults: the right one first. This machine may do other things meanwhile, so each is looked at
-//! again if the answer isn't right; `show` looks once.
+//! Known faults: the right one first. This machine may do other things meanwhile, so each is looked
+//! at again if the answer isn't right; `show` looks once.
 
 use garland_testkit::Scratch;
 

@@ -1,5 +1,5 @@
-//! `garland explain`: faults that were put into copies are found, healthy copies have none, and what
-//! can't be read is told.
+//! `garland explain`: faults that were put into copies are found, healthy copies have none, and
+//! what can't be read is told.
 
 mod cases;
 mod clocks;

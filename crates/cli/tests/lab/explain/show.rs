@@ -1,6 +1,6 @@
-//! The ten faults one by one, two of them at a time, and healthy copies: who is named first, and how
-//! much has no name. All of them take minutes: `make soak` sets `GARLAND_EXPLAIN=all`; else it is a few
-//! of them.
+//! The ten faults one by one, two of them at a time, and healthy copies: who is named first, and
+//! how much has no name. All of them take minutes: `make soak` sets `GARLAND_EXPLAIN=all`; else it
+//! is a few of them.
 
 use garland_testkit::Scratch;
 use serde_json::Value;
@@ -45,7 +45,8 @@ fn wrong(explained: &Value, is_right: bool) -> Option<String> {
     }
 }
 
-/// A case's answer, on a lab of its own. In a soak once must do; else this machine may do other things.
+/// A case's answer, on a lab of its own. In a soak once must do; else this machine may do other
+/// things.
 fn tried(case: &Case, is_right: impl Fn(&Value) -> bool) -> Option<String> {
     println!("{}", case.name);
     let scratch = Scratch::in_memory("explain-show");

@@ -102,8 +102,8 @@ fn many_copies_in_all_orders_wait_for_each_other_and_all_succeed() {
     stage.end();
 }
 
-/// A slow disk leaves all buffers of a copy full. What an ended copy leaves to the allocator stays there
-/// beside the buffers of the next two.
+/// A slow disk leaves all buffers of a copy full. What an ended copy leaves to the allocator stays
+/// there beside the buffers of the next two.
 #[test]
 fn agents_keep_to_their_memory_while_slow_disks_fill_all_buffers() {
     let scratch = Scratch::new("queue-slow");

@@ -22,8 +22,8 @@ pub struct Stage<'a> {
     roots: PathBuf,
 }
 
-/// Memory that an agent keeps to besides its program's pages, in bytes: 64 MiB less the 11 MiB that the
-/// optimised program takes. The program that is tested is twice as large.
+/// Memory that an agent keeps to besides its program's pages, in bytes: 64 MiB less the 11 MiB that
+/// the optimised program takes. The program that is tested is twice as large.
 const OWN_MEMORY: u64 = 53 << 20;
 
 impl<'a> Stage<'a> {
@@ -114,7 +114,8 @@ impl<'a> Stage<'a> {
         std::thread::sleep(Duration::from_millis(ms));
     }
 
-    /// The agents of a copy have kept to their memory; they stay, and their program's pages with them.
+    /// The agents of a copy have kept to their memory; they stay, and their program's pages with
+    /// them.
     #[track_caller]
     pub fn assert_memory(&self, result: &Value) {
         for node in result["nodes"].as_array().expect("a result has nodes") {
@@ -132,8 +133,8 @@ impl<'a> Stage<'a> {
         pids.into_iter().map(|pid| Process { pid, command: "garland agent".to_owned() }).collect()
     }
 
-    /// Each of `nodes` has the source's bytes under the final name, which are removed then, and else
-    /// only what interrupted copies leave.
+    /// Each of `nodes` has the source's bytes under the final name, which are removed then, and
+    /// else only what interrupted copies leave.
     #[track_caller]
     pub fn assert_whole(&self, nodes: impl Iterator<Item = String>) {
         for node in nodes {

@@ -4,8 +4,8 @@ use garland_testkit::Scratch;
 
 use crate::lab_nodes::stage::{Stage, rate};
 
-/// What TCP gets through one wire of 40 Mbit/s, in bytes per second: slow enough that a machine which
-/// does other things emulates it, too.
+/// What TCP gets through one wire of 40 Mbit/s, in bytes per second: slow enough that a machine
+/// which does other things emulates it, too.
 const ONE: f64 = 4e7 / 8.0 * 1448.0 / 1538.0;
 
 /// A bond that gives what it should does so in one of so many copies.

@@ -1,5 +1,5 @@
-//! Nodes that get contents by themselves, with the key of the cluster: at the same time, one after another, and while
-//! some of them die.
+//! Nodes that get contents by themselves, with the key of the cluster: at the same time, one after
+//! another, and while some of them die.
 
 use std::fs;
 use std::path::PathBuf;
@@ -43,7 +43,8 @@ fn get(stage: &Stage<'_>, scratch: &Scratch, node: &str) -> Running {
     start(stage, scratch, node, &["get", "--json", "model:1", &to])
 }
 
-/// Starts the agents of all nodes but n0, gives `holders` a new file, and publishes it. Returns the file.
+/// Starts the agents of all nodes but n0, gives `holders` a new file, and publishes it. Returns the
+/// file.
 fn publish(stage: &Stage<'_>, scratch: &Scratch, holders: &str, seed: u64) -> PathBuf {
     let source = scratch.path("source");
     let garland = &stage.garland;

@@ -59,8 +59,8 @@ fn a_slow_wire_is_told_and_slows_nobody() {
     assert!(node(&waited, "lab:n4")["slow"].is_null(), "{waited}");
 }
 
-/// In the last copy, both ends of the link to the slow node have counters until its end: the sender's tell
-/// what it lost.
+/// In the last copy, both ends of the link to the slow node have counters until its end: the
+/// sender's tell what it lost.
 fn assert_sampled_to_the_end(stage: &Stage<'_>) {
     let words = ["trace", "export", "last", "--format", "csv"];
     let table = stage.garland.run(&words).with_code(0).out;

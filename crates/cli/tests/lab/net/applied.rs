@@ -28,7 +28,8 @@ fn stars() -> impl Iterator<Item = (Shape, NodeId)> {
     nodes().into_iter().filter(|(shape, _)| shape.topology.name != "grid")
 }
 
-/// A machine with a node's NICs, and the files for it in their places, put there as docs/net.md says.
+/// A machine with a node's NICs, and the files for it in their places, put there as docs/net.md
+/// says.
 fn placed<'a>(scratch: &'a Scratch, shape: &Shape, node: NodeId, format: &str) -> Stage<'a> {
     let stage = Stage::from_topology(scratch, &shape.topology, node);
     let path = shape.file(scratch);

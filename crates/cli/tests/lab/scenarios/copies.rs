@@ -51,8 +51,9 @@ error = 0.01
 reason = \"a test\"
 ";
 
-/// A chain of pipes that takes a second more than its wire if programs start slowly. What was published leaves half a
-/// second for whatever else the machine does: without slow starts it takes 1.9 s, with them 2.9 s.
+/// A chain of pipes that takes a second more than its wire if programs start slowly. What was
+/// published leaves half a second for whatever else the machine does: without slow starts it takes
+/// 1.9 s, with them 2.9 s.
 const CHAIN: &str = "\
 version = 1
 name = \"chain\"
@@ -152,8 +153,8 @@ fn a_condition_of_the_time_explains_what_only_comes_with_it() {
     assert_eq!(result["repetitions"][0]["refused"], serde_json::json!([]));
     let time = &result["statements"][0];
     assert_eq!(time["with"].as_array().unwrap().len(), 3, "{time}");
-    // Runs that this machine had no time to emulate are said to be void, and prove nothing: then the
-    // statement is open.
+    // Runs that this machine had no time to emulate are said to be void, and prove nothing: then
+    // the statement is open.
     if time.to_string().contains("\"void\":true") {
         assert!(matches!(code, 0 | 4), "{code}: {time}");
         return;

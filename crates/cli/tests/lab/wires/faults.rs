@@ -30,7 +30,8 @@ fn a_slow_node_a_slow_direction_and_a_slow_route_are_named_and_so_is_what_change
         let share = fault(&result, part)["share"].as_f64().expect("a share");
         assert!((share - 0.7).abs() < 0.07, "{part}: {share}");
     }
-    // Mended, and compared with the run before: the route is better than it was, and nobody is worse.
+    // Mended, and compared with the run before: the route is better than it was, and nobody is
+    // worse.
     for node in ["n2", "n9"] {
         let whole = Rate::from_bits_per_second(50_000_000);
         slow(&stage.lab, node, LinkDirection::Out, whole).expect("the route is mended");

@@ -41,7 +41,8 @@ impl<'a> Stage<'a> {
     }
 
     /// Measures these nodes until all of `wanted` is named, three times at most: what else this
-    /// machine does may hide a fault. Nothing else may be named at any time. In a soak once must do.
+    /// machine does may hide a fault. Nothing else may be named at any time. In a soak once must
+    /// do.
     #[track_caller]
     pub fn finds(&self, nodes: &str, wanted: &[Wanted<'_>]) -> Value {
         let again = if std::env::var_os("GARLAND_SOAK").is_some() { 0 } else { 2 };

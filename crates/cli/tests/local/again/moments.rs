@@ -1,5 +1,6 @@
-//! Copies that are interrupted at random moments, by all that can end them, and made again: everything
-//! is as it should be then, and what was sent is what was missing. A hundred of each kind in a soak.
+//! Copies that are interrupted at random moments, by all that can end them, and made again:
+//! everything is as it should be then, and what was sent is what was missing. A hundred of each
+//! kind in a soak.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,7 +61,8 @@ fn interrupt(scratch: &Scratch, words: &[&str], chance: &mut Chance) -> String {
     format!("{how} after {at:?}, code {}", said.code)
 }
 
-/// Bytes of the source's blocks that a node hasn't at their places, in the file or what is left of it.
+/// Bytes of the source's blocks that a node hasn't at their places, in the file or what is left of
+/// it.
 fn missing_of_file(scratch: &Scratch, node: &str, source: &[u8]) -> u64 {
     let own = |path: &PathBuf| path.starts_with(scratch.root(node));
     let left = scratch.partial_files().into_iter().map(|path| scratch.path(path)).filter(own);

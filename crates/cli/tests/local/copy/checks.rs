@@ -10,8 +10,8 @@ use garland_testkit::{Garland, Scratch};
 
 use crate::copy::{assert_copied, garland_in, locals, names_in, source, verdict};
 
-/// 8 MB at 4 MB/s. The kernel doesn't pace a connection's first ten segments, which are of 64 KiB on
-/// loopback: that is below a tenth of it.
+/// 8 MB at 4 MB/s. The kernel doesn't pace a connection's first ten segments, which are of 64 KiB
+/// on loopback: that is below a tenth of it.
 const LENGTH: u64 = 8_000_000;
 
 const RATE: u64 = 4_000_000;

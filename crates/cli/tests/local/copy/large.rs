@@ -73,7 +73,8 @@ impl Drop for Place {
     }
 }
 
-/// Returns the group below which groups with a limit of memory are made, and the file of that limit.
+/// Returns the group below which groups with a limit of memory are made, and the file of that
+/// limit.
 fn groups() -> (Group, &'static str) {
     let v1 = Path::new("/sys/fs/cgroup/memory");
     match v1.exists() {

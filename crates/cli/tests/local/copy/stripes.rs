@@ -175,9 +175,9 @@ fn a_server_that_is_killed_on_the_way_back_leaves_nothing_here() {
     scratch.assert_nothing_left();
 }
 
-/// Three servers have the stripes of an older file, and `local2` is killed at a `moment` of the copy that
-/// replaces them, which goes on with a known fault and gives it the verdict `word`: the older file can still be
-/// read. What that says.
+/// Three servers have the stripes of an older file, and `local2` is killed at a `moment` of the
+/// copy that replaces them, which goes on with a known fault and gives it the verdict `word`: the
+/// older file can still be read. What that says.
 fn killed_while_replacing(
     scratch: &Scratch,
     fault: &str,

@@ -75,8 +75,8 @@ fn a_small_terminal_has_short_lines_and_few() {
     scratch.assert_nothing_left();
 }
 
-/// Every copy waited for a thread that slept for 100 ms. The quickest of several counts: others use this
-/// machine, too.
+/// Every copy waited for a thread that slept for 100 ms. The quickest of several counts: others use
+/// this machine, too.
 #[test]
 fn a_copy_on_a_terminal_ends_when_it_is_over() {
     let scratch = Scratch::new("teardown-terminal");

@@ -227,8 +227,8 @@ fn many_files_need_few_connections() {
     assert!((5..20).contains(&connections), "{connections} connections");
 }
 
-/// A job that reads in order has the kernel read ahead, in pieces of its own; each byte crosses the wire
-/// once all the same.
+/// A job that reads in order has the kernel read ahead, in pieces of its own; each byte crosses the
+/// wire once all the same.
 #[test]
 fn what_a_job_reads_under_a_mount_crosses_the_wire_once() {
     let scratch = Scratch::new("farm-once");

@@ -1,4 +1,5 @@
-//! Jobs on nodes: whatever becomes of these, each job ends once, its results are whole, and all is told.
+//! Jobs on nodes: whatever becomes of these, each job ends once, its results are whole, and all is
+//! told.
 
 mod bad;
 mod deaths;

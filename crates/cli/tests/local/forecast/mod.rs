@@ -1,4 +1,5 @@
-//! `garland forecast` and `garland plan suggest`: from points, from kept runs, from topologies alone.
+//! `garland forecast` and `garland plan suggest`: from points, from kept runs, from topologies
+//! alone.
 
 mod points;
 mod runs;

@@ -1,5 +1,5 @@
-//! A file written, read, truncated and reopened at random, against a copy in memory; also while agents
-//! are killed: no byte is ever read that wasn't written there.
+//! A file written, read, truncated and reopened at random, against a copy in memory; also while
+//! agents are killed: no byte is ever read that wasn't written there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,6 +1,6 @@
-//! Test suites for file systems that others wrote, on a mount: `fsx` and `fio` (a file holds what was
-//! written to it) and `pjdfstest` (what POSIX says of names, modes, times and errors). `make test`
-//! builds them into `target/suites`.
+//! Test suites for file systems that others wrote, on a mount: `fsx` and `fio` (a file holds what
+//! was written to it) and `pjdfstest` (what POSIX says of names, modes, times and errors).
+//! `make test` builds them into `target/suites`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,8 +34,8 @@ fn passes(command: &mut Command) -> String {
     said
 }
 
-/// Runs so many of fsx's operations, chosen by these weights, on a file of up to 3 MB: that is beyond
-/// what is read and written at a time.
+/// Runs so many of fsx's operations, chosen by these weights, on a file of up to 3 MB: that is
+/// beyond what is read and written at a time.
 #[track_caller]
 fn fsx(stage: &Stage<'_>, operations: u32, weights: &str) {
     let config = stage.scratch.path("fsx.toml");
@@ -96,8 +96,8 @@ fn fio_reads_what_it_has_written() {
 fn pjdfstest_finds_what_is_claimed() {
     let scratch = Scratch::new("pjdfstest");
     let stage = Stage::new(&scratch, 2);
-    // Names of sockets have 107 bytes at most, and these tests make long ones: the mount gets a short name,
-    // for them alone.
+    // Names of sockets have 107 bytes at most, and these tests make long ones: the mount gets a
+    // short name, for them alone.
     let mut command = Command::new("unshare");
     let short = "mount --bind \"$0\" /mnt && exec \"$@\"";
     command.args(["--mount", "sh", "-c", short]).arg(stage.path(""));

@@ -1,6 +1,6 @@
-//! The first hour: the commands of the README and of the tutorial, run as they stand there on a machine that
-//! has only what these pages name, print what stands there, but for figures. The nodes `n01` to `n04` are agents of this
-//! machine, and three of them stand for twenty.
+//! The first hour: the commands of the README and of the tutorial, run as they stand there on a
+//! machine that has only what these pages name, print what stands there, but for figures. The nodes
+//! `n01` to `n04` are agents of this machine, and three of them stand for twenty.
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +13,8 @@ const GARLAND: &str = env!("CARGO_BIN_EXE_garland");
 /// Makes a machine with nothing but programs.
 const CLEAN_ROOT: &str = include_str!("clean_root.sh");
 
-/// Every Linux has these, and the first ones are in the commands of the pages. README.md and the tutorial name
-/// iproute2; fuse3 is only for mounts.
+/// Every Linux has these, and the first ones are in the commands of the pages. README.md and the
+/// tutorial name iproute2; fuse3 is only for mounts.
 const PROGRAMS: &str = "cksum dd head hostname ls mkdir sha256sum tar uname ip tc bash sh cat chmod cp cut date env id \
     mktemp mount mv rm rmdir seq sleep stat timeout tr umount uniq";
 
@@ -81,8 +81,8 @@ fn has(line: &str, wanted: &str) -> bool {
 fn assert_printed(example: &Example, output: &str) {
     let mut lines = output.lines();
     for wanted in example.printed.iter().filter(|line| *line != "..." && !line.is_empty()) {
-        // What took no time is not in the line: on a busy machine the last node may be ready after the first
-        // byte has come to the others.
+        // What took no time is not in the line: on a busy machine the last node may be ready after
+        // the first byte has come to the others.
         let shorter = wanted.replace("first byte", "");
         let found = lines.any(|line| has(line, wanted) || has(line, &shorter));
         assert!(found, "{}: no line like `{wanted}` in\n{output}", example.command);
@@ -93,8 +93,8 @@ fn read_page(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
 }
 
-/// Runs the examples one after the other on a machine where the shell command `install` has put Garland below
-/// `$root`, and prints how long the first copy took to be there.
+/// Runs the examples one after the other on a machine where the shell command `install` has put
+/// Garland below `$root`, and prints how long the first copy took to be there.
 #[track_caller]
 fn follow(scratch: &Scratch, examples: &[Example], install: &str) {
     let said = scratch.path("said");

@@ -1,5 +1,5 @@
-//! A file system with one file, the image of a disk, that logs what is written to it and when that is
-//! made stable.
+//! A file system with one file, the image of a disk, that logs what is written to it and when that
+//! is made stable.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,6 +1,6 @@
-//! A node whose disk loses its power during a copy: a real ext4 on a loop device, whose image logs what
-//! is written and what is stable. The power is cut at many moments, and each time the file system is
-//! mounted again.
+//! A node whose disk loses its power during a copy: a real ext4 on a loop device, whose image logs
+//! what is written and what is stable. The power is cut at many moments, and each time the file
+//! system is mounted again.
 
 mod logged_disk;
 
@@ -37,7 +37,8 @@ fn words(files: u64) -> &'static [&'static str] {
     if files == 1 { &["d/f0", "local1:/d/"] } else { &["-r", "d", "local1:/"] }
 }
 
-/// Copies older files to a disk, then newer ones, and checks what is left if the power fails meanwhile.
+/// Copies older files to a disk, then newer ones, and checks what is left if the power fails
+/// meanwhile.
 fn cut(files: u64) {
     let scratch = Scratch::in_memory("power");
     let disk = LoggedDisk::mount(scratch.path("disk"), SIZE);

@@ -136,8 +136,8 @@ fn refusals_are_told_as_they_are() {
     }
 }
 
-/// Copies `source` from a site that floods its clients with this status, in an environment with these
-/// variables; what is said of it. The head keeps a small part of what the site has to say.
+/// Copies `source` from a site that floods its clients with this status, in an environment with
+/// these variables; what is said of it. The head keeps a small part of what the site has to say.
 #[track_caller]
 fn floods(source: &str, status: &'static str, variables: &[(&str, &str)]) -> String {
     let scratch = Scratch::new("flood");

@@ -1,5 +1,5 @@
-//! `garland cp` of what is elsewhere: from a store that speaks S3, from web servers, and from one that
-//! misbehaves.
+//! `garland cp` of what is elsewhere: from a store that speaks S3, from web servers, and from one
+//! that misbehaves.
 
 mod faults;
 mod http;

@@ -94,8 +94,8 @@ fn a_prefix_is_one_name() {
             assert!(fs::read(scratch.root(node).join(path)).expect("the file exists") == *shard);
         }
     }
-    // All are stored again, one of them with other bytes, which moves alone: whether the store tells new times, or old
-    // ones that it remembers.
+    // All are stored again, one of them with other bytes, which moves alone: whether the store
+    // tells new times, or old ones that it remembers.
     let folder = scratch.path("store/models/v1");
     for (number, shard) in shards.iter().enumerate() {
         let mut bytes = shard.clone();

@@ -32,8 +32,8 @@ fn an_object_gets_to_all_nodes_and_is_read_once() {
     scratch.assert_nothing_left();
 }
 
-/// Its log tells where each reading began: each of the parts once, and from the beginning once for the
-/// tag as well.
+/// Its log tells where each reading began: each of the parts once, and from the beginning once for
+/// the tag as well.
 #[track_caller]
 fn assert_read_once(said: &str, length: u64) {
     for part in 1..length.div_ceil(8 << 20) {
@@ -129,11 +129,11 @@ fn an_object_that_is_replaced_in_the_middle_appears_nowhere() {
     let source = "s3://models/a/b c.bin";
     random_file(&scratch.path("other"), length, 3);
     let copy = start(&scratch, source, "local[1-2]:/x", &["--block-size", "64KiB"], &variables);
-    // The first question, and then eight at once, seven of which go on from their own beginnings. rclone gives new
-    // bytes the tag of the old ones if the file is replaced while it opens it.
+    // The first question, and then eight at once, seven of which go on from their own beginnings.
+    // rclone gives new bytes the tag of the old ones if the file is replaced while it opens it.
     until("eight parts to be open", || server.said().matches("openRange at ").count() >= 16);
-    // Not in place: what was begun would go on with other bytes. A busy disk may take longer for it than the
-    // copy until its next question, since the file is written first.
+    // Not in place: what was begun would go on with other bytes. A busy disk may take longer for it
+    // than the copy until its next question, since the file is written first.
     server.while_stopped(|| {
         std::fs::rename(scratch.path("other"), &path).expect("the file exists");
     });

@@ -42,8 +42,8 @@ impl Server {
         Self::rclone(scratch, folder, &["serve", "http"])
     }
 
-    /// Serves `folder` by TLS, with a certificate for 127.0.0.1 by an authority of its own; gives the path
-    /// of the certificate of that authority, too.
+    /// Serves `folder` by TLS, with a certificate for 127.0.0.1 by an authority of its own; gives
+    /// the path of the certificate of that authority, too.
     pub fn https(scratch: &Scratch, folder: &Path) -> (Self, PathBuf) {
         let authority = Authority::new(scratch);
         let (certificate, key) = authority.certify("127.0.0.1");

@@ -1,4 +1,5 @@
-//! `garland report`: the page of real runs in a real browser, and of whatever a run can leave behind.
+//! `garland report`: the page of real runs in a real browser, and of whatever a run can leave
+//! behind.
 
 mod left;
 mod opened;

@@ -1,5 +1,5 @@
-//! The page in a browser: nothing is fetched and nothing goes wrong, and what it shows is what the run
-//! kept.
+//! The page in a browser: nothing is fetched and nothing goes wrong, and what it shows is what the
+//! run kept.
 
 use std::fs;
 
@@ -88,8 +88,8 @@ fn a_page_zooms_tells_toggles_and_has_the_runs_figures() {
     browser.end(&scratch);
 }
 
-/// A node's row opens to its stages, with the keyboard and with a button for all; all are open then.
-/// `view` is what the timeline shows.
+/// A node's row opens to its stages, with the keyboard and with a button for all; all are open
+/// then. `view` is what the timeline shows.
 fn opens_nodes(browser: &mut Browser, view: &str) {
     let rows = |browser: &mut Browser| browser.asked(&format!("{view}.rows")).as_u64().unwrap();
     assert_eq!(rows(browser), 5, "the path, the head and three nodes");

@@ -1,4 +1,5 @@
-//! What a report tells of a lab: the picture of what joined its nodes, and what each of their NICs carried.
+//! What a report tells of a lab: the picture of what joined its nodes, and what each of their NICs
+//! carried.
 
 use std::fs;
 
@@ -44,7 +45,8 @@ fn a_lab_is_drawn_and_each_nic_has_its_lane() {
     let each: Vec<u64> = nics.iter().map(|nic| sum(&nic["received"])).collect();
     assert_eq!(each.iter().sum::<u64>(), whole);
     assert!(each.iter().all(|bytes| *bytes > 0), "{each:?}");
-    // On the picture the copy has both ports of three nodes; the fourth and the measurement have none.
+    // On the picture the copy has both ports of three nodes; the fourth and the measurement have
+    // none.
     let mut browser = Browser::start(&scratch, 1000, 900);
     browser.open(&page);
     let drawn = browser.asked(

@@ -1,5 +1,5 @@
-//! What becomes of the processes of `garland exec` when it is interrupted, its agent is killed, or its
-//! command has ended.
+//! What becomes of the processes of `garland exec` when it is interrupted, its agent is killed, or
+//! its command has ended.
 
 use garland_testkit::{Garland, Running, Scratch, until};
 

@@ -1,5 +1,5 @@
-//! Peers with real keys of all roles that keep to no rule, at random and all at once: no file outside
-//! of what is theirs is opened, agents stay small, and copies go on.
+//! Peers with real keys of all roles that keep to no rule, at random and all at once: no file
+//! outside of what is theirs is opened, agents stay small, and copies go on.
 
 mod opened;
 
@@ -182,8 +182,9 @@ fn copied(garland: &Garland<'_>, source: &Path, number: usize) -> Copied {
     Copied { seconds, memory }
 }
 
-/// Returns whether an agent may open a path while it serves these peers: what the system has for all, what
-/// was published, what is copied, the directories of the farm's jobs, and the agents' own state.
+/// Returns whether an agent may open a path while it serves these peers: what the system has for
+/// all, what was published, what is copied, the directories of the farm's jobs, and the agents' own
+/// state.
 fn is_given(path: &str, scratch: &Scratch) -> bool {
     let Some(inside) = path.strip_prefix(scratch.folder().to_str().expect("a path of text")) else {
         return path == "/"

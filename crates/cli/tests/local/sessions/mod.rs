@@ -1,5 +1,5 @@
-//! What people see: help, errors with hints, tables. Times and rates are replaced by signs. Standing
-//! agents, also of other releases.
+//! What people see: help, errors with hints, tables. Times and rates are replaced by signs.
+//! Standing agents, also of other releases.
 
 mod exec_ends;
 mod exec_input;
@@ -585,8 +585,8 @@ fn an_agent_that_stays_is_remembered_until_it_is_proved_gone() {
     let _ = garland.run(&["up", "local1"]).with_code(0);
     assert_known();
 
-    // In a crowd of strangers from the head's own address, which come back at once: whether the head
-    // is served or has to make room for them, no other agent is started.
+    // In a crowd of strangers from the head's own address, which come back at once: whether the
+    // head is served or has to make room for them, no other agent is started.
     let over = Arc::new(AtomicBool::new(false));
     let strangers = crowd(port, &over);
     let said = garland.run(&["up", "local1"]);

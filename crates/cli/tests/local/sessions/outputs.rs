@@ -1,4 +1,5 @@
-//! The output of `garland exec`: when it is printed, in which order, and in how much memory it waits.
+//! The output of `garland exec`: when it is printed, in which order, and in how much memory it
+//! waits.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -8,8 +9,8 @@ use garland_testkit::{Process, Scratch, until};
 
 use super::garland_in;
 
-/// The most resident memory of a head that keeps 100 MiB of output, in bytes. Most is that of the program
-/// of a debug build.
+/// The most resident memory of a head that keeps 100 MiB of output, in bytes. Most is that of the
+/// program of a debug build.
 const HEAD_MEMORY: u64 = 64 << 20;
 
 /// A line for the shell: waits until the file `name` is in the scratch directory.

@@ -1,4 +1,5 @@
-//! Standing agents of older and newer releases: the same program, which claims another protocol version.
+//! Standing agents of older and newer releases: the same program, which claims another protocol
+//! version.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -36,8 +37,8 @@ fn without_tag(command: &str) -> String {
     format!("{before}{after}")
 }
 
-/// Returns the command lines of agents without their tags, in the order of the text: agents of several
-/// nodes are started at once.
+/// Returns the command lines of agents without their tags, in the order of the text: agents of
+/// several nodes are started at once.
 fn settings(agents: &[Process]) -> Vec<String> {
     let mut settings: Vec<String> =
         agents.iter().map(|agent| without_tag(&agent.command)).collect();

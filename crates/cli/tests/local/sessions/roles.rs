@@ -555,8 +555,8 @@ fn a_member_that_greets_without_end_is_held_back_and_no_controller_waits() {
     field.end();
 }
 
-/// Nor with the secret of its mount, which it has chosen itself: each greeting costs key exchanges on the
-/// thread that greets all peers.
+/// Nor with the secret of its mount, which it has chosen itself: each greeting costs key exchanges
+/// on the thread that greets all peers.
 #[test]
 fn a_member_that_greets_without_end_for_its_mount_is_held_back() {
     const GREETINGS: u64 = 600;
@@ -627,8 +627,8 @@ fn a_node_of_a_farm_reaches_the_files_of_its_jobs_and_runs_nothing() {
     assert!(!marker.exists());
 }
 
-/// Starts an agent that serves a node of a farm. As a farm's window it has no controller, so that it does
-/// not wait for one and lasts as long as its launcher.
+/// Starts an agent that serves a node of a farm. As a farm's window it has no controller, so that
+/// it does not wait for one and lasts as long as its launcher.
 pub(super) fn farm_agent(garland: &Garland<'_>, scratch: &Scratch) -> (HandAgent, KeyPair) {
     let root = scratch.path("root");
     let keys = KeyPair::generate();

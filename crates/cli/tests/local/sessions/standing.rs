@@ -1,6 +1,6 @@
 //! Standing agents and their records, whatever happens during their start, and whoever says that
-//! they have ended or that they are others. The nodes are processes of this machine, which a program
-//! named ssh starts.
+//! they have ended or that they are others. The nodes are processes of this machine, which a
+//! program named ssh starts.
 
 use std::fs;
 use std::net::TcpListener;
@@ -52,7 +52,8 @@ impl<'a> Site<'a> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is this user's");
     }
 
-    /// Sets what logins do first. `$starts` is set in those that start an agent, `$node` is the node.
+    /// Sets what logins do first. `$starts` is set in those that start an agent, `$node` is the
+    /// node.
     fn hook(&self, script: &str) {
         fs::write(self.scratch.path("bin/hook"), script).expect("it can be written");
     }

@@ -1,4 +1,5 @@
-//! `garland top`: what nodes and Garland's agents there say of themselves, as lines and on a terminal.
+//! `garland top`: what nodes and Garland's agents there say of themselves, as lines and on a
+//! terminal.
 
 mod terminal;
 mod work;

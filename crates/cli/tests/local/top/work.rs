@@ -1,4 +1,5 @@
-//! Work that lasts as long as a test wants: a copy of a pipe that stays open, and jobs that wait for a file.
+//! Work that lasts as long as a test wants: a copy of a pipe that stays open, and jobs that wait
+//! for a file.
 
 use std::fs;
 use std::io::{PipeWriter, Write};

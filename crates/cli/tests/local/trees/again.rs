@@ -1,5 +1,5 @@
-//! Trees of which nodes have something already: they are sent what they lack, and keep the files that
-//! they have.
+//! Trees of which nodes have something already: they are sent what they lack, and keep the files
+//! that they have.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

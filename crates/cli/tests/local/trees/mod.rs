@@ -1,5 +1,5 @@
-//! `garland cp -r` end to end: trees of every oddity, to agents on this machine and in a lab, compared
-//! by tools that aren't ours.
+//! `garland cp -r` end to end: trees of every oddity, to agents on this machine and in a lab,
+//! compared by tools that aren't ours.
 
 mod again;
 mod choices;

@@ -19,7 +19,8 @@ fn a_file_that_changes_or_vanishes_fails_alone_and_is_named() {
     fs::hard_link(scratch.path("t/shrinks"), scratch.path("t/z-name")).expect("it can be made");
     write(&scratch, "roots/local2/t/shrinks", b"the old one");
     let garland = garland_in(&scratch).over(Wire::slow(400));
-    // Without `--whole` the tree would have been compared, and read, before: local2 has something of it.
+    // Without `--whole` the tree would have been compared, and read, before: local2 has something
+    // of it.
     let copy = garland.start_cp(&["--json", "--whole", "-r", "t", "local[1-2]:/"]);
     await_partial(&scratch.root("local2").join("t"));
     write(&scratch, "t/grows", b"longer".repeat(100));

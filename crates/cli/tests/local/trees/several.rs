@@ -85,7 +85,8 @@ fn of_one_node_what_is_found_goes_straight_into_the_directory() {
     let copied = fs::metadata(scratch.path("files/[a]")).expect("the file exists");
     let user = fs::metadata(scratch.path("files")).expect("the directory exists").uid();
     assert_eq!((copied.uid(), copied.mode() & 0o7777), (user, 0o755));
-    // The name itself, where the pattern matches nothing: `a` is a directory, and so is it as a file.
+    // The name itself, where the pattern matches nothing: `a` is a directory, and so is it as a
+    // file.
     let _ = garland.cp(&["local1:/t/\\[a]", "one"]).with_code(0);
     assert!(scratch.path("one").is_file());
     let said = garland.cp(&["-nv", "local1:/t/*/x.log", "none"]).with_code(3);

@@ -50,7 +50,8 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether a line is of a directory that is copied. Of these, rsync names those whose seconds differ.
+/// Whether a line is of a directory that is copied. Of these, rsync names those whose seconds
+/// differ.
 fn is_of_directory(line: &str) -> bool {
     line.starts_with("copy ") && line.ends_with('/')
 }
@@ -356,7 +357,8 @@ fn a_dry_run_names_what_changes_on_which_nodes_and_changes_nothing() {
         let words = [&["-avn", "--delete"], words, &["from", "local[1-3]:/"]].concat();
         garland.cp(&words).with_code(0)
     };
-    // Names are in the order of the tree; a directory has another time once something in it changes.
+    // Names are in the order of the tree; a directory has another time once something in it
+    // changes.
     let text = "\
 copy    from/  (local2)
 copy    from/d/

@@ -107,7 +107,8 @@ impl Case {
         })
     }
 
-    /// Returns the rate from one node to another in bytes of payload per second; `None` for what a loss leaves.
+    /// Returns the rate from one node to another in bytes of payload per second; `None` for what a
+    /// loss leaves.
     fn rate(&self, from: u32, to: u32) -> Option<f64> {
         let crosses = self.trunk.is_some() && self.is_near(from) != self.is_near(to);
         let percent = match self.fault {

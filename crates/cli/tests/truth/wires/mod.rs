@@ -1,8 +1,9 @@
 //! Whether `garland wires` finds what is wrong: `cargo xtask truth wires`.
 //!
-//! Each lab is drawn from a seed and its number, and has a fault that was put in from outside of the program;
-//! as many healthy ones follow as five sixths of these. `GARLAND_TRUTH_WIRES_RUNS` is how many labs with a
-//! fault there are. Without it, a few are made whose faults are far above noise.
+//! Each lab is drawn from a seed and its number, and has a fault that was put in from outside of
+//! the program; as many healthy ones follow as five sixths of these. `GARLAND_TRUTH_WIRES_RUNS` is
+//! how many labs with a fault there are. Without it, a few are made whose faults are far above
+//! noise.
 
 mod case;
 mod scene;

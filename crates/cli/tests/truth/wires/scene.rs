@@ -1,4 +1,5 @@
-//! A lab with a fault that is put in from outside of the program, and what `garland wires` says of it.
+//! A lab with a fault that is put in from outside of the program, and what `garland wires` says of
+//! it.
 
 use std::process::{Command, Stdio};
 

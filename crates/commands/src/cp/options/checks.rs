@@ -18,14 +18,15 @@ const KINDS: &[(&str, Checksum, &str)] =
 pub struct CheckArgs {
     /// Send everything, also what nodes already have.
     ///
-    /// Copies from nodes always send everything. Without this option each node compares what is at PATH, and what an interrupted copy left there, and only the missing
-    /// blocks are sent.
+    /// Copies from nodes always send everything. Without this option each node compares what is at
+    /// PATH, and what an interrupted copy left there, and only the missing blocks are sent.
     #[arg(long)]
     pub whole: bool,
     /// Compare trees by contents, not by size and time.
     ///
-    /// Without this option a file of a directory is left as it is if it has the size, the modification time, the mode and the owner of the source, as with rsync. Files that differ, and single
-    /// files, are compared by their contents in any case.
+    /// Without this option a file of a directory is left as it is if it has the size, the
+    /// modification time, the mode and the owner of the source, as with rsync. Files that differ,
+    /// and single files, are compared by their contents in any case.
     #[arg(short, long, conflicts_with = "whole")]
     pub checksum: bool,
     /// Take times of files in trees for the same that differ by at most SECONDS, of which parts are
@@ -49,13 +50,14 @@ pub struct CheckArgs {
     pub force_device: bool,
     /// Read back from the disk before a file gets its name.
     ///
-    /// Bypasses memory, and compares with what was sent; a node whose disk returns anything else fails.
+    /// Bypasses memory, and compares with what was sent; a node whose disk returns anything else
+    /// fails.
     #[arg(long, conflicts_with = "no_fsync", help_heading = SAFETY)]
     pub verify: bool,
     /// Print every node's digest: sha256 or b3.
     ///
-    /// The file is read back there. As sha256sum or b3sum would, for `sha256sum -c` on the node; everything else then goes to standard error [default
-    /// kind: sha256].
+    /// The file is read back there. As sha256sum or b3sum would, for `sha256sum -c` on the node;
+    /// everything else then goes to standard error [default kind: sha256].
     #[arg(
         long,
         help_heading = SAFETY,

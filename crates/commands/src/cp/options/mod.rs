@@ -1,5 +1,5 @@
-//! The options of `garland cp`. Each stands in one place with its help, the kinds of copies on which it has an
-//! effect, and what it means for the copy: in the file of its part of a `CopySpec`.
+//! The options of `garland cp`. Each stands in one place with its help, the kinds of copies on
+//! which it has an effect, and what it means for the copy: in the file of its part of a `CopySpec`.
 
 mod checks;
 mod headings;
@@ -103,21 +103,26 @@ const HELP_ORDER: &[&str] = &[
 pub struct Cp {
     /// SOURCE... and, last, DESTINATION.
     ///
-    /// Options may stand anywhere between them. SOURCE is a path of this machine, - for standard input, '|COMMAND' for the output of a command of this machine,
-    /// NODES:PATH to gather that path from every node (several of these go together, and PATH may be a pattern such as '/log/*.log', which nodes expand), or an object or URL (s3://BUCKET/KEY, http, https), which this
-    /// machine reads once for all nodes. With -r it is any number of files and directories of this machine, or all objects
-    /// below s3://BUCKET/PREFIX.
+    /// Options may stand anywhere between them. SOURCE is a path of this machine, - for standard
+    /// input, '|COMMAND' for the output of a command of this machine, NODES:PATH to gather that
+    /// path from every node (several of these go together, and PATH may be a pattern such as
+    /// '/log/*.log', which nodes expand), or an object or URL (s3://BUCKET/KEY, http, https), which
+    /// this machine reads once for all nodes. With -r it is any number of files and directories of
+    /// this machine, or all objects below s3://BUCKET/PREFIX.
     ///
-    /// DESTINATION is NODES:PATH, or a path of this machine if the source is on nodes. A PATH that ends in / is a
-    /// directory; created if missing. /dev/null verifies the bytes and drops them. - is the standard output of this
-    /// command. 'NODES:|COMMAND' is the standard input of a command on the node, run by `sh -c`; its exit code is the
-    /// verdict of the node. Block devices and named pipes are written to in place.
+    /// DESTINATION is NODES:PATH, or a path of this machine if the source is on nodes. A PATH that
+    /// ends in / is a directory; created if missing. /dev/null verifies the bytes and drops them. -
+    /// is the standard output of this command. 'NODES:|COMMAND' is the standard input of a command
+    /// on the node, run by `sh -c`; its exit code is the verdict of the node. Block devices and
+    /// named pipes are written to in place.
     ///
-    /// What is gathered from several nodes goes to PATH/NODE/NAME; from one node, to PATH, - or '|COMMAND'; several sources or a pattern of one node go to PATH/NAME. PATH/NODE must
-    /// not be a symbolic link. A node that sends names that were not asked for, or removals, fails.
+    /// What is gathered from several nodes goes to PATH/NODE/NAME; from one node, to PATH, - or
+    /// '|COMMAND'; several sources or a pattern of one node go to PATH/NAME. PATH/NODE must not be
+    /// a symbolic link. A node that sends names that were not asked for, or removals, fails.
     ///
-    /// Over ssh, a relative PATH begins in the home directory of the login. Local and lab nodes have a root directory each,
-    /// where absolute and relative paths begin. Quote NODES: brackets are special to the shell too.
+    /// Over ssh, a relative PATH begins in the home directory of the login. Local and lab nodes
+    /// have a root directory each, where absolute and relative paths begin. Quote NODES: brackets
+    /// are special to the shell too.
     // An empty path is refused later, where its role is known.
     #[arg(
         required_unless_present = "resume",
@@ -129,7 +134,8 @@ pub struct Cp {
     /// that keep their default are not included.
     #[arg(skip)]
     pub typed: Vec<(String, String)>,
-    /// The options on the command line as words of another one, each with one value, in their order.
+    /// The options on the command line as words of another one, each with one value, in their
+    /// order.
     #[arg(skip)]
     pub given: Vec<GivenOption>,
     /// All words of the command line; none if another command makes the copy.
@@ -137,16 +143,18 @@ pub struct Cp {
     pub words: Vec<OsString>,
     /// Add NODES to the running copy RUN, or `last`.
     ///
-    /// garland cp --join RUN NODES; `last` is the most recent copy. The nodes receive the file at the same path as the other nodes, from a node that holds it, and this command waits for the
-    /// end of the copy. Striped copies, pipes and gathered files cannot be joined. The options of the copy are those of its
-    /// own command; only --quiet and --json may stand here.
+    /// garland cp --join RUN NODES; `last` is the most recent copy. The nodes receive the file at
+    /// the same path as the other nodes, from a node that holds it, and this command waits for the
+    /// end of the copy. Striped copies, pipes and gathered files cannot be joined. The options of
+    /// the copy are those of its own command; only --quiet and --json may stand here.
     #[arg(long, value_name = "RUN")]
     pub join: Option<String>,
     /// Go on with the copy RUN, or `last`.
     ///
-    /// RUN was interrupted, killed or failed on some nodes; `last` is the most recent copy. It is started again with the paths and options of its own command, and in the directory where that was
-    /// given. Nodes keep what they have received, so that only the rest is sent; a node that has the whole file is sent
-    /// nothing. Only --quiet, --progress and --json may stand here.
+    /// RUN was interrupted, killed or failed on some nodes; `last` is the most recent copy. It is
+    /// started again with the paths and options of its own command, and in the directory where that
+    /// was given. Nodes keep what they have received, so that only the rest is sent; a node that
+    /// has the whole file is sent nothing. Only --quiet, --progress and --json may stand here.
     #[arg(long, value_name = "RUN", conflicts_with = "join")]
     pub resume: Option<String>,
     /// What is copied, and what of it is kept.
@@ -206,8 +214,8 @@ fn placed_in_help(option: Arg) -> Arg {
 }
 
 impl Cp {
-    /// Parses options of `garland cp -a` that the user gave to another command, which knows the paths
-    /// and how agents are started.
+    /// Parses options of `garland cp -a` that the user gave to another command, which knows the
+    /// paths and how agents are started.
     ///
     /// # Errors
     /// When `garland cp` would refuse them.
@@ -242,8 +250,8 @@ impl Cp {
         !self.paths.is_empty()
     }
 
-    /// Sets `typed` and `given` to the options that were given on the command line, and their values, and the
-    /// options that others stand for.
+    /// Sets `typed` and `given` to the options that were given on the command line, and their
+    /// values, and the options that others stand for.
     pub fn note_typed(&mut self, matches: &ArgMatches) {
         self.source.note_typed(matches);
         let command = Context::augment_args(Self::augment_args(Command::new("cp")));
@@ -270,8 +278,9 @@ impl Cp {
     }
 }
 
-/// The rules of the options that name a copy which runs or ran. Conflicts that depend on values, on other options or
-/// on the type of a file are reported elsewhere: by the argument parser, or when the source is opened.
+/// The rules of the options that name a copy which runs or ran. Conflicts that depend on values, on
+/// other options or on the type of a file are reported elsewhere: by the argument parser, or when
+/// the source is opened.
 const RULES: &[Rule] = &[
     Rule::new("join", JOIN, ""),
     // The command line of the resumed copy takes the place of this one.

@@ -16,8 +16,9 @@ const DEFAULT_UNIT: &str = "1MiB";
 /// The order of the nodes, and the way of the data.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct PlanArgs {
-    /// Spread one file over all nodes instead of copying it to each: units of UNIT bytes go round the nodes (or come from
-    /// them), and each node keeps its part in PATH.stripe-KofN [default unit: 1MiB].
+    /// Spread one file over all nodes instead of copying it to each: units of UNIT bytes go round
+    /// the nodes (or come from them), and each node keeps its part in PATH.stripe-KofN [default
+    /// unit: 1MiB].
     #[arg(
         long,
         help_heading = MORE,
@@ -29,8 +30,8 @@ pub struct PlanArgs {
         conflicts_with = "min_ok"
     )]
     pub stripe: Option<String>,
-    /// Nodes see SOURCE themselves, at the same path, on a shared file system (NFS, Lustre): each reads a part of it, 16
-    /// nodes at most, and sends that to the others.
+    /// Nodes see SOURCE themselves, at the same path, on a shared file system (NFS, Lustre): each
+    /// reads a part of it, 16 nodes at most, and sends that to the others.
     ///
     /// This machine reads the parts of nodes that cannot see it, or that see another file.
     #[arg(
@@ -42,19 +43,21 @@ pub struct PlanArgs {
     pub shared: bool,
     /// Order: list, rack, wires, or nodes.
     ///
-    /// list is as in the node list, wires as `garland wires` last measured them: the fastest follow each other, slow ones come
-    /// last. With auto, the fastest plan is searched if the wires are known: by the topology of a lab, or by what `garland wires`
-    /// measured of these nodes in the last day. --shape, --rails and --block-size are part of the search unless they are
-    /// given. Otherwise auto is list. `garland plan suggest` prints the same plan, and others.
+    /// list is as in the node list, wires as `garland wires` last measured them: the fastest follow
+    /// each other, slow ones come last. With auto, the fastest plan is searched if the wires are
+    /// known: by the topology of a lab, or by what `garland wires` measured of these nodes in the
+    /// last day. --shape, --rails and --block-size are part of the search unless they are given.
+    /// Otherwise auto is list. `garland plan suggest` prints the same plan, and others.
     #[arg(long, default_value = "auto", value_name = "ORDER", hide_short_help = true)]
     pub order: String,
-    /// Route of the data: chain (through all nodes), tree (each node feeds several others, or K: tree:K), twins (two trees),
-    /// or auto, whichever is predicted to be faster.
+    /// Route of the data: chain (through all nodes), tree (each node feeds several others, or K:
+    /// tree:K), twins (two trees), or auto, whichever is predicted to be faster.
     ///
-    /// A chain sends the data over each wire once, whatever the number of nodes; but the first byte reaches the last node
-    /// through all others, which dominates for small files and many nodes. Twins send half of the blocks through each of two
-    /// trees: a node that feeds two others in one of them feeds nobody in the other, so the hops are few and each wire carries
-    /// the data once. --dry-run prints the predictions.
+    /// A chain sends the data over each wire once, whatever the number of nodes; but the first byte
+    /// reaches the last node through all others, which dominates for small files and many nodes.
+    /// Twins send half of the blocks through each of two trees: a node that feeds two others in one
+    /// of them feeds nobody in the other, so the hops are few and each wire carries the data once.
+    /// --dry-run prints the predictions.
     #[arg(
         long,
         value_parser = shape,
@@ -65,12 +68,13 @@ pub struct PlanArgs {
         hide_short_help = true
     )]
     pub shape: ShapeChoice,
-    /// Number of lanes, each over its own address of every node; lanes beyond the number of addresses share them [default:
-    /// as many as all nodes have; 1 if the NICs of a lab are bonded].
+    /// Number of lanes, each over its own address of every node; lanes beyond the number of
+    /// addresses share them [default: as many as all nodes have; 1 if the NICs of a lab are
+    /// bonded].
     #[arg(long, value_name = "K", help_heading = TUNING, hide_short_help = true)]
     pub rails: Option<u16>,
-    /// Bytes of a block, such as 1MiB: the unit of reading, encrypting, sending and writing [default: by the size of the
-    /// file].
+    /// Bytes of a block, such as 1MiB: the unit of reading, encrypting, sending and writing
+    /// [default: by the size of the file].
     #[arg(
         long,
         visible_alias = "buffer-size",
@@ -81,11 +85,13 @@ pub struct PlanArgs {
     pub block_size: Option<String>,
     /// Make something slow or wrong on purpose, to test diagnosis. May be repeated.
     ///
-    /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first time before the first
-    /// byte); sink-disk:n2:17ms/10MiB stalls the writing of n2; fsync:n2:200ms delays its fsync, control:n2:11ms its answers;
-    /// pause:17ms/10MiB stops the sender now and then; rot:n2:5MiB changes a byte of the file on the disk of n2 before
-    /// --verify reads it; flip:5MiB changes a byte in the memory of the head after it was hashed; clock:n2:49s,100ppm sets
-    /// the clock of n2 wrong (local and lab nodes without standing agents).
+    /// source-disk:17ms/10MiB stalls reading for 17 ms after every 10 MiB (../10MiB@0: the first
+    /// time before the first byte); sink-disk:n2:17ms/10MiB stalls the writing of n2;
+    /// fsync:n2:200ms delays its fsync, control:n2:11ms its answers; pause:17ms/10MiB stops the
+    /// sender now and then; rot:n2:5MiB changes a byte of the file on the disk of n2 before
+    /// --verify reads it; flip:5MiB changes a byte in the memory of the head after it was hashed;
+    /// clock:n2:49s,100ppm sets the clock of n2 wrong (local and lab nodes without standing
+    /// agents).
     #[arg(long, value_name = "FAULT", help_heading = TUNING, hide_short_help = true)]
     pub inject: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! On which kinds of copies each option of `garland cp` has an effect. An option without an effect is
-//! refused, never ignored.
+//! On which kinds of copies each option of `garland cp` has an effect. An option without an effect
+//! is refused, never ignored.
 
 use super::kind::{COPY, Kind, Kinds, SPOOL};
 

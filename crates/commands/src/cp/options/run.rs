@@ -23,9 +23,10 @@ pub struct RunArgs {
     pub dry_run: bool,
     /// Name each entry of a tree that is copied or removed.
     ///
-    /// An entry that changes only on some nodes has their names. The entries are those that differ by size, time, mode or
-    /// owner. With -n, the nodes are asked, and nothing is changed; a single file is compared only when it is copied. Of a
-    /// copy from nodes, each node's file or directory is named, with the number of its files.
+    /// An entry that changes only on some nodes has their names. The entries are those that differ
+    /// by size, time, mode or owner. With -n, the nodes are asked, and nothing is changed; a single
+    /// file is compared only when it is copied. Of a copy from nodes, each node's file or directory
+    /// is named, with the number of its files.
     #[arg(short, long)]
     pub verbose: bool,
     /// Save the plan as JSON.
@@ -37,7 +38,8 @@ pub struct RunArgs {
     /// No progress, and no result unless something failed.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Report progress to programs: a line of JSON on standard error about five times a second, and one at the end.
+    /// Report progress to programs: a line of JSON on standard error about five times a second, and
+    /// one at the end.
     #[arg(
         long,
         value_enum,

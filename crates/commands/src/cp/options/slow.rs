@@ -25,8 +25,9 @@ const ON_SLOW: &[(&str, SlowNodes, &str)] = &[
 pub struct SlowArgs {
     /// Slow nodes: detach, wait or fail.
     ///
-    /// A node whose wire, machine or disk slows the others down is fed on the side (detach), waited for (wait), or failed
-    /// (fail). Detached nodes still receive the whole file, and the command waits for them; Ctrl-C then ends only their part.
+    /// A node whose wire, machine or disk slows the others down is fed on the side (detach), waited
+    /// for (wait), or failed (fail). Detached nodes still receive the whole file, and the command
+    /// waits for them; Ctrl-C then ends only their part.
     #[arg(
         long,
         alias = "slow",
@@ -37,7 +38,8 @@ pub struct SlowArgs {
         help_heading = SLOW
     )]
     pub on_slow: SlowNodes,
-    /// A node is slow if it takes less than this share of the rate that the others reach without it.
+    /// A node is slow if it takes less than this share of the rate that the others reach without
+    /// it.
     #[arg(
         long,
         default_value = "50%",
@@ -47,8 +49,8 @@ pub struct SlowArgs {
         hide_short_help = true
     )]
     pub slow_below: u16,
-    /// Fail a node whose disk or file server has not answered for this long: no call returned, and the kernel shows no
-    /// progress [minimum: 5s; an fsync has 1 s more for every 5 MB].
+    /// Fail a node whose disk or file server has not answered for this long: no call returned, and
+    /// the kernel shows no progress [minimum: 5s; an fsync has 1 s more for every 5 MB].
     ///
     /// After 5 s the node is named and treated like a slow one (see --on-slow).
     #[arg(
@@ -62,7 +64,8 @@ pub struct SlowArgs {
     pub stuck_after: u64,
     /// How long a silent node is waited for [default: 5s].
     ///
-    /// Or dead_after of the cluster file; 2s at least. After 1.2 s of silence the others are fed past the node; it is taken back in when it speaks again.
+    /// Or dead_after of the cluster file; 2s at least. After 1.2 s of silence the others are fed
+    /// past the node; it is taken back in when it speaks again.
     #[arg(long, value_name = "TIME", value_parser = parse_dead_after, help_heading = SLOW)]
     pub dead_after: Option<Nanos>,
     /// Exit with 0 if at least N nodes have the file.

@@ -20,9 +20,11 @@ use crate::cp::filters::{FilterRule, excludes};
 pub struct SourceArgs {
     /// Copy directories and everything in them.
     ///
-    /// They go into the directory PATH; of a source that ends in /, only its contents. Symbolic and hard links stay links. Modes and times are kept, and owners if the agent runs as root. Each file appears
-    /// whole or not at all; a file never replaces a directory, nor a directory a file. Sockets, pipes and devices are
-    /// skipped. Files that cannot be read, or change during the copy, are listed, and the exit code is 1.
+    /// They go into the directory PATH; of a source that ends in /, only its contents. Symbolic and
+    /// hard links stay links. Modes and times are kept, and owners if the agent runs as root. Each
+    /// file appears whole or not at all; a file never replaces a directory, nor a directory a file.
+    /// Sockets, pipes and devices are skipped. Files that cannot be read, or change during the
+    /// copy, are listed, and the exit code is 1.
     #[arg(short, long, conflicts_with = "stripe")]
     pub recursive: bool,
     /// -r -p: directories, with modes and times.
@@ -30,12 +32,12 @@ pub struct SourceArgs {
     archive: bool,
     /// Skip paths matching PATTERN, as rsync does.
     ///
-    /// *.o anywhere, /build at the top only, cache/ directories only; `*` and `?` stop at a slash, `**` does not. May be
-    /// repeated.
+    /// *.o anywhere, /build at the top only, cache/ directories only; `*` and `?` stop at a slash,
+    /// `**` does not. May be repeated.
     #[arg(long, value_name = "PATTERN", requires = "tree")]
     exclude: Vec<OsString>,
-    /// Do not skip paths matching PATTERN: of all patterns, in the order in which they are given, the first that matches
-    /// decides.
+    /// Do not skip paths matching PATTERN: of all patterns, in the order in which they are given,
+    /// the first that matches decides.
     #[arg(long, value_name = "PATTERN", requires = "tree", hide_short_help = true)]
     include: Vec<OsString>,
     /// Patterns from FILE, one a line, as of --exclude, or with `+` and a space before it as of
@@ -48,10 +50,11 @@ pub struct SourceArgs {
     /// The patterns of the three options above, in the order in which they were given.
     #[arg(skip)]
     pub filters: Vec<FilterRule>,
-    /// Only the paths in FILE, one a line, relative to the one SOURCE; `-` is standard input (such a copy cannot be resumed, only started again).
+    /// Only the paths in FILE, one a line, relative to the one SOURCE; `-` is standard input (such
+    /// a copy cannot be resumed, only started again).
     ///
-    /// They keep these paths below PATH. A directory is copied with everything in it. Paths may also be separated by NUL, as of
-    /// `find -print0`; lines that begin with # or ; are comments.
+    /// They keep these paths below PATH. A directory is copied with everything in it. Paths may
+    /// also be separated by NUL, as of `find -print0`; lines that begin with # or ; are comments.
     #[arg(
         long,
         value_name = "FILE",
@@ -62,9 +65,10 @@ pub struct SourceArgs {
     pub files_from: Option<PathBuf>,
     /// Remove what the source does not have.
     ///
-    /// From directories on nodes: only inside the directory that is copied (PATH itself for a source that ends in /), through no link, and only for a
-    /// single source directory. Paths matching --exclude stay. A directory in which something could not be copied is left
-    /// as it is, and listed.
+    /// From directories on nodes: only inside the directory that is copied (PATH itself for a
+    /// source that ends in /), through no link, and only for a single source directory. Paths
+    /// matching --exclude stay. A directory in which something could not be copied is left as it
+    /// is, and listed.
     #[arg(long, requires = "tree")]
     pub delete: bool,
     /// With --delete, remove at most N files and directories from each node; others stay, and are
@@ -130,7 +134,8 @@ const KEEPING: Kinds = FILE | OBJECT | TREE | FROM_FILES | FROM_MANY | FROM_TREE
 const ONLY_TREES: &str = "it applies only to directories, which are copied with -r";
 
 pub const RULES: &[Rule] = &[
-    // Objects below a prefix are a tree; for another address the option is refused by an error that names it.
+    // Objects below a prefix are a tree; for another address the option is refused by an error that
+    // names it.
     Rule::new("recursive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -r")
         .spooled(),
     Rule::new("archive", TREE | FROM_TREES | OBJECT, "a stream is not a directory: omit -a")

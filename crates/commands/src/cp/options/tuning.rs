@@ -26,7 +26,8 @@ const COMPRESSION: &[(&str, Packing, &str)] = &[
 /// Memory, wires and traces.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct TuningArgs {
-    /// Compress blocks on the wire: zstd, lz4, or auto, which measures and takes the faster one, or neither.
+    /// Compress blocks on the wire: zstd, lz4, or auto, which measures and takes the faster one, or
+    /// neither.
     #[arg(
         long,
         value_parser = words(COMPRESSION),
@@ -37,8 +38,8 @@ pub struct TuningArgs {
         hide_short_help = true
     )]
     pub compress: Packing,
-    /// Cut a striped copy into operations of SIZE bytes, as pvfs2-cp did with 10MiB [default: one window over the whole
-    /// file].
+    /// Cut a striped copy into operations of SIZE bytes, as pvfs2-cp did with 10MiB [default: one
+    /// window over the whole file].
     #[arg(
         long,
         value_name = "SIZE",
@@ -63,12 +64,12 @@ pub struct TuningArgs {
     pub no_encrypt: bool,
     /// Limit every link, such as 100MB/s or 1gbit.
     ///
-    /// A link is between two machines; with --rails there are as many links between
-    /// neighbours, with --shape twins up to two from and to a node, with --stripe one to each server.
+    /// A link is between two machines; with --rails there are as many links between neighbours,
+    /// with --shape twins up to two from and to a node, with --stripe one to each server.
     #[arg(long, value_name = "RATE", conflicts_with = "mptcp")]
     pub bwlimit: Option<Rate>,
-    /// Blocks that each lane may hold in memory, at each end [default: 4 MiB of them on the head and 24 MiB on a node, fewer
-    /// if more would not help].
+    /// Blocks that each lane may hold in memory, at each end [default: 4 MiB of them on the head
+    /// and 24 MiB on a node, fewer if more would not help].
     #[arg(
         long,
         value_name = "N",

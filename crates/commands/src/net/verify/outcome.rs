@@ -23,8 +23,8 @@ pub struct SurveyOutcome {
 pub enum Evidence {
     /// Ethernet frames, which bypass IP.
     Frames,
-    /// Broadcast datagrams, because an agent is not permitted to send frames. A firewall or a bond may have
-    /// suppressed some.
+    /// Broadcast datagrams, because an agent is not permitted to send frames. A firewall or a bond
+    /// may have suppressed some.
     Datagrams,
 }
 

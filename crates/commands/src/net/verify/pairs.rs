@@ -5,8 +5,8 @@ use garland_topology::NodeId;
 /// The maximum number of pairs, or the number of nodes if that is larger. A pair takes about 30 ms.
 const MAX_PAIRS: usize = 400;
 
-/// Returns all ordered pairs of `nodes`; or, if there are more than `MAX_PAIRS`, pairs of each node with
-/// an equal number of others.
+/// Returns all ordered pairs of `nodes`; or, if there are more than `MAX_PAIRS`, pairs of each node
+/// with an equal number of others.
 pub fn pairs(nodes: &[NodeId]) -> Vec<(NodeId, NodeId)> {
     let count = nodes.len();
     let each = if count * count.saturating_sub(1) <= MAX_PAIRS {

@@ -1,5 +1,5 @@
-//! Groups links into rounds. Links of a round are measured at the same time; no two share a sender, a
-//! receiver or a hub.
+//! Groups links into rounds. Links of a round are measured at the same time; no two share a sender,
+//! a receiver or a hub.
 
 use std::collections::BTreeSet;
 

@@ -110,9 +110,9 @@ impl<'a> Surveying<'a> {
         self.screen.draw(clock::now_ns(), &[text]);
     }
 
-    /// Sends orders, at most one per node, and waits up to `patience` for the answers. A node that does
-    /// not answer in time, or whose agent is gone, is excluded at once: otherwise each further order
-    /// could take as long.
+    /// Sends orders, at most one per node, and waits up to `patience` for the answers. A node that
+    /// does not answer in time, or whose agent is gone, is excluded at once: otherwise each further
+    /// order could take as long.
     fn send(
         &mut self,
         orders: Vec<(NodeId, SurveyOrder)>,
@@ -187,8 +187,8 @@ impl<'a> Surveying<'a> {
         );
     }
 
-    /// Finds out which NICs hear each other: by frames, and also by datagrams if an agent is not permitted to
-    /// send frames.
+    /// Finds out which NICs hear each other: by frames, and also by datagrams if an agent is not
+    /// permitted to send frames.
     fn probe(&mut self) -> io::Result<()> {
         self.show("probing which NICs hear each other".to_owned());
         let token = random::bytes();
@@ -404,8 +404,8 @@ impl<'a> Surveying<'a> {
         Ok(())
     }
 
-    /// Sends a burst, and reads every node's counters before and after. Returns the reason if the burst
-    /// could not be sent or counted.
+    /// Sends a burst, and reads every node's counters before and after. Returns the reason if the
+    /// burst could not be sent or counted.
     fn burst(&mut self, from: NodeId, to: NodeId) -> io::Result<Result<BurstSeen, String>> {
         let address = self.topology.nodes[to].address;
         if self.withheld.contains(&address) {

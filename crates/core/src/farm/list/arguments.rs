@@ -46,8 +46,8 @@ impl Pattern {
 
 /// Returns the jobs of a command line: one for each input after `:::`, or a single job without
 /// files if there is no `:::`. If the command has no placeholder for the input, the input becomes
-/// its last argument. Each job has an output, whose path is made from the pattern `output`, if there
-/// is one, or the command has `{out}`.
+/// its last argument. Each job has an output, whose path is made from the pattern `output`, if
+/// there is one, or the command has `{out}`.
 ///
 /// # Errors
 /// If the command is missing, no input follows `:::`, two outputs have the same path, or a command

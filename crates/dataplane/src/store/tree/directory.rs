@@ -78,7 +78,8 @@ pub fn descend<'a>(
     Ok(folder)
 }
 
-/// Takes back from `folder`, which stays, what [`allow_owner`] gave it; `stat` was its status before.
+/// Takes back from `folder`, which stays, what [`allow_owner`] gave it; `stat` was its status
+/// before.
 pub fn close_again(folder: &OwnedFd, stat: &Stat) {
     let mode = stat.st_mode & 0o7777;
     if mode & OWNER != OWNER {

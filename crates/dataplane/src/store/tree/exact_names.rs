@@ -3,9 +3,9 @@
 //!
 //! Nothing is concluded from one answer of a file system. Names of which the listing has exactly
 //! this one are apart, unless the copy has put a file there under a name that the file system may
-//! take for it, and that is not listed: some list other names than they were given, so that a file of
-//! an earlier copy may stand in a listing in lower case. The listing is spared where a file of the
-//! directory is not found in another case.
+//! take for it, and that is not listed: some list other names than they were given, so that a file
+//! of an earlier copy may stand in a listing in lower case. The listing is spared where a file of
+//! the directory is not found in another case.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -44,7 +44,8 @@ struct Known {
     /// The hashes of the names in the last listing.
     listed: HashSet<u64>,
     /// The names of the tree that are here or may be, as hashes: by what file systems may take for
-    /// them, the first such name. Plain ones only until the file system is known to tell case apart.
+    /// them, the first such name. Plain ones only until the file system is known to tell case
+    /// apart.
     plain: HashMap<u64, u64>,
     other: HashMap<u64, u64>,
 }
@@ -255,8 +256,8 @@ pub fn may_have_others(folder: &OwnedFd, name: &[u8]) -> bool {
     }
 }
 
-/// Returns whether `folder` may find the entry `name` in another case, too. A name without ASCII letters
-/// but i does not tell.
+/// Returns whether `folder` may find the entry `name` in another case, too. A name without ASCII
+/// letters but i does not tell.
 pub fn may_ignore_case(folder: &OwnedFd, name: &[u8]) -> bool {
     swapped(name).is_none_or(|swapped| {
         !matches!(statat(folder, &*swapped, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))

@@ -485,8 +485,8 @@ impl TreeExtractor {
         self.placer.entry(self.current(), name)
     }
 
-    /// Lets this user make entries in the top directory, which is one of the tree's. Returns what it
-    /// gets of `meta` at the end. It is there: if modes are not kept, it keeps its own.
+    /// Lets this user make entries in the top directory, which is one of the tree's. Returns what
+    /// it gets of `meta` at the end. It is there: if modes are not kept, it keeps its own.
     fn open_top(&self, mut meta: Meta) -> io::Result<Meta> {
         let folder = &self.placer.top.folder;
         let stat = fstat(folder)?;

@@ -265,12 +265,14 @@ pub fn apply_to_link(
 }
 
 /// Returns whether only this owner is refused: only root may change owners, some file systems have
-/// the same one for all files, and EINVAL says that the number is not mapped in this user namespace.
+/// the same one for all files, and EINVAL says that the number is not mapped in this user
+/// namespace.
 fn is_refused(error: Errno) -> bool {
     matches!(error, Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)
 }
 
-/// Sets owner and group if this is the manner. Returns a mask of the mode bits that the file may get.
+/// Sets owner and group if this is the manner. Returns a mask of the mode bits that the file may
+/// get.
 fn set_owner_in(
     manner: Manner,
     fd: BorrowedFd<'_>,

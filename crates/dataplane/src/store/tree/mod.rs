@@ -1,9 +1,9 @@
 //! A tree as a destination: a stream whose files appear in a directory, each whole or not at all.
 //!
 //! Unless the copy does without fsync, no file gets its final name before its data is stable. One
-//! fsync(2) per file would take longer than everything else: files wait in batches, each of which is
-//! made stable by one syncfs(2). What follows a file that waits, waits too, so that everything is
-//! put in place in the order of the stream.
+//! fsync(2) per file would take longer than everything else: files wait in batches, each of which
+//! is made stable by one syncfs(2). What follows a file that waits, waits too, so that everything
+//! is put in place in the order of the stream.
 //!
 //! Blocks are written in order and cannot be read back: a node that lacks a block gets it from the
 //! head. If parts of a tree are in place before the copy, the position of every file in the stream
@@ -198,8 +198,8 @@ impl Store for TreeStore {
         old.read(&written, offset, bytes)
     }
 
-    /// Puts the last files in place and makes everything stable, if that was requested. Fails if some
-    /// files could not be put in place.
+    /// Puts the last files in place and makes everything stable, if that was requested. Fails if
+    /// some files could not be put in place.
     fn commit(&self, trace: &Collector) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         if !state.parser.is_over() {

@@ -90,7 +90,8 @@ impl PartialFile {
         })
     }
 
-    /// Sets whether the file is synced before it gets its final name. Called before the first write.
+    /// Sets whether the file is synced before it gets its final name. Called before the first
+    /// write.
     pub fn synced(self, synced: bool) -> Self {
         let write_back = WriteBack::for_file(&self.file, self.length, synced);
         Self { write_back, synced, ..self }
@@ -243,8 +244,8 @@ fn nameless(entry: &DirEntry<'_>, mode: Mode) -> io::Result<Option<File>> {
 }
 
 /// Creates a file under its hidden name, or gives `nameless` that name, and reserves `length` bytes
-/// for a large file unless it grows. Locks the file: other copies remove unlocked files, which killed agents have
-/// left.
+/// for a large file unless it grows. Locks the file: other copies remove unlocked files, which
+/// killed agents have left.
 fn with_hidden_name(entry: &DirEntry<'_>, nameless: Option<File>, length: u64) -> io::Result<File> {
     entry.check()?;
     let file = match nameless {

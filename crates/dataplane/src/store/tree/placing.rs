@@ -29,8 +29,8 @@ use crate::tree::open_file;
 /// The maximum number of failed files with further hard links. If there are more, the copy fails.
 const FAILED_MAX: usize = 10_000;
 
-/// The failed files that have further hard links later in the stream, by the digests of their paths: a
-/// path takes 32 bytes, however long a node makes it.
+/// The failed files that have further hard links later in the stream, by the digests of their
+/// paths: a path takes 32 bytes, however long a node makes it.
 #[derive(Default)]
 pub struct FailedFiles(HashSet<[u8; 32]>);
 

@@ -39,8 +39,8 @@ struct Proof {
 }
 
 impl Proofs {
-    /// Returns no records. The file for them is created in the directory `top` with the first one: by
-    /// then the tree has made it writable if it is its own. The name of the file contains `tag`.
+    /// Returns no records. The file for them is created in the directory `top` with the first one:
+    /// by then the tree has made it writable if it is its own. The name of the file contains `tag`.
     ///
     /// # Errors
     /// When there is no descriptor left.

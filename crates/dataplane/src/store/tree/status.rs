@@ -74,8 +74,8 @@ pub struct Checked {
 }
 
 impl StatusCheck {
-    /// Returns the memory in bytes that a check takes: the compressed catalogue, a bit for each record,
-    /// and if the surplus is `named` its paths.
+    /// Returns the memory in bytes that a check takes: the compressed catalogue, a bit for each
+    /// record, and if the surplus is `named` its paths.
     pub fn memory(outline: &TreeOutline, named: bool) -> usize {
         let surplus = if named { Surplus::MEMORY } else { 0 };
         room(outline) + outline.records.div_ceil(8) as usize + surplus

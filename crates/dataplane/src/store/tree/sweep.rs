@@ -52,14 +52,14 @@ enum Fate {
     Named(Mutex<Surplus>),
 }
 
-/// The names of a directory that can be swept. Its names are stored as hashes: if a name that should be removed has the same
-/// hash as a name of the tree, it stays. The upper half of a hash is that of what file systems may
-/// make of the name.
+/// The names of a directory that can be swept. Its names are stored as hashes: if a name that
+/// should be removed has the same hash as a name of the tree, it stays. The upper half of a hash is
+/// that of what file systems may make of the name.
 #[derive(Default)]
 pub struct Swept {
     names: HashSet<u64>,
-    /// Whether everything in the directory stays, because there are too many names, or because it is
-    /// swept already.
+    /// Whether everything in the directory stays, because there are too many names, or because it
+    /// is swept already.
     stays: bool,
     depth: usize,
 }
@@ -209,7 +209,8 @@ impl Sweeper {
         folded >> HALF << HALF | self.hashing.hash_one(name) >> HALF
     }
 
-    /// Removes the entries `names` of the directory `site`. Returns whether all of them were removed.
+    /// Removes the entries `names` of the directory `site`. Returns whether all of them were
+    /// removed.
     fn empty(
         &self,
         site: &Site<'_>,

@@ -60,7 +60,8 @@ impl Troubles {
             1 => "1 entry".to_owned(),
             count => format!("{count} entries"),
         };
-        // Entries without all of their attributes may be all of a tree: what is not there comes first.
+        // Entries without all of their attributes may be all of a tree: what is not there comes
+        // first.
         let is_there = |part: &&Absent| part.reason.starts_with(THERE);
         let lacking = parts.iter().filter(|part| !is_there(part));
         let unset = parts.iter().filter(is_there);

@@ -1,8 +1,8 @@
-//! Entries of a tree that wait until their data is stable before they are put in place. If the power
-//! failed otherwise, a file that has just replaced an older one could be empty.
+//! Entries of a tree that wait until their data is stable before they are put in place. If the
+//! power failed otherwise, a file that has just replaced an older one could be empty.
 //!
-//! Steps wait in batches, in the order of the stream. One syncfs(2) per batch, in a thread, makes the
-//! data stable while the next batch gathers; then the steps are done. At most two batches wait:
+//! Steps wait in batches, in the order of the stream. One syncfs(2) per batch, in a thread, makes
+//! the data stable while the next batch gathers; then the steps are done. At most two batches wait:
 //! [`BATCH`] steps each, of which each keeps one or two descriptors open and has one record in
 //! memory, and [`BYTES`] bytes of files, for which the disk has space beside the files that they
 //! replace, or one larger file. A batch also ends after a second.
@@ -142,8 +142,8 @@ impl Waiting {
         steps.filter_map(file).collect()
     }
 
-    /// Begins to make the data of the gathered batch stable, which is on `devices`. The batch before
-    /// must have been taken.
+    /// Begins to make the data of the gathered batch stable, which is on `devices`. The batch
+    /// before must have been taken.
     ///
     /// # Errors
     /// When no thread can be started, and a file system cannot be synced.

@@ -176,8 +176,8 @@ fn an_entry_is_that_of_the_open_directory_whatever_has_its_path_now() {
     assert_eq!(scan.places[0].path, with_slash(&dir.join("spool")));
 }
 
-/// Whoever waits for a scan is told that it goes on as often as it asks, and a disk may take long for each
-/// entry.
+/// Whoever waits for a scan is told that it goes on as often as it asks, and a disk may take long
+/// for each entry.
 #[test]
 fn a_scan_asks_at_each_entry_whether_it_is_to_stop() {
     let dir = Scratch::new("asked-often");

@@ -1,4 +1,5 @@
-//! Tests of the bootstrap script in the shells of this machine: it runs only programs that it has checked.
+//! Tests of the bootstrap script in the shells of this machine: it runs only programs that it has
+//! checked.
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -16,8 +17,8 @@ struct Node {
     shell: &'static str,
 }
 
-/// Returns a program that prints `word` and its first argument. It is as long as an ELF header at least,
-/// and zero at the offsets that are zeroed in the program for nodes.
+/// Returns a program that prints `word` and its first argument. It is as long as an ELF header at
+/// least, and zero at the offsets that are zeroed in the program for nodes.
 fn program(word: &str) -> Vec<u8> {
     let mut bytes = format!("#!/bin/sh\necho {word} $1\nexit\n").into_bytes();
     assert!(bytes.len() <= 40, "a short word");
@@ -53,9 +54,9 @@ impl Node {
         Path::new("/dev/shm").join(format!("garland-{user}"))
     }
 
-    /// Runs the script, where the head's program is `ours`. `places` are the user's path, the path that is
-    /// shared with the head, and its length and time; `others` are accepted digests at the user's path. The head
-    /// sends `sent`. Returns the output.
+    /// Runs the script, where the head's program is `ours`. `places` are the user's path, the path
+    /// that is shared with the head, and its length and time; `others` are accepted digests at the
+    /// user's path. The head sends `sent`. Returns the output.
     fn run(&self, ours: &[u8], places: [&str; 3], others: &str, sent: &[u8]) -> String {
         let mut command = Command::new(self.shell);
         if self.shell == "busybox" {

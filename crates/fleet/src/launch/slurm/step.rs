@@ -1,5 +1,5 @@
-//! What the tasks of a Slurm step have said, which of them wait for the program, and which are given
-//! up. A node may lie or be silent: neither costs another node its agent.
+//! What the tasks of a Slurm step have said, which of them wait for the program, and which are
+//! given up. A node may lie or be silent: neither costs another node its agent.
 
 use std::time::Duration;
 
@@ -14,14 +14,15 @@ use crate::launch::stdout::labelled;
 /// The longest time in which a task must report after its start, or after it got the program.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// Once half of the tasks have taken this step, the others have three times their median time for it,
-/// and this time.
+/// Once half of the tasks have taken this step, the others have three times their median time for
+/// it, and this time.
 const ANSWER_SLACK: Duration = Duration::from_secs(20);
 
 /// How long agents that are ready wait for others. An agent that nobody has used ends after 60 s.
 pub const READY_WAIT_MAX: Duration = Duration::from_secs(45);
 
-/// Timeout for sending the program without progress: a task that does not read may keep it from all.
+/// Timeout for sending the program without progress: a task that does not read may keep it from
+/// all.
 const SENDING_MAX: Duration = Duration::from_secs(20);
 
 /// What is said of a task that is given up.
@@ -52,12 +53,12 @@ struct Sending {
     until: Duration,
 }
 
-/// The tasks of a step, in the order of the numbers that `srun` prints before their lines. Times count
-/// from the step's start.
+/// The tasks of a step, in the order of the numbers that `srun` prints before their lines. Times
+/// count from the step's start.
 pub struct Step {
     tasks: Vec<Task>,
-    /// How many times the program was sent to all tasks. srun sends it to all, and what a task has not
-    /// read yet waits for it: whoever asks late finds it.
+    /// How many times the program was sent to all tasks. srun sends it to all, and what a task has
+    /// not read yet waits for it: whoever asks late finds it.
     sent: usize,
     /// How the program is being sent, while it is.
     sending: Option<Sending>,
@@ -71,8 +72,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// Creates the step of `nodes`, whose task of number n Slurm runs on the node of index n. Agents
-    /// that are ready may wait for `ready_wait`.
+    /// Creates the step of `nodes`, whose task of number n Slurm runs on the node of index n.
+    /// Agents that are ready may wait for `ready_wait`.
     pub fn new(nodes: &[Node], ready_wait: Duration) -> Self {
         let task = |node: &Node| Task {
             name: node.name.clone(),
@@ -90,8 +91,8 @@ impl Step {
         }
     }
 
-    /// Handles a line of output that came at `now`. If the step has several tasks, the number of the
-    /// line's task precedes it, as in `3: NEED x86_64 -`.
+    /// Handles a line of output that came at `now`. If the step has several tasks, the number of
+    /// the line's task precedes it, as in `3: NEED x86_64 -`.
     pub fn handle(&mut self, now: Duration, line: &str, binary: &Binary) {
         let alone = self.tasks.len() == 1;
         let Some((rank, text)) = (if alone { Some((0, line)) } else { labelled(line) }) else {
@@ -195,8 +196,8 @@ impl Step {
         self.sending.as_ref().is_some_and(is_stuck)
     }
 
-    /// Gives up the tasks that report nothing for much longer than the others took, and all that are
-    /// not ready when others have waited long for them.
+    /// Gives up the tasks that report nothing for much longer than the others took, and all that
+    /// are not ready when others have waited long for them.
     pub fn give_up_late(&mut self, now: Duration) {
         let is_over =
             self.first_ready.is_some_and(|ready| now.saturating_sub(ready) > self.ready_wait);
@@ -246,8 +247,8 @@ impl Step {
         }
     }
 
-    /// Returns what became of each node, by name. `ended` says why the tasks that are not settled never
-    /// will be.
+    /// Returns what became of each node, by name. `ended` says why the tasks that are not settled
+    /// never will be.
     pub fn into_ends(self, ended: &LaunchError) -> Vec<(String, Result<ReadyLine, LaunchError>)> {
         let end = |task: Task| match task.state {
             State::Settled(ready) => (task.name, ready),

@@ -24,8 +24,8 @@ use crate::launch::error::{LaunchError, cannot};
 use crate::launch::stdout::Rest;
 use crate::launch::{Cancellation, StartTerms, Starting};
 
-/// The time in which a login must reach the agent. The head of a copy counts attempts to open a link
-/// by it: `OPENING_NS` in `garland_protocol`.
+/// The time in which a login must reach the agent. The head of a copy counts attempts to open a
+/// link by it: `OPENING_NS` in `garland_protocol`.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// How a node is logged in to.
@@ -58,7 +58,8 @@ impl From<LaunchError> for Unbridged {
 }
 
 impl Bridge {
-    /// Creates the detour by `login`. Logins that are being made end when `cancellation` cancels them.
+    /// Creates the detour by `login`. Logins that are being made end when `cancellation` cancels
+    /// them.
     pub fn new(login: Login, cancellation: Cancellation) -> Self {
         Self { login, cancellation }
     }

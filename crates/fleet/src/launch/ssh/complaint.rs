@@ -63,9 +63,9 @@ const ENDS: [&str; 4] = [
 /// The exit status of ssh if it failed itself.
 const SSH_FAILED: u8 = 255;
 
-/// Returns the reason why a login ended with `words` on standard error. As long as nothing of the script
-/// has come, these are ssh's, and a hint about `login` follows if they match a known error. Otherwise
-/// (`has_begun`) they are the node's, which may say what it likes.
+/// Returns the reason why a login ended with `words` on standard error. As long as nothing of the
+/// script has come, these are ssh's, and a hint about `login` follows if they match a known error.
+/// Otherwise (`has_begun`) they are the node's, which may say what it likes.
 pub fn reason(words: &str, login: &ShownLogin<'_>, has_begun: bool) -> String {
     if has_begun {
         return format!("ssh: {words}");

@@ -181,8 +181,8 @@ impl Logins {
     }
 }
 
-/// Returns the command that logs in to `node`, where the bootstrap script finds `binary`, or asks for
-/// it, and runs it with `arguments`.
+/// Returns the command that logs in to `node`, where the bootstrap script finds `binary`, or asks
+/// for it, and runs it with `arguments`.
 pub(super) fn on_script(
     ssh: &Ssh,
     node: &Node,

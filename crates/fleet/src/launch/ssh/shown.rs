@@ -54,8 +54,8 @@ impl<'a> ShownLogin<'a> {
         words.join(" ")
     }
 
-    /// Returns the command that forgets the host key of the node. Its name there is what ssh would log in
-    /// to: what came over the login, even ssh's own message, may be the node's words.
+    /// Returns the command that forgets the host key of the node. Its name there is what ssh would
+    /// log in to: what came over the login, even ssh's own message, may be the node's words.
     pub fn forget(&self) -> String {
         let name = self.known_name().unwrap_or_else(|| self.host().to_owned());
         let name = printable::word(name);
@@ -115,7 +115,8 @@ impl<'a> ShownLogin<'a> {
     }
 }
 
-/// Returns the first file that a setting `UserKnownHostsFile=FILE FILE` or `UserKnownHostsFile FILE` names.
+/// Returns the first file that a setting `UserKnownHostsFile=FILE FILE` or
+/// `UserKnownHostsFile FILE` names.
 fn known_hosts(setting: &str) -> Option<&str> {
     let (name, files) = setting.trim().split_once(['=', ' '])?;
     let is_it = name.trim().eq_ignore_ascii_case("UserKnownHostsFile");

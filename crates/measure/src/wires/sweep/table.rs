@@ -1,5 +1,5 @@
-//! The tables of `garland wires --sweep`: one for each kind of wire, with a line for each packet size and a
-//! column for each number of pairs.
+//! The tables of `garland wires --sweep`: one for each kind of wire, with a line for each packet
+//! size and a column for each number of pairs.
 
 use std::fmt;
 

@@ -5,9 +5,9 @@
 //! heads; each answer is awaited before the next request. A head that waits for an agent has
 //! reserved memory only of agents that come earlier in this order, so heads cannot deadlock.
 //!
-//! An agent may say for ever that it has no memory, or not say anything. A copy that waits for it keeps
-//! what others have granted for a minute at a time only, and one whose agents grant memory and then
-//! have none goes on without them in the end.
+//! An agent may say for ever that it has no memory, or not say anything. A copy that waits for it
+//! keeps what others have granted for a minute at a time only, and one whose agents grant memory
+//! and then have none goes on without them in the end.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use garland_core::plan::NodeId;
 
 use crate::wire::PublicKey;
 
-/// How long a copy that waits for an agent keeps the memory that others have granted, in nanoseconds.
-/// Then it gives that back, and queues again behind those that wait there.
+/// How long a copy that waits for an agent keeps the memory that others have granted, in
+/// nanoseconds. Then it gives that back, and queues again behind those that wait there.
 const GRANTED_MAX_NS: u64 = 60_000_000_000;
 
 /// The maximum number of times that a copy begins again because an agent is busy.
@@ -117,8 +117,8 @@ impl Admission {
         self.asked.replace(self.asked.unwrap_or(now)).is_none().then_some(Step::Ask(id))
     }
 
-    /// Returns the time at which the copy gives back what agents have granted; `None` if none of them
-    /// has, or the copy does not queue.
+    /// Returns the time at which the copy gives back what agents have granted; `None` if none of
+    /// them has, or the copy does not queue.
     pub(super) fn due(&self) -> Option<u64> {
         let asked = self.asked.filter(|_| self.is_granted && self.left.is_some())?;
         Some(asked.saturating_add(GRANTED_MAX_NS))

@@ -49,8 +49,9 @@ impl Head {
         changed.into_iter().for_each(|end| self.send_route(lane, end));
     }
 
-    /// Moves a node to the side of a lane, to another feeder than `near`, which cannot reach it. The
-    /// nodes that it fed get another feeder: usually `near`. Returns false if there is no other one.
+    /// Moves a node to the side of a lane, to another feeder than `near`, which cannot reach it.
+    /// The nodes that it fed get another feeder: usually `near`. Returns false if there is no other
+    /// one.
     pub(super) fn feed_by_another(&mut self, lane: usize, id: NodeId, near: NodeId) -> bool {
         let Some(feeder) = self.other_side_feeder(lane, id, Some(near)) else { return false };
         let state = &mut self.lanes[lane];
@@ -92,8 +93,8 @@ impl Head {
 
     /// Returns the feeder for node `of` on the side of a lane: of the nodes that can read back
     /// received blocks and are not slow, the one that feeds the fewest nodes, and of equal ones the
-    /// last. If none of them has room for another downstream, or none reaches the node, returns the lane's first node; `None`
-    /// if the first node has no room either.
+    /// last. If none of them has room for another downstream, or none reaches the node, returns the
+    /// lane's first node; `None` if the first node has no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
         self.other_side_feeder(lane, of, None)
     }

@@ -73,12 +73,13 @@ pub enum HeadOrder {
     Begin(NodeId),
     /// Request memory of a node's agent, which was busy.
     Queue(NodeId),
-    /// An agent is busy, or one makes the copy wait for so long that what others have granted is given
-    /// back. Close the copy, and call [`Head::begin_again`](super::Head::begin_again).
+    /// An agent is busy, or one makes the copy wait for so long that what others have granted is
+    /// given back. Close the copy, and call [`Head::begin_again`](super::Head::begin_again).
     BeginAgain,
     /// Send a message to a node.
     Send(NodeId, ToAgent),
-    /// Send a node the manifest of the stripes, whose digests are [`Head::roots`](super::Head::roots).
+    /// Send a node the manifest of the stripes, whose digests are
+    /// [`Head::roots`](super::Head::roots).
     Attach(NodeId),
     /// Set the head's own hops in a lane.
     Route(Route),

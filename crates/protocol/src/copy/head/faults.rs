@@ -27,8 +27,8 @@ pub struct BadFrame {
     pub to: NodeId,
 }
 
-/// The maximum number of reports that are kept of one node. A node whose wire corrupts more is known
-/// by then, and no node fills the head's memory with them.
+/// The maximum number of reports that are kept of one node. A node whose wire corrupts more is
+/// known by then, and no node fills the head's memory with them.
 const REPORTS_MAX: usize = 1000;
 
 /// The reports of corrupt blocks and frames.

@@ -97,9 +97,9 @@ impl Head {
             }
         };
         // Before the second hop there is only the head's own, which is as slow if the first node's
-        // interface is. That all hops behind are faster is weak evidence: after a queue has formed at
-        // one of several equally slow wires, those behind it carry what comes in short bursts. The
-        // queue moves, though, and shows one after the other what they can carry.
+        // interface is. That all hops behind are faster is weak evidence: after a queue has formed
+        // at one of several equally slow wires, those behind it carry what comes in short bursts.
+        // The queue moves, though, and shows one after the other what they can carry.
         let first = before.len() == 1 && !before[0].is_blocked();
         let slowest = behind.iter().map(|hop| state.watch.capacity(hop)).reduce(f64::min);
         let may_be_first = first && slowest.is_some_and(|slowest| hop.taken() < share * slowest);

@@ -1,5 +1,6 @@
-//! Finds copies in which no byte moves, although the nodes say that they live. Only copies that stand
-//! for themselves are judged, such as those of a farm's files: what they hold up can go elsewhere.
+//! Finds copies in which no byte moves, although the nodes say that they live. Only copies that
+//! stand for themselves are judged, such as those of a farm's files: what they hold up can go
+//! elsewhere.
 
 use garland_core::plan::HEAD;
 
@@ -7,7 +8,8 @@ use super::idleness::Moved;
 use super::node::Node;
 use super::{Head, NodeState};
 
-/// How many times longer a copy may stand still while an agent says that other copies use its memory.
+/// How many times longer a copy may stand still while an agent says that other copies use its
+/// memory.
 const BUSY_FACTOR: u64 = 5;
 
 /// The number of bytes a second that a copy must get within its limit on average, so that it goes
@@ -93,8 +95,8 @@ mod tests {
     }
 
     /// Has the node say each second until `until_s` that it lives and has as many blocks as `held`
-    /// returns, while its kernel has acknowledged as many bytes as `sent` returns. Returns the second
-    /// in which the node was given up.
+    /// returns, while its kernel has acknowledged as many bytes as `sent` returns. Returns the
+    /// second in which the node was given up.
     fn given_up(
         policy: Policy,
         until_s: u64,

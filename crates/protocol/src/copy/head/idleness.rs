@@ -8,7 +8,8 @@ pub(super) struct Idleness {
     since: u64,
 }
 
-/// The progress of a copy. It is bounded, whatever nodes report and however often they reopen a link.
+/// The progress of a copy. It is bounded, whatever nodes report and however often they reopen a
+/// link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moved {
     /// How far the nodes' states are, and how many nodes have all blocks, added up.

@@ -64,8 +64,8 @@ impl Head {
         }
     }
 
-    /// Handles a busy agent: the copy has to begin again. A late node fails instead, and so does one
-    /// whose agent is busy again and again.
+    /// Handles a busy agent: the copy has to begin again. A late node fails instead, and so does
+    /// one whose agent is busy again and again.
     pub(super) fn refuse(&mut self, now: u64, id: NodeId) {
         if self.nodes[id.index()].late {
             let reason = "it joined late, and its agent has no free memory: other copies use it";

@@ -172,8 +172,8 @@ impl Head {
         &self.nodes[node.index()].report
     }
 
-    /// Returns the digest that each node's bytes must have, in the order of the nodes; empty as long as
-    /// they are not known.
+    /// Returns the digest that each node's bytes must have, in the order of the nodes; empty as
+    /// long as they are not known.
     #[must_use]
     pub fn roots(&self) -> &[[u8; 32]] {
         &self.roots
@@ -187,8 +187,8 @@ impl Head {
         others.map(|node| node.report.whole).min().unwrap_or(u64::MAX)
     }
 
-    /// Whether no node lacks a block any more, but for those that were set aside as slow, or that came
-    /// later than the others.
+    /// Whether no node lacks a block any more, but for those that were set aside as slow, or that
+    /// came later than the others.
     #[must_use]
     pub fn is_nothing_lacking(&self) -> bool {
         self.nodes.iter().skip(1).all(|node| {

@@ -40,8 +40,8 @@ pub struct Policy {
     pub prepare: bool,
     /// The time in nanoseconds after which a node fails if a call on its disk makes no progress.
     pub stuck_after_ns: u64,
-    /// The time in nanoseconds after which the nodes of a copy are given up if no byte moves, although
-    /// they say that they live; `None` if the copy waits.
+    /// The time in nanoseconds after which the nodes of a copy are given up if no byte moves,
+    /// although they say that they live; `None` if the copy waits.
     pub idle_after_ns: Option<u64>,
     /// The memory that the list of the parts of a tree which one node reports as absent may take,
     /// in bytes.
@@ -51,9 +51,9 @@ pub struct Policy {
 /// The default of [`Policy::dead_after_ns`].
 const DEAD_AFTER_NS: u64 = 5_000_000_000;
 
-/// The interval in nanoseconds between heartbeats of at most 1,000 nodes, and of an agent whose head
-/// says nothing else; that of more nodes grows with their number, so that the head gets at most ten
-/// thousand heartbeats a second.
+/// The interval in nanoseconds between heartbeats of at most 1,000 nodes, and of an agent whose
+/// head says nothing else; that of more nodes grows with their number, so that the head gets at
+/// most ten thousand heartbeats a second.
 pub const HEARTBEAT_NS: u64 = 100_000_000;
 const MANY: usize = 1000;
 
@@ -65,9 +65,9 @@ const STUCK_AFTER_NS: u64 = 60_000_000_000;
 
 impl Policy {
     /// Returns the policy for `receivers` nodes on one site. A node is suspected after 1.2 s of
-    /// silence, so that repairing the chain ends within 2 s, and dead after 5 s; one node in twenty, and at least one, may be
-    /// ordered to drop blocks; one node in four, at least one and at most 32, may be taken out of
-    /// the chain.
+    /// silence, so that repairing the chain ends within 2 s, and dead after 5 s; one node in
+    /// twenty, and at least one, may be ordered to drop blocks; one node in four, at least one and
+    /// at most 32, may be taken out of the chain.
     #[must_use]
     pub fn for_nodes(receivers: usize) -> Self {
         Self {

@@ -1,13 +1,13 @@
-//! Finds nodes that receive nothing though their feeder has what they lack. Whatever the reason is, a
-//! link that lost a frame or a feeder that lies, another feeder may do better.
+//! Finds nodes that receive nothing though their feeder has what they lack. Whatever the reason is,
+//! a link that lost a frame or a feeder that lies, another feeder may do better.
 
 use garland_core::plan::{HEAD, NodeId};
 
 use super::{Head, NodeState};
 
 impl Head {
-    /// Gives a node that is starved other feeders, in the lanes in which its feeder has more than it
-    /// has. What the head feeds stays: it may be the source that has no more.
+    /// Gives a node that is starved other feeders, in the lanes in which its feeder has more than
+    /// it has. What the head feeds stays: it may be the source that has no more.
     pub(super) fn judge_progress(&mut self, now: u64, id: NodeId) {
         let lacks = |&lane: &usize| {
             let near = self.lanes[lane].feeders.get(&id);

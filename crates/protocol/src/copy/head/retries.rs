@@ -70,10 +70,10 @@ impl Head {
     }
 
     /// Gives up a link that cannot be opened. Both ends are alive, so the fault may be at either of
-    /// them or in the network between, and either may lie: the far end gets another feeder, once. It
-    /// fails if that one cannot reach it either, or if there is no other one; its reason names all.
-    /// The near end fails if it could not reach another node before, or if the far end is the head.
-    /// What a node that has left said or caused is held against nobody.
+    /// them or in the network between, and either may lie: the far end gets another feeder, once.
+    /// It fails if that one cannot reach it either, or if there is no other one; its reason names
+    /// all. The near end fails if it could not reach another node before, or if the far end is the
+    /// head. What a node that has left said or caused is held against nobody.
     fn give_up_link(&mut self, lane: usize, near: NodeId, far: NodeId, retry: &Retry) {
         let reason = retry.reason();
         let from = self.name(near);

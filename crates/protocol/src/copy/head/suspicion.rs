@@ -15,8 +15,8 @@ impl Head {
         }
     }
 
-    /// Asks a node's agent to await a broken channel's return as long as the policy says, and to send
-    /// heartbeats as often as it says, if either is longer than usual.
+    /// Asks a node's agent to await a broken channel's return as long as the policy says, and to
+    /// send heartbeats as often as it says, if either is longer than usual.
     pub(super) fn ask_for_patience(&mut self, id: NodeId) {
         let policy = self.policy;
         let usual = Policy::for_nodes(1);

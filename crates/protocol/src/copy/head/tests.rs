@@ -172,8 +172,8 @@ fn a_hop_that_carries_holes_says_nothing_of_its_wire() {
         let hop = HopReport { epoch: 1, sent, busy_ns: at, blocked_ns: 0 };
         Mark { at, hop, writer_at: at, writer: (0, 0), starved_ns: 0, passed }
     };
-    // Bytes of the wire and blocks of 4 MiB in a window: much of a block, one of a slow wire, and holes
-    // with and without a block of bytes among them.
+    // Bytes of the wire and blocks of 4 MiB in a window: much of a block, one of a slow wire, and
+    // holes with and without a block of bytes among them.
     let cases =
         [(3 * MIB, 1, false), (100_000, 1, false), (100_000, 900, true), (5 * MIB, 900, true)];
     for (sent, passed, is_hollow) in cases {

@@ -21,8 +21,8 @@ pub(super) const WINDOW_NS: u64 = 200_000_000;
 const WINDOWS: u32 = 2;
 const WINDOWS_IF_WEAK: u32 = 3;
 
-/// The number of measurements of hops before weak evidence counts: ten windows of three hops, or one
-/// window of thirty. In each of them a hop could show that it is no faster than the others.
+/// The number of measurements of hops before weak evidence counts: ten windows of three hops, or
+/// one window of thirty. In each of them a hop could show that it is no faster than the others.
 const HEARD: usize = 30;
 
 /// The length of a trial in windows. The first window does not count, because buffers fill in it.
@@ -68,8 +68,8 @@ pub(super) struct Watch {
     since: u64,
     /// The counters of the hop to each node at the beginning of the window.
     marks: BTreeMap<NodeId, Mark>,
-    /// The highest rate of each hop in windows in which its wire was busy all the time, in bytes per
-    /// second: what it can carry.
+    /// The highest rate of each hop in windows in which its wire was busy all the time, in bytes
+    /// per second: what it can carry.
     capacities: BTreeMap<(NodeId, NodeId), f64>,
     /// The number of measurements of hops so far.
     heard: usize,
@@ -173,8 +173,8 @@ impl Hop {
         self.busy >= BUSY
     }
 
-    /// Whether its wire was busy almost all the time, with bytes that the receiver took: then it can
-    /// carry no more.
+    /// Whether its wire was busy almost all the time, with bytes that the receiver took: then it
+    /// can carry no more.
     fn is_full(&self) -> bool {
         self.is_busy() && !self.is_blocked() && !self.is_disk && !self.is_hollow
     }

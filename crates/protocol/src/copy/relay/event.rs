@@ -56,8 +56,8 @@ pub enum RelayEvent {
     /// The block of a `Feed` cannot be read.
     Unreadable,
     /// The result of writing the block with this index. The sink knows it already
-    /// ([`Sink::landed`](crate::copy::Sink::landed)): other lanes may depend on it, while this one waits
-    /// until a neighbour reads.
+    /// ([`Sink::landed`](crate::copy::Sink::landed)): other lanes may depend on it, while this one
+    /// waits until a neighbour reads.
     Landed(u64, Landing),
     /// The head ordered this node to drop blocks that its disk is too slow for.
     Detached,

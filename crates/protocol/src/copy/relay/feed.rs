@@ -21,10 +21,10 @@ impl Relay {
     /// Returns the next order to feed downstreams; `None` if there is none now. Requested blocks
     /// (`Again`) come first: what goes ahead of them might have to be requested, too. But if others
     /// wait for the next block in the lane's order, it comes after each of them: a downstream that
-    /// requests blocks without end does not hold up the others. Likewise, downstreams take turns with
-    /// their requests. In the lane's order comes the next block of the
-    /// downstream that is farthest behind, which is sent to all downstreams that expect it. The end
-    /// of the lane comes last.
+    /// requests blocks without end does not hold up the others. Likewise, downstreams take turns
+    /// with their requests. In the lane's order comes the next block of the downstream that is
+    /// farthest behind, which is sent to all downstreams that expect it. The end of the lane comes
+    /// last.
     pub(super) fn feed(&mut self, sink: &Sink) -> Option<RelayOrder> {
         if self.is_side_feed
             && let Some(end) = sink.end().filter(|&end| end < self.blocks.end)
@@ -50,8 +50,8 @@ impl Relay {
         }
     }
 
-    /// Returns whether another downstream than the last one that requested a block expects one in the
-    /// lane's order.
+    /// Returns whether another downstream than the last one that requested a block expects one in
+    /// the lane's order.
     fn others_wait(&self) -> bool {
         let others = self.downs.iter().filter(|down| Some(down.epoch) != self.last_requester);
         others.filter(|down| down.resumed).any(|down| down.next < self.cursor)
@@ -203,7 +203,8 @@ impl Relay {
         let block_size = sink.layout().block_size;
         let mut refused = Vec::new();
         for down in self.downs.iter_mut().filter(|down| to.contains(&down.epoch)) {
-            // The next block in the lane's order is no repair because the node has requested it, too.
+            // The next block in the lane's order is no repair because the node has requested it,
+            // too.
             let is_in_order = down.next == place;
             down.sent(index, place);
             let repeats = self.repeats.entry(down.node).or_default();

@@ -49,8 +49,8 @@ impl Batch {
         Some(&self.transfers[self.left.last()?.clone()])
     }
 
-    /// Handles the result of the try of [`Self::due`]: the total length of each transfer's files
-    /// in bytes, or why the try failed. If that was the node's fault, each transfer of the try would
+    /// Handles the result of the try of [`Self::due`]: the total length of each transfer's files in
+    /// bytes, or why the try failed. If that was the node's fault, each transfer of the try would
     /// fail for the same reason.
     pub fn tried(&mut self, tried: Result<Vec<u64>, TransferFailure>) {
         let Some(range) = self.left.pop() else { return };

@@ -13,8 +13,8 @@ use crate::farm::placement::{Candidate, Placement, PlacementRequest};
 /// The number of queued jobs that are considered if no node can run the first one.
 const LOOK_PAST: usize = 64;
 
-/// How often a job goes to another node without using up a try because its node did not answer while
-/// its files were copied there.
+/// How often a job goes to another node without using up a try because its node did not answer
+/// while its files were copied there.
 const STRANDED_MAX: u32 = 3;
 
 /// The rules of dispatching.
@@ -135,8 +135,8 @@ impl Dispatcher {
         self.tallies[job].tries
     }
 
-    /// Returns the CPU time of the work that a job's checkpoint has saved, in seconds; `None` if the
-    /// job starts from its beginning.
+    /// Returns the CPU time of the work that a job's checkpoint has saved, in seconds; `None` if
+    /// the job starts from its beginning.
     pub fn saved(&self, job: usize) -> Option<f64> {
         self.tallies[job].saved
     }
@@ -203,9 +203,9 @@ impl Dispatcher {
         self.settle(node, job, tried, now);
     }
 
-    /// Notes that a node did not answer while the files of a job were copied there, for this reason. The
-    /// job was not started: it goes to another node, and uses up no try unless that happens again and
-    /// again.
+    /// Notes that a node did not answer while the files of a job were copied there, for this
+    /// reason. The job was not started: it goes to another node, and uses up no try unless that
+    /// happens again and again.
     pub fn stranded(&mut self, node: usize, job: usize, why: String, now: f64) {
         if self.tallies[job].node != Some(node) {
             return;

@@ -449,8 +449,8 @@ impl<'a> FarmHead<'a> {
         move |ns| clock.head_ns(ns).min(now_ns).saturating_sub(began_ns) as f64 / 1e9
     }
 
-    /// Ends the jobs that their nodes should have ended long ago, since their time limit is over. Such
-    /// a node gets no more jobs: it hangs, or ignores its orders.
+    /// Ends the jobs that their nodes should have ended long ago, since their time limit is over.
+    /// Such a node gets no more jobs: it hangs, or ignores its orders.
     fn enforce_time_limits(&mut self, now_ns: u64) {
         let Some(passed_ns) = self.time_limits.passed_ns(now_ns) else { return };
         for job in TimeLimits::unanswered(&mut self.live, passed_ns) {
@@ -470,9 +470,9 @@ impl<'a> FarmHead<'a> {
         }
     }
 
-    /// Handles an order about a job that its node has not answered. Where directories could not be made,
-    /// other jobs may run all the same, so the job goes to another node; one that does not leave is
-    /// lost with its node.
+    /// Handles an order about a job that its node has not answered. Where directories could not be
+    /// made, other jobs may run all the same, so the job goes to another node; one that does not
+    /// leave is lost with its node.
     fn give_up_answer(&mut self, job: usize, now_ns: u64) {
         // The loss of its node may have ended it meanwhile.
         let Some(live) = self.live.get(&job) else { return };

@@ -1,7 +1,8 @@
-//! The machines of a farm run. [`FarmHead`] decides for Garland's own engine: which nodes take part,
-//! and, with its [`Dispatcher`], which node gets which job, and when; [`Batch`] decides which files
-//! are copied together. [`Rounds`] decides for engines that choose nodes themselves: which jobs are
-//! tried again, and which nodes are avoided. `moves` decides which running jobs move to another node.
+//! The machines of a farm run. [`FarmHead`] decides for Garland's own engine: which nodes take
+//! part, and, with its [`Dispatcher`], which node gets which job, and when; [`Batch`] decides which
+//! files are copied together. [`Rounds`] decides for engines that choose nodes themselves: which
+//! jobs are tried again, and which nodes are avoided. `moves` decides which running jobs move to
+//! another node.
 
 mod batch;
 mod clock;

@@ -41,9 +41,8 @@ impl Mover {
         self.has_news = true;
     }
 
-    /// Returns the jobs that are to move at `now`, in seconds since the run began, each with its new
-    /// node. `share` returns the part of a
-    /// processor that a node gives a job on it.
+    /// Returns the jobs that are to move at `now`, in seconds since the run began, each with its
+    /// new node. `share` returns the part of a processor that a node gives a job on it.
     pub fn due(
         &mut self,
         live: &HashMap<usize, RunningJob>,

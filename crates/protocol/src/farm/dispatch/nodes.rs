@@ -21,14 +21,16 @@ const AHEAD_MAX: usize = 256;
 /// The time in seconds after which jobs that wait on a node are recalled if other nodes are idle.
 const STUCK: f64 = 0.2;
 
-/// The number of processors that a node may use at once, whatever the other nodes have: no more are in
-/// usual machines, and the largest node of a small farm must not wait for its second round of jobs.
+/// The number of processors that a node may use at once, whatever the other nodes have: no more are
+/// in usual machines, and the largest node of a small farm must not wait for its second round of
+/// jobs.
 const FIRST_CORES: u32 = 512;
 
 /// By how many times the processors of a node that exceed those of a typical node are believed.
 const BELIEVED_TIMES: u32 = 16;
 
-/// By how many processors the portion of a node grows with each processor that a job has given back.
+/// By how many processors the portion of a node grows with each processor that a job has given
+/// back.
 const GROWTH: u32 = 2;
 
 /// A job that a node has or will be sent, and the resources that the job requests.
@@ -46,8 +48,9 @@ pub struct Node {
     /// The state of the node for placement; its `memory_free` is the memory that was free before
     /// the run.
     pub sight: Candidate,
-    /// The number of processors that jobs may use there at present. It grows as jobs end, up to those
-    /// that the node says to have: one that says too much does not get most of the jobs, to keep them.
+    /// The number of processors that jobs may use there at present. It grows as jobs end, up to
+    /// those that the node says to have: one that says too much does not get most of the jobs, to
+    /// keep them.
     portion: u32,
     /// Jobs that are assigned to the node, but not sent yet.
     assigned: VecDeque<Held>,
@@ -232,9 +235,9 @@ impl Node {
     }
 }
 
-/// Returns how many processors each of `nodes` may use before jobs have ended there: as many as all others
-/// together, or [`FIRST_CORES`], or as the largest job wants (`largest`). Of the others, those that exceed a
-/// typical node [`BELIEVED_TIMES`] do not count for more.
+/// Returns how many processors each of `nodes` may use before jobs have ended there: as many as all
+/// others together, or [`FIRST_CORES`], or as the largest job wants (`largest`). Of the others,
+/// those that exceed a typical node [`BELIEVED_TIMES`] do not count for more.
 pub fn first_portions(nodes: &[Candidate], largest: u32) -> Vec<u32> {
     let alive = |node: &&Candidate| node.is_alive;
     let mut cores: Vec<u32> = nodes.iter().filter(alive).map(|node| node.cores).collect();

@@ -51,7 +51,8 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Creates the rounds of a run of `jobs` by `engine`, which tries each job as often as `allowed`.
+    /// Creates the rounds of a run of `jobs` by `engine`, which tries each job as often as
+    /// `allowed`.
     pub fn new(jobs: Vec<Job>, engine: Engine, allowed: Tries) -> Self {
         Self {
             engine,

@@ -85,7 +85,8 @@ impl RunningJob {
         }
     }
 
-    /// Returns the place of the job among those that its node has to run, unless the command has ended.
+    /// Returns the place of the job among those that its node has to run, unless the command has
+    /// ended.
     pub fn place(&self) -> Option<u64> {
         self.sent.filter(|_| matches!(self.step, JobStep::Run | JobStep::Leave))
     }

@@ -1,5 +1,5 @@
-//! The time limits of jobs and of their steps, as the head enforces them: a node that hangs, or that
-//! ignores its orders, ends no job, and answers none.
+//! The time limits of jobs and of their steps, as the head enforces them: a node that hangs, or
+//! that ignores its orders, ends no job, and answers none.
 
 use std::collections::HashMap;
 
@@ -16,23 +16,23 @@ pub struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// How much longer than its time limit a job may run before its node is blamed, in nanoseconds: the
-    /// node has to start it, to end its processes, to name its outputs, and to tell.
+    /// How much longer than its time limit a job may run before its node is blamed, in nanoseconds:
+    /// the node has to start it, to end its processes, to name its outputs, and to tell.
     pub const GRACE_NS: u64 = 30_000_000_000;
 
     /// How long a node may take to make the directories of a job's files, in nanoseconds.
     pub const MAKE_NS: u64 = 60_000_000_000;
 
-    /// How long a node may take to let a job leave, in nanoseconds: its agent gives a checkpoint command
-    /// 60 s, and ends the job then.
+    /// How long a node may take to let a job leave, in nanoseconds: its agent gives a checkpoint
+    /// command 60 s, and ends the job then.
     pub const LEAVE_NS: u64 = 90_000_000_000;
 
     pub fn new(now_ns: u64) -> Self {
         Self { looked_ns: now_ns }
     }
 
-    /// Returns the time in nanoseconds that has passed for the jobs since the last look; `None` if no
-    /// look is due.
+    /// Returns the time in nanoseconds that has passed for the jobs since the last look; `None` if
+    /// no look is due.
     pub fn passed_ns(&mut self, now_ns: u64) -> Option<u64> {
         let passed_ns = now_ns.saturating_sub(self.looked_ns);
         if passed_ns < INTERVAL_NS {
@@ -43,15 +43,16 @@ impl TimeLimits {
         Some(passed_ns.min(2 * INTERVAL_NS))
     }
 
-    /// Adds `passed_ns` to the times of all jobs whose nodes have to answer an order about them. Returns
-    /// those whose nodes should have answered.
+    /// Adds `passed_ns` to the times of all jobs whose nodes have to answer an order about them.
+    /// Returns those whose nodes should have answered.
     pub fn unanswered(live: &mut HashMap<usize, RunningJob>, passed_ns: u64) -> Vec<usize> {
         let mut unanswered = Vec::new();
         for (at, job) in live {
             let limit_ns = match job.step {
                 JobStep::Make => Self::MAKE_NS,
                 JobStep::Leave => Self::LEAVE_NS,
-                // A copy ends if no byte moves for too long (`Policy::idle_after_ns`), and a job the one that its user has set.
+                // A copy ends if no byte moves for too long (`Policy::idle_after_ns`), and a job
+                // the one that its user has set.
                 JobStep::Stage(_) | JobStep::Run => continue,
             };
             job.unanswered_ns = job.unanswered_ns.saturating_add(passed_ns);
@@ -63,8 +64,9 @@ impl TimeLimits {
         unanswered
     }
 
-    /// Adds `passed_ns` to the times of all jobs that their nodes may be running. Returns those that
-    /// should have ended by themselves. `room` returns the number of processors of a node for jobs.
+    /// Adds `passed_ns` to the times of all jobs that their nodes may be running. Returns those
+    /// that should have ended by themselves. `room` returns the number of processors of a node for
+    /// jobs.
     pub fn overdue(
         live: &mut HashMap<usize, RunningJob>,
         room: impl Fn(usize) -> u32,

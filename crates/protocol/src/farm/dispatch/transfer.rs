@@ -39,8 +39,8 @@ pub struct Transfer {
 /// Why a transfer failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransferFailure {
-    /// A reason that another node would not mend, as far as is known: a file cannot be read, or there
-    /// is no room for it.
+    /// A reason that another node would not mend, as far as is known: a file cannot be read, or
+    /// there is no room for it.
     Files(String),
     /// The node does not answer, or is not reached. Other nodes may.
     Node(String),

@@ -49,8 +49,8 @@ impl Try {
     }
 
     /// Creates the result of a command that has ended on a node. `seconds` converts a time in
-    /// nanoseconds of the node's clock to seconds since the run began. Values that cannot be true are
-    /// bounded: those of the other jobs are added to them.
+    /// nanoseconds of the node's clock to seconds since the run began. Values that cannot be true
+    /// are bounded: those of the other jobs are added to them.
     pub fn ended(end: TaskEnd, seconds: impl Fn(u64) -> f64) -> Self {
         let ended = seconds(end.ended_ns);
         let started = seconds(end.started_ns).min(ended);

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 /// The time over which the rate of a job is measured, in nanoseconds.
 const WINDOW_NS: u64 = 5_000_000_000;
 
-/// The least time over which the rate of a job is measured, in nanoseconds. Shorter ones say little:
-/// a limit of CPU time stops processes and lets them go on many times a second.
+/// The least time over which the rate of a job is measured, in nanoseconds. Shorter ones say
+/// little: a limit of CPU time stops processes and lets them go on many times a second.
 const WINDOW_MIN_NS: u64 = 1_900_000_000;
 
 /// The most samples that are kept of a job: more than a node takes in [`WINDOW_NS`].

@@ -359,7 +359,8 @@ fn times_of_a_name_are_those_that_file_systems_keep_and_leave_room_for_the_next_
     ] {
         assert_eq!(times(&version(1, told).with_kept_times(NINE_S)), [kept; 2]);
     }
-    // A name that has such times already can be published again, with the same file and another one.
+    // A name that has such times already can be published again, with the same file and another
+    // one.
     let published = version(1, latest);
     assert!(published.encode().is_ok());
     let known = published.with_kept_times(NINE_S);

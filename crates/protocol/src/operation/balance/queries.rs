@@ -12,7 +12,8 @@ use crate::{FromAgent, ToAgent};
 /// The rate in bytes per second below which a disk is considered to hang.
 const HANGING_DISK_RATE: u64 = 2_000_000;
 
-/// Time allowed for an order, in addition to the time for its bytes at the rate `HANGING_DISK_RATE`.
+/// Time allowed for an order, in addition to the time for its bytes at the rate
+/// `HANGING_DISK_RATE`.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The test file that was created on a node.

@@ -34,7 +34,8 @@ const SECOND_LOOKS: usize = 2;
 /// The maximum number of pairs that are measured again alone, for about a second each.
 const ALONE_MAX: usize = 64;
 
-/// The maximum number of parts that lose segments, the worst first, for which a stream of a second is measured.
+/// The maximum number of parts that lose segments, the worst first, for which a stream of a second
+/// is measured.
 const LOSSY_MAX: usize = 8;
 
 /// The machine of a survey, and its measurements. Nodes are identified by their index in the node
@@ -195,12 +196,13 @@ impl Survey {
         progress
     }
 
-    /// Records that a pair failed, which may exclude its nodes from the rail ([`Rail::fail`]). If the
-    /// agent of `node` has exited, `node` is excluded from all rails.
+    /// Records that a pair failed, which may exclude its nodes from the rail ([`Rail::fail`]). If
+    /// the agent of `node` has exited, `node` is excluded from all rails.
     fn strike(&mut self, pair: MatchUp, node: usize, is_gone: bool, reason: &str) {
         self.rail().fail(pair, reason);
         for side in pair.nodes() {
-            // A node without an agent is excluded from all rails; otherwise its other NICs are tried.
+            // A node without an agent is excluded from all rails; otherwise its other NICs are
+            // tried.
             if side == node && is_gone {
                 let others = self.rails.iter_mut();
                 others.for_each(|rail| {
@@ -317,7 +319,8 @@ impl Survey {
         }
     }
 
-    /// Plans alone what others may have slowed down. Beyond [`ALONE_MAX`] pairs, such rates are dropped.
+    /// Plans alone what others may have slowed down. Beyond [`ALONE_MAX`] pairs, such rates are
+    /// dropped.
     fn plan_separate(&mut self) {
         let doubtful = self.rail().doubtful();
         let (again, dropped) = doubtful.split_at(doubtful.len().min(ALONE_MAX));

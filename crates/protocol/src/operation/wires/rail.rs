@@ -9,19 +9,20 @@ use crate::measure::{Summary, TxStats};
 /// The number of different partners in a row with which a node must fail to be excluded.
 const STRIKES: usize = 2;
 
-/// Nanoseconds that are added to every round trip before they are compared: smaller differences come from
-/// schedulers and interrupts.
+/// Nanoseconds that are added to every round trip before they are compared: smaller differences
+/// come from schedulers and interrupts.
 pub const GRACE_NS: u64 = 250_000;
 
-/// The fraction of lost segments that is added to every loss before they are compared, and how many segments:
-/// fewer are lost when a stream starts, or are sent again although they only came late.
+/// The fraction of lost segments that is added to every loss before they are compared, and how many
+/// segments: fewer are lost when a stream starts, or are sent again although they only came late.
 const GRACE_LOST: f64 = 1e-3;
 const GRACE_SEGMENTS: f64 = 3.0;
 
 /// The number of streams of a direction from which on the one that lost the most does not count.
 const SEVERAL: usize = 3;
 
-/// A rate below this fraction of what both nodes reach elsewhere may come from pairs measured at once.
+/// A rate below this fraction of what both nodes reach elsewhere may come from pairs measured at
+/// once.
 const WHOLE: f64 = 0.93;
 
 /// The rates of one direction of a pair in bytes per second; none if not measured.
@@ -45,8 +46,8 @@ impl DirectionRates {
         sum(&self.sent)
     }
 
-    /// Returns the same of several streams without the one that lost the most: a queue that overflows once is
-    /// no fault.
+    /// Returns the same of several streams without the one that lost the most: a queue that
+    /// overflows once is no fault.
     fn sent_usually(&self) -> (f64, f64) {
         let lost = |(segments, again): (u32, u32)| f64::from(again) / f64::from(segments);
         let mut streams = self.sent.clone();
@@ -149,7 +150,8 @@ impl Rail {
     pub fn losses(&self) -> Matrix {
         let sent: BTreeMap<(usize, usize), (f64, f64)> =
             self.directions.iter().map(|(ends, way)| (*ends, way.sent_usually())).collect();
-        // The same grace for all: directions that were measured again have no less of it than others.
+        // The same grace for all: directions that were measured again have no less of it than
+        // others.
         let segments = sent.values().map(|sent| sent.0).filter(|segments| *segments > 0.0);
         let grace = GRACE_LOST + GRACE_SEGMENTS / median(segments.collect()).unwrap_or(1.0);
         Matrix::by(self.out.len(), |from, to| {
@@ -158,8 +160,8 @@ impl Rail {
         })
     }
 
-    /// Returns the pairs that were slower beside others than their nodes are elsewhere: they may share a wire
-    /// with the others. Pairs without a common node follow each other.
+    /// Returns the pairs that were slower beside others than their nodes are elsewhere: they may
+    /// share a wire with the others. Pairs without a common node follow each other.
     pub fn doubtful(&self) -> Vec<MatchUp> {
         let rates = self.rates();
         let expected = Expected::from_matrix(&rates);
@@ -216,8 +218,8 @@ impl Rail {
     }
 
     /// Records that a pair failed for `reason`. A node that has failed with [`STRIKES`] different
-    /// partners in a row is excluded. Failing again with the same one says nothing of it: that one may
-    /// be at fault, or hostile.
+    /// partners in a row is excluded. Failing again with the same one says nothing of it: that one
+    /// may be at fault, or hostile.
     pub fn fail(&mut self, pair: MatchUp, reason: &str) {
         self.failed.insert(pair.sorted(), reason.to_owned());
         for (node, partner) in [(pair.one, pair.other), (pair.other, pair.one)] {
@@ -264,8 +266,8 @@ mod tests {
         assert_eq!(rail.out[0].as_deref(), Some("no route"));
     }
 
-    /// A rail of six nodes on which all pairs were measured at the rate that `rate` returns, in two streams of
-    /// 1000 segments, of which `again` were retransmitted.
+    /// A rail of six nodes on which all pairs were measured at the rate that `rate` returns, in two
+    /// streams of 1000 segments, of which `again` were retransmitted.
     fn rail(rate: impl Fn(usize, usize) -> f64, again: impl Fn(usize, usize) -> u32) -> Rail {
         let mut rail = Rail::new(&[const { None }; 6]);
         for (from, to) in (0..6).flat_map(|from| (0..6).map(move |to| (from, to))) {

@@ -25,8 +25,8 @@ pub fn suspects(matrix: &Matrix, tolerance: &Tolerance) -> BTreeSet<MatchUp> {
     low.map(|(from, to, _)| MatchUp::new(from, to).sorted()).collect()
 }
 
-/// Returns some pairs that the link between two groups carries and that have no common node; empty for
-/// another part.
+/// Returns some pairs that the link between two groups carries and that have no common node; empty
+/// for another part.
 pub fn disjoint(part: &Component) -> Vec<MatchUp> {
     match part {
         Component::Between(one, other) | Component::Across(one, other) => {

@@ -32,8 +32,8 @@ pub fn streams(forward: u16, warm_up_ms: u32, least_ms: u32, most_ms: u32) -> Ta
     Task::Stream(StreamTask { forward, write: WRITE, packet: None, warm_up_ms, least_ms, most_ms })
 }
 
-/// Returns a task of one stream in packets of `bytes` bytes. It takes 0.4 s at any rate, so that slow wires
-/// are measured accurately and all pairs end at the same time.
+/// Returns a task of one stream in packets of `bytes` bytes. It takes 0.4 s at any rate, so that
+/// slow wires are measured accurately and all pairs end at the same time.
 pub fn packets(bytes: u16) -> Task {
     let packet = Some(bytes);
     let warm_up_ms = 100;

@@ -7,7 +7,8 @@ fn topology(shape: &str) -> Topology {
     parse(&format!("version = 1\n[topology]\n{shape}\n"), "a.toml").unwrap().topology
 }
 
-/// What the data from n0 to n3 crosses, such as `nic0> 1`, in a topology whose picture has all of it.
+/// What the data from n0 to n3 crosses, such as `nic0> 1`, in a topology whose picture has all of
+/// it.
 fn from_first_to_third(topology: &Topology, rails: &[u16]) -> Vec<String> {
     let place = |number: u16| topology.node(&format!("n{number}"));
     let found = crossings(topology, [(0, 3), (9, 0)].into_iter(), place, rails);

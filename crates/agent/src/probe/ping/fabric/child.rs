@@ -257,7 +257,8 @@ impl Drop for Helper<'_> {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
-        // A helper that was killed before it told its address has its first endpoint's shared memory, at most.
+        // A helper that was killed before it told its address has its first endpoint's shared
+        // memory, at most.
         let first = || PathBuf::from(SHARED).join(format!("{}:0:0", self.child.id()));
         // The file does not exist if the helper has exited by itself, or uses none.
         let _ = std::fs::remove_file(self.leftover.take().unwrap_or_else(first));

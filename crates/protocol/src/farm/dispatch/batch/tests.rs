@@ -18,8 +18,8 @@ fn batch(jobs: usize) -> Batch {
     Batch::new(transfer(0, 1), (1..jobs).map(|job| transfer(job, 1)))
 }
 
-/// Runs a batch. Tries that contain a job of `guilty` fail with this kind of failure. Returns the jobs
-/// of each try, and the results.
+/// Runs a batch. Tries that contain a job of `guilty` fail with this kind of failure. Returns the
+/// jobs of each try, and the results.
 fn run(
     mut batch: Batch,
     guilty: &[usize],

@@ -575,7 +575,8 @@ fn a_job_whose_directories_no_node_makes_fails_with_the_reason() {
     assert!(run.head.is_over());
 }
 
-/// A job of two with a limit of a minute, on a node that says it has more processors than there are.
+/// A job of two with a limit of a minute, on a node that says it has more processors than there
+/// are.
 fn run_with_limits() -> Run {
     let limited = |number| {
         let timeout = Some(garland_core::units::Nanos(60_000 * MS));

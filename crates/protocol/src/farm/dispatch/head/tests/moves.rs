@@ -15,8 +15,9 @@ fn with_checkpoint(job: Job) -> Job {
 }
 
 impl Run {
-    /// A job of `kind` is slow on node 0, from which it is ordered to move to node 1: the second job
-    /// needed 10 s of a processor, and the first one got a tenth of it. Further nodes are idle, too.
+    /// A job of `kind` is slow on node 0, from which it is ordered to move to node 1: the second
+    /// job needed 10 s of a processor, and the first one got a tenth of it. Further nodes are idle,
+    /// too.
     fn moving(kind: impl Fn(u32) -> Job, nodes: usize) -> Self {
         Self::moving_with_tries(kind, nodes, 1)
     }
