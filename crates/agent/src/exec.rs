@@ -22,7 +22,7 @@ use garland_sys::mark::Mark;
 use garland_sys::threads::{self, Joined};
 use garland_sys::{event, signal};
 
-use self::input::{InputSender, Unread};
+use self::input::{InputSender, ReadCount};
 use crate::controller::Controller;
 use crate::farm::{Guard, Pipes};
 use crate::session::Session;
@@ -68,7 +68,7 @@ struct Started {
     mark: Mark,
     guard: Guard,
     group: Group,
-    input: Option<Unread>,
+    input: Option<ReadCount>,
 }
 
 /// Starts the command of `order`, whose first word is the program. Its output and exit code are
@@ -106,7 +106,7 @@ fn start(controller: &Controller, order: CommandOrder) -> Running {
             let fed = input::open(session)?;
             command.stdin(fed.reader);
             sender = Some(fed.sender);
-            input = Some(fed.unread);
+            input = Some(fed.read);
         }
         let child = command.stdout(output).stderr(errors).spawn()?;
         // The command has the only other end of its input.
@@ -168,8 +168,8 @@ fn wait(started: Started, session: &Session) {
     group.release();
     drop(guard);
     let ended = ended.and_then(|()| child.wait());
-    if let Some(unread) = input {
-        session.send(&FromAgent::Input(InputNews::Unread(unread.bytes())));
+    if let Some(input) = input {
+        session.send(&FromAgent::Input(InputNews::Read(input.read_bytes())));
     }
     session.send(&match ended {
         Ok(status) => {

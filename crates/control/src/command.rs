@@ -10,6 +10,7 @@ use garland_protocol::FromAgent;
 use garland_protocol::command::{CommandOrder, INPUT_PIECE};
 use garland_protocol::operation::{CommandRun, Query};
 use garland_sys::channel::{Receiver, Sender, channel};
+use garland_sys::error::reason;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
@@ -64,7 +65,8 @@ pub enum CommandNews<'a> {
 /// more comes from there.
 ///
 /// # Errors
-/// When this host cannot wait for the agents, or start the thread that reads the input.
+/// When this host cannot wait for the agents, start the thread that reads the input, or read it:
+/// the commands are ended then, and see no end of their input.
 pub fn run_command(
     agents: Vec<Result<Agent, String>>,
     request: CommandRequest<'_>,
@@ -90,6 +92,7 @@ pub fn run_command(
     });
     let wake = Arc::new(Wake::new()?);
     let mut reader = input.map(|input| InputReader::start(input, Arc::clone(&wake))).transpose()?;
+    let mut unreadable = None;
     let mut observe = |run: &mut CommandRun<'_>| {
         for node in open.extract_if(.., |node| run.has_answered(*node)) {
             // Nothing follows that could be refused.
@@ -97,15 +100,30 @@ pub fn run_command(
         }
         wake.lower();
         if let Some(reader) = &mut reader
+            && unreadable.is_none()
             && run.wants_input()
             && let Some(piece) = reader.next()
         {
-            run.give_input(piece);
+            match piece {
+                Ok(piece) => {
+                    run.give_input(piece);
+                    // The next piece is asked for as soon as this one is sent.
+                    wake.raise();
+                }
+                Err(error) => {
+                    unreadable = Some(error);
+                    interrupts.iter().for_each(|interrupts| interrupts.raise());
+                }
+            }
         }
     };
     let mut session = Session::new(agents, interrupts).with_wakes([wake.as_fd()]);
     let mut run = session.run(run, &mut observe)?;
     observe(&mut run);
+    if let Some(error) = unreadable {
+        let text = format!("cannot read standard input: {}", reason(&error));
+        return Err(io::Error::other(text));
+    }
     let unread_input = run.unread_input();
     let end = |end| match end {
         Some(Ok(code)) => CommandEnd::Exited(code),
@@ -120,7 +138,7 @@ pub fn run_command(
 /// is left to whoever reads it next.
 struct InputReader {
     requests: Sender<()>,
-    pieces: Receiver<Vec<u8>>,
+    pieces: Receiver<io::Result<Vec<u8>>>,
     /// Whether a piece was requested that has not come.
     is_awaited: bool,
 }
@@ -133,16 +151,7 @@ impl InputReader {
         // It may wait for input for ever, and ends with the process.
         threads::spawn("input", move || {
             while let Ok(()) = asked.recv() {
-                let mut piece = vec![0; INPUT_PIECE];
-                // Input that cannot be read is at its end.
-                let read = loop {
-                    match input.read(&mut piece) {
-                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        read => break read.unwrap_or(0),
-                    }
-                };
-                piece.truncate(read);
-                if tell.send(piece).is_err() {
+                if tell.send(read_piece(&mut *input)).is_err() {
                     return;
                 }
                 wake.raise();
@@ -152,7 +161,7 @@ impl InputReader {
     }
 
     /// Returns the piece that was requested, if it has come; requests one otherwise.
-    fn next(&mut self) -> Option<Vec<u8>> {
+    fn next(&mut self) -> Option<io::Result<Vec<u8>>> {
         if !std::mem::replace(&mut self.is_awaited, true) {
             // The thread ends only with this value.
             let _ = self.requests.send(());
@@ -160,5 +169,25 @@ impl InputReader {
         let piece = self.pieces.try_recv().ok();
         self.is_awaited = piece.is_none();
         piece
+    }
+}
+
+/// Reads the next piece of the input; an empty one is its end.
+fn read_piece(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    /// Interval between looks at an input that another program has made non-blocking.
+    const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+    let mut piece = vec![0; INPUT_PIECE];
+    loop {
+        match input.read(&mut piece) {
+            Ok(read) => {
+                piece.truncate(read);
+                return Ok(piece);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                threads::sleep(LOOK_INTERVAL);
+            }
+            Err(error) => return Err(error),
+        }
     }
 }

@@ -25,6 +25,6 @@ pub enum InputNews {
     /// So many bytes in all have been passed on to the command, or were dropped since it reads no
     /// more.
     Taken(u64),
-    /// The command has ended, and has left so many of all bytes that came unread.
-    Unread(u64),
+    /// The command has ended, and has read so many bytes in all.
+    Read(u64),
 }

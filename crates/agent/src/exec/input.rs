@@ -27,8 +27,8 @@ pub struct OpenInput {
     pub reader: PipeReader,
     /// Passes on what the head sends.
     pub sender: InputSender,
-    /// Tells at the end how much the command has left.
-    pub unread: Unread,
+    /// Tells at the end how much the command has read.
+    pub read: ReadCount,
 }
 
 /// Passes pieces of input on to the thread that fills the pipe.
@@ -37,8 +37,8 @@ pub struct InputSender {
     count: Arc<Count>,
 }
 
-/// What of the input the command has not read.
-pub struct Unread {
+/// What of the input the command has read.
+pub struct ReadCount {
     end: Arc<Mutex<OwnEnd>>,
     count: Arc<Count>,
 }
@@ -82,7 +82,7 @@ pub fn open(session: &Arc<Session>) -> io::Result<OpenInput> {
     };
     threads::spawn("input", move || filler.fill(&coming))?;
     let sender = InputSender { pieces, count: Arc::clone(&count) };
-    Ok(OpenInput { reader, sender, unread: Unread { end, count } })
+    Ok(OpenInput { reader, sender, read: ReadCount { end, count } })
 }
 
 impl InputSender {
@@ -100,19 +100,17 @@ impl InputSender {
     }
 }
 
-impl Unread {
-    /// Returns the number of bytes that came and that the command, which has ended, has not read.
-    pub fn bytes(&self) -> u64 {
+impl ReadCount {
+    /// Returns the number of bytes that the command, which has ended, has read.
+    pub fn read_bytes(&self) -> u64 {
         let in_pipe = match &*self.end.lock() {
             OwnEnd::Writer(writer) => pipe::unread(writer),
             OwnEnd::Reader(reader) => pipe::unread(reader),
             OwnEnd::None => Ok(0),
         };
         // What cannot be told counts as read.
-        let in_pipe = in_pipe.unwrap_or(0);
-        let came = self.count.came.load(Ordering::Relaxed);
         let written = self.count.written.load(Ordering::Relaxed);
-        came.saturating_sub(written.saturating_sub(in_pipe))
+        written.saturating_sub(in_pipe.unwrap_or(0))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_control::{CommandEnd, CommandEnds, CommandRequest, run_command};
-use garland_core::cluster::Node;
+use garland_core::cluster::{Node, nodelist};
 use garland_core::units::Nanos;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
@@ -148,6 +148,13 @@ fn nodes_of(exec: &Exec, inventory: &Inventory) -> Result<Vec<Node>, Failure> {
     let mut nodes = inventory.nodes(&exec.nodes)?;
     let Some(list) = &exec.excluded else { return Ok(nodes) };
     let excluded = inventory.nodes(list)?;
+    let is_listed = |name: &str| nodes.iter().any(|node| node.name == name);
+    let unlisted = excluded.iter().map(|node| node.name.as_str()).filter(|name| !is_listed(name));
+    let unlisted: Vec<&str> = unlisted.collect();
+    if !unlisted.is_empty() {
+        let names = nodelist::fold(&unlisted);
+        return Err(Failure::usage(format!("--exclude {names}: not among {}", exec.nodes)));
+    }
     nodes.retain(|node| excluded.iter().all(|other| other.name != node.name));
     match nodes.is_empty() {
         true => Err(Failure::usage(format!("--exclude {list} leaves no node of {}", exec.nodes))),

@@ -26,8 +26,8 @@ struct Feed {
 #[derive(Clone, Copy, Default)]
 struct FedNode {
     taken: u64,
-    /// The bytes that the command had not read when it ended.
-    unread: Option<u64>,
+    /// The bytes that the command had read when it ended; 0 if it never began.
+    read: u64,
 }
 
 impl<'a> CommandRun<'a> {
@@ -69,13 +69,14 @@ impl<'a> CommandRun<'a> {
         }
     }
 
-    /// Returns the number of bytes of the input that were passed on, if no command has read any of
-    /// them.
+    /// Returns the number of bytes of the input that were passed on, if all commands have ended by
+    /// themselves, and none has read any of them.
     #[must_use]
     pub fn unread_input(&self) -> Option<u64> {
         let feed = self.input.as_ref().filter(|feed| feed.sent > 0)?;
-        let is_unread = |node: &FedNode| node.unread.is_some_and(|unread| unread >= feed.sent);
-        feed.nodes.iter().all(is_unread).then_some(feed.sent)
+        let has_ended = |node: usize| self.query.has_answered(node) && !self.query.was_late(node);
+        let mut nodes = feed.nodes.iter().enumerate();
+        nodes.all(|(node, fed)| has_ended(node) && fed.read == 0).then_some(feed.sent)
     }
 
     /// Returns the answers so far.
@@ -97,7 +98,7 @@ impl Operation for CommandRun<'_> {
             match news {
                 // A node that claims more than it got would have the others get too much.
                 InputNews::Taken(taken) => fed.taken = (*taken).min(feed.sent),
-                InputNews::Unread(unread) => fed.unread = Some(*unread),
+                InputNews::Read(read) => fed.read = *read,
             }
             return;
         }

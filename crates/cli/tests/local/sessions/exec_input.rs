@@ -75,7 +75,21 @@ fn commands_that_take_too_long_are_ended_and_nodes_can_be_left_out() {
     assert_eq!(said.out, "local3: here\n");
     assert_eq!(said.err, "failed  local1: it did not end within 1 s\n");
     scratch.assert_nothing_left();
-    let said = exec(&scratch, "\"$0\" \"$@\" true", &["-x", "local[1-9]", "local[1-3]"]);
+    let said = exec(&scratch, "\"$0\" \"$@\" true", &["-x", "local[3-4]", "local[1-3]"]);
+    let unlisted = "--exclude local4: not among local[1-3]";
+    assert!(said.with_code(2).err.contains(unlisted), "a mistyped name excludes nothing");
+    let said = exec(&scratch, "\"$0\" \"$@\" true", &["-x", "local[1-3]", "local[1-3]"]);
     let said = said.with_code(2);
-    assert!(said.err.contains("--exclude local[1-9] leaves no node of local[1-3]"), "{}", said.err);
+    assert!(said.err.contains("--exclude local[1-3] leaves no node of local[1-3]"), "{}", said.err);
+}
+
+#[test]
+fn input_that_cannot_be_read_ends_the_commands_before_they_see_an_end() {
+    let scratch = Scratch::new("exec-input-error");
+    let words = ["-s", "local1", "cat >got; echo >after"];
+    let said = exec(&scratch, "mkdir dir; \"$0\" \"$@\" <dir", &words).with_code(3);
+    let why = "error: cannot run the command: cannot read standard input: is a directory";
+    assert!(said.err.contains(why), "{}", said.err);
+    assert!(!scratch.path("roots/local1/after").exists(), "the command went on");
+    scratch.assert_nothing_left();
 }

@@ -103,11 +103,14 @@ impl Head {
     fn other_side_feeder(&self, lane: usize, of: NodeId, not: Option<NodeId>) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
+        // That the node before it reaches a node says nothing of the others, and the head reaches
+        // all: by logins, if need be.
+        let can_be_others = self.reached.is_none() || self.is_reached(of) && not == Some(first);
         let can = |node: &&NodeId| {
             let known = &self.nodes[node.index()];
             let fit = known.report.holder && !known.detached && !self.slow.contains(node);
             let is_other = **node != of && **node != first && Some(**node) != not;
-            self.is_reached(of) && is_other && fit && !state.is_behind(**node, of)
+            can_be_others && is_other && fit && !state.is_behind(**node, of)
         };
         let free = state.nodes.iter().rev().filter(can);
         let free = free.min_by_key(|node| state.load(**node, of)).copied();

@@ -58,10 +58,10 @@ fn input_that_no_command_has_read_is_noticed() {
     run.give_input(Vec::new());
     run.tick(0, &mut Orders::default());
     assert!(!run.wants_input(), "it has ended");
-    tell(&mut run, 0, FromAgent::Input(InputNews::Unread(3)));
+    tell(&mut run, 0, FromAgent::Exited(0));
     assert_eq!(run.unread_input(), None, "that of node 1 may read it");
-    tell(&mut run, 1, FromAgent::Input(InputNews::Unread(0)));
+    run.handle(0, 1, AgentEvent::Lost("dead".to_owned()), &mut Orders::default());
+    assert_eq!(run.unread_input(), Some(3), "a dead node has read nothing");
+    tell(&mut run, 1, FromAgent::Input(InputNews::Read(3)));
     assert_eq!(run.unread_input(), None, "node 1 has read it");
-    tell(&mut run, 1, FromAgent::Input(InputNews::Unread(3)));
-    assert_eq!(run.unread_input(), Some(3));
 }
