@@ -57,7 +57,7 @@ impl Injections {
                     }
                     refuse_before_start(word, fault, clock::now_ns())?;
                     if injections.clocks.iter().any(|(other, _)| *other == name) {
-                        return Err(second(word));
+                        return Err(duplicate_fault(word));
                     }
                     injections.clocks.push((name, fault));
                 }
@@ -76,15 +76,15 @@ impl Injections {
         refuse_without_effect(word, injection, copy)?;
         let kind = discriminant(&injection);
         if self.faults.iter().any(|(at, other)| *at == node && discriminant(other) == kind) {
-            return Err(second(word));
+            return Err(duplicate_fault(word));
         }
         self.faults.push((node, injection));
         Ok(())
     }
 }
 
-fn second(word: &str) -> Failure {
-    Failure::usage(format!("`{word}`: a node has one fault of a kind, and this is the second"))
+fn duplicate_fault(word: &str) -> Failure {
+    Failure::usage(format!("`{word}`: this node already has a fault of this kind"))
         .hint("inject each in a copy of its own")
 }
 

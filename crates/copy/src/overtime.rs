@@ -40,8 +40,8 @@ impl Overtime {
             }
             threads::sleep(LIMIT);
             if !is_over.load(Ordering::Acquire) {
-                let hint = "a disk of this machine does not answer (see dmesg), or its many nodes take \
-                            longer to end: garland status shows what is left of agents that stay";
+                let hint = "either a disk of this machine does not answer (see dmesg), or it takes \
+                            longer to end so many agents: garland status lists those that stay";
                 output::warn(Failure::interrupted(what).hint(hint));
                 std::process::exit(Exit::Interrupted.code().into());
             }

@@ -25,7 +25,7 @@ use crate::names::{NamesEvent, NamesOrder};
 use crate::wire::Secret;
 use crate::wire::SessionOrder;
 
-/// A message from the head to an agent.
+/// A message from the head to an agent. New kinds come last: their numbers are on the wire.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToAgent {
     /// Do nothing.

@@ -13,7 +13,8 @@ pub struct Candidate {
     pub equivalent: Option<f64>,
 }
 
-/// The rank of a candidate. Places begin at 1; equal candidates share a place.
+/// The rank of a candidate. Places begin at 1. Equal candidates share a place, and those that
+/// follow are left out: 1, 1, 3.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rank {
     /// The place by time; 1 is the fastest.

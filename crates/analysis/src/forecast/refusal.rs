@@ -79,8 +79,8 @@ pub enum Refusal {
     },
     /// A measured time is below a limit by more than rounding.
     #[error(
-        "{} nodes took {:.3} s, but {name} alone is given as busy for {seconds:.3} s: one of the two is \
-         wrong",
+        "{} nodes took {:.3} s, but {name} alone needs {seconds:.3} s: one of the two is wrong; correct \
+         the measured time, or the limit",
         point.nodes, point.seconds
     )]
     BelowLimit {
@@ -104,8 +104,8 @@ pub enum Refusal {
     Ahead(u32),
     /// No law fits the points.
     #[error(
-        "the best law differs from these points by {:.0} % on average: the times do not depend only on \
-         the number of nodes", miss * 100.0
+        "no curve fits these points (the best one is off by {:.0} %): the times do not depend only on \
+         the number of nodes; use runs of the same work on nodes of the same kind", miss * 100.0
     )]
     NoLaw {
         /// The root mean square of the best law's relative errors.

@@ -89,7 +89,8 @@ fn resume(context: &Context, asked: &Cp, run: &str) -> Result<Exit, Failure> {
             get.progress = asked.run.progress.or(get.progress);
             get::run(&context, &get)
         }
-        _ => Err(Failure::usage(format!("cannot resume {run}: it is not a copy"))),
+        _ => Err(Failure::usage(format!("cannot resume {run}: it is no run of cp or get"))
+            .hint(format!("for the run of a farm: garland farm run --resume {run}"))),
     }
 }
 

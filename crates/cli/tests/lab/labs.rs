@@ -35,7 +35,7 @@ fn a_command_reaches_the_nodes_and_its_code_comes_back() {
     let code = garland.run(&["lab", "run", &star, "--", "sh", "-c", "echo out; exit 7"]);
     assert_eq!(code.with_code(7).out, "out\n");
     let none = garland.run(&["lab", "run", &star, "--", "no-such-program"]).with_code(3);
-    assert!(none.err.contains("starting no-such-program"), "{}", none.err);
+    assert!(none.err.contains("cannot start no-such-program"), "{}", none.err);
     nothing_is_up(&garland);
 }
 

@@ -41,7 +41,7 @@ pub struct Forecast {
     /// Bytes that all jobs together read from the first node of the topology.
     #[arg(long, alias = "in", value_name = "BYTES", requires = "topology")]
     pub bytes_in: Option<String>,
-    /// Bytes that all jobs together send back.
+    /// Bytes that all jobs together write to the first node of the topology.
     #[arg(long, alias = "out", value_name = "BYTES", requires = "topology")]
     pub bytes_out: Option<String>,
     /// Price of a node, with everything that it needs.

@@ -73,7 +73,7 @@ fn with_others(cp: &Cp, from: &[FromNodes]) -> Failure {
         own => format!(" && cp{}{own} {destination}", options_of_cp(cp)),
     };
     Failure::usage(message)
-        .hint(format!("copy each by itself: garland cp{gather}{from_nodes} {destination}{also}"))
+        .hint(format!("copy the two kinds with separate commands: garland cp{gather}{from_nodes} {destination}{also}"))
         .hint(files_here([first]))
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let found = sources(&cp(&["n[1-3]:/log/*.log", "n4:/etc/hosts", "d/"])).unwrap();
         assert_eq!(found, [from("n[1-3]", "/log/*.log"), from("n4", "/etc/hosts")]);
         let others = "error: cannot copy sources on nodes and others in one command: n[1-2]:/b\n\
-                      hint: copy each by itself: garland cp 'n[1-2]:/b' d/ && cp Cargo.toml d/\n\
+                      hint: copy the two kinds with separate commands: garland cp 'n[1-2]:/b' d/ && cp Cargo.toml d/\n\
                       hint: to name a file of this machine, write './n[1-2]:/b'\n";
         assert_eq!(refused(&["Cargo.toml", "n[1-2]:/b", "d/"]), others);
         let to_nodes = "error: cannot copy from nodes to nodes: one end of a copy must be a path of this machine\n\

@@ -57,8 +57,9 @@ struct Cluster {
     processors: Option<Processors>,
 }
 
-/// Returns the processors that limit the work: those of this machine if it emulated the nodes, or
-/// if the wires are known, too. Nothing is assumed of other machines.
+/// Returns the processors that limit the work. Emulated nodes share those of this machine. With a
+/// topology each node is taken to be a machine like this one. Otherwise nothing is known of the
+/// nodes' machines: `None`.
 fn choose_processors(places: &Places, measured: &Measured, has_wires: bool) -> Option<Processors> {
     let is_known = measured.is_emulated || has_wires;
     is_known.then(|| calibration::measured_processors(places, measured.is_emulated)).flatten()

@@ -35,7 +35,7 @@ pub struct Summary {
     /// The time and power of one machine for all jobs, measured or estimated; none if neither is
     /// possible.
     pub one: Option<OneMachine>,
-    /// Name of the unit of power.
+    /// The unit of power: `MHz`, `cores`, or the one that `--unit` gave, such as `300MHz`.
     pub unit: String,
     /// The cluster compared with one machine; none if not all jobs are done, or if a time or power
     /// is unknown.

@@ -20,9 +20,10 @@ pub struct Links {
     pub failed: Vec<String>,
 }
 
-/// Makes each agent open links to the next available agent, one link to each address of that agent.
-/// `addresses` are those of each node's agent; `None` is a node without an available agent. The
-/// secret only proves to each end of a link that the other one received the same order.
+/// Returns the query that has each agent open links to the next available agent, one link to each
+/// address of that agent. An agent that does not answer within 5 s has failed. `addresses` are
+/// those of each node's agent; `None` is a node without an available agent. The secret only proves
+/// to each end of a link that the other one received the same order.
 #[must_use]
 pub fn stand_chain(
     addresses: &[Option<NodeAddress>],

@@ -43,10 +43,13 @@ pub enum ChannelError {
     #[error("the greeting is a repetition of another peer's, or of an earlier one")]
     Repeated,
     /// The greeting may have come before, as too many others: the peer is to come again.
-    #[error("too many greetings that may be repetitions have proved nothing")]
+    #[error("too many greetings that may be repeated have proved nothing: try again later")]
     Crowded,
     /// The owner of the key or secret greets too often, and is to come again.
-    #[error("the owner of the key or secret has opened too many connections in a short time")]
+    #[error(
+        "the owner of the key or secret has opened too many connections in a short time: try again \
+         later"
+    )]
     TooOften,
     /// The message or frame is too long; contains its length and the maximum length in bytes.
     #[error("message of {0} bytes: the maximum is {1} bytes")]

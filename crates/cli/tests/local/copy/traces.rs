@@ -267,7 +267,7 @@ fn what_cannot_be_injected_is_refused() {
         let words = faults.iter().flat_map(|fault| ["--inject", fault]);
         let words: Vec<&str> = words.chain(["--verify", "source.bin", "local1:/x"]).collect();
         let said = garland.cp(&words).with_code(2);
-        let why = format!("`{}`: a node has one fault of a kind", faults[1]);
+        let why = format!("`{}`: this node already has a fault of this kind", faults[1]);
         assert!(said.err.contains(&why), "{}", said.err);
     }
     assert!(!scratch.root("local1").join("x").exists());

@@ -93,7 +93,7 @@ fn what_carries_nothing_is_refused_in_words() {
     refused(&["--points", "4=10,4=11"], "says nothing about other node counts");
     refused(&["--points", "1=10,2=6"], "which fit any curve");
     refused(&["--points", "1=10,2=20,4=40"], "more nodes were slower");
-    refused(&["--points", "1=100,2=50,4=2"], "the best law differs from these points");
+    refused(&["--points", "1=100,2=50,4=2"], "no curve fits these points");
     refused(&["--points", "1=100,2=52,4=30", "--limit", "wire=50s"], "one of the two is wrong");
     refused(&["--points", "1=ten"], "is not a measured point");
     refused(&["--points", "1=10,2=-3,4=4"], "is not a measured point");

@@ -199,7 +199,7 @@ fn what_cannot_be_is_refused_before_anything_is_done() {
         (&["-r", "nosuch", "local1:/"], 3, "cannot open nosuch: no such file or directory"),
         (&["-r", "one/", "local1:/"], 3, "cannot open one/: not a directory"),
         (&["-r", "/dev/zero", "local1:/"], 3, "cannot copy /dev/zero: it is a device, not a file"),
-        (&["-r", "--exclude", "a[", "a", "local1:/"], 2, "--exclude a[: the bracket at byte 1"),
+        (&["-r", "--exclude", "a[", "a", "local1:/"], 2, "--exclude a[: the bracket at byte 2"),
         (
             &["-r", "a", "local1:-"],
             2,

@@ -184,9 +184,15 @@ fn unknown_keys_get_a_hint() {
 }
 
 #[test]
+fn a_file_without_nodes_says_how_all_are_reached() {
+    let cluster =
+        Cluster::parse("version = 1\n[ssh]\nuser = \"bob\"\n", "c").expect("it is complete");
+    assert_eq!((cluster.nodes.len(), cluster.ssh.user.as_deref()), (0, Some("bob")));
+}
+
+#[test]
 fn values_of_the_wrong_kind_are_refused() {
     let lines = faults(&[
-        "",
         "nodes = []",
         "nodes = [\"n1\"]",
         "nodes = 3",
@@ -206,7 +212,6 @@ fn values_of_the_wrong_kind_are_refused() {
         "nodes = \"n1\"\n[ssh]\nuser = \" \"",
     ]);
     insta::assert_snapshot!(lines, @r#"
-    cluster.toml:1:1: the cluster file needs `nodes`: write `nodes = "n[01-20]"` or a section `[[nodes]]`
     cluster.toml:2:9: `nodes` must be a node list such as "n[01-20]", or sections `[[nodes]]` in double brackets, not an array
     cluster.toml:2:10: `nodes` must be a node list such as "n[01-20]", or sections `[[nodes]]` in double brackets, not a text
     cluster.toml:2:9: `nodes` must be a node list such as "n[01-20]", or sections `[[nodes]]` in double brackets, not 3
