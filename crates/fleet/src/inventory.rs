@@ -72,7 +72,7 @@ impl Inventory {
         if !unlisted.is_empty() {
             let are = if unlisted.len() == 1 { "is" } else { "are" };
             output::warn(format!(
-                "note: {} {are} not in {}, and reached as ssh knows the name",
+                "note: {} {are} not in {}, and reached as ssh knows the name\n",
                 nodelist::fold(&unlisted),
                 printable::path(&self.path)
             ));

@@ -139,7 +139,7 @@ fn tell_failures(names: &[String], ends: &[CommandEnd]) {
 fn tell_unread_input(bytes: u64) {
     output::warn(format!(
         "note: {bytes} bytes of standard input were read here, and by no command there; -n leaves \
-         the input to others, such as to a `while read` loop"
+         the input to others, such as to a `while read` loop\n"
     ));
 }
 
