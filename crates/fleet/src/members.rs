@@ -90,7 +90,7 @@ pub fn hand_out(
         };
         if must_know(&agent.name) {
             are_told = false;
-            output::warn(format!("{} {fault}", agent.name));
+            output::warn(format!("{} {fault}\n", agent.name));
         }
     }
     Ok(are_told)

@@ -205,7 +205,7 @@ mod tests {
         let said =
             refused(&[&options[..], &["--exclude", "y", "Cargo.toml", "n1:/b", "d/"]].concat());
         let kept = "'--cluster=my file' -r '--lab=x y' '--exclude=*.o' --include=x --exclude=y";
-        let wanted = format!("itself: garland cp {kept} n1:/b d/ && cp -r Cargo.toml d/\n");
+        let wanted = format!("commands: garland cp {kept} n1:/b d/ && cp -r Cargo.toml d/\n");
         assert!(said.contains(&wanted), "{said}");
         let options = ["-p", "--delete", "-a", "-n", "--on-slow=fail", "--verify"];
         let said = refused(&[&options[..], &["n1:/a", "n1:/b", "n3:/d"]].concat());
