@@ -57,7 +57,7 @@ impl Inventory {
     }
 
     /// Resolves a node list. Returns the nodes in the list's order. A node that the cluster file
-    /// lacks is one that only ssh knows; this is told, since the name may be mistyped.
+    /// lacks is one that only ssh knows; a note says so, since the name may be mistyped.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
         let names = nodelist::expand(list, self).map_err(|error| self.refused(&error))?;
         let Some(cluster) = &self.cluster else {

@@ -31,7 +31,7 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(8);
 /// How a node is logged in to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
-    /// The host, as ssh is told it.
+    /// The host, as it is passed to ssh.
     pub host: String,
     /// The settings of the cluster file.
     pub ssh: Ssh,
