@@ -169,7 +169,7 @@ impl Timeline {
             Some(Row { stage, slices: thinned(slices, self.row) })
         };
         let rows = rows.into_iter().filter_map(row).collect();
-        let (rates, over) = rates.end(&nics.names);
+        let (rates, over) = rates.end(&nics.names, self.width_ns);
         self.nodes.push(Line {
             name: trace.origin.node.clone(),
             index: Some(trace.origin.index),
