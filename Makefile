@@ -4,7 +4,9 @@
 # Emulates a small cluster on this machine and copies a real file to all of it. The build for developers
 # is done sooner, and its ciphers and digests are optimised: the wires are the limit.
 demo:
-	cargo run --quiet --locked --package garland --bin garland -- demo
+	@echo "compiling Garland and the libraries that it uses: about three minutes on two processors, once"
+	@cargo build --locked --package garland --bin garland
+	@cargo run --quiet --locked --package garland --bin garland -- demo
 
 # Tidy, Clippy, and the tests of crates and machines: minutes, without root.
 check:
