@@ -26,6 +26,7 @@ function number(value) {
 
 function time(ns) {
   if (!known(ns)) return "-";
+  if (Math.abs(ns) < 0.5) return "0";
   for (const [unit, length] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]]) {
     if (Math.abs(ns) >= length * 0.9995) return `${number(ns / length)} ${unit}`;
   }
@@ -90,8 +91,8 @@ function ticks(from, to, count) {
 
 const series = (place) => `--c${place % 8}`;
 
-// The level of the titles of a run's parts: several runs have titles of their own.
-const LEVEL = data.runs.length > 1 ? 3 : 2;
+// The level of the titles of a run's parts. Runs that are folded have titles of their own.
+let runLevel = 2;
 
 // Adds a part of the page, with an entry in the contents.
 let parts = 0;
@@ -175,7 +176,10 @@ function chart(parent, words, make) {
     const height = options.tall ?? Math.max(200, Math.min(380, width * 0.5));
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
     const axes = options.axes.map((own) => ({ ...axis, ...own }));
-    plot = new uPlot({ width, height, padding: [null, 28, null, null], ...options, axes }, values, box);
+    // The legend has values only while something is pointed at.
+    const pointed = (plot) => box.classList.toggle("pointed", known(plot.cursor.idx));
+    const hooks = { ...options.hooks, setCursor: [pointed, ...list(options.hooks?.setCursor)] };
+    plot = new uPlot({ width, height, padding: [null, 28, null, null], ...options, axes, hooks }, values, box);
     box.plot = plot;
     switchable(box);
   };

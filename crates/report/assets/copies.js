@@ -5,7 +5,7 @@ function phases(parent, result) {
   const bar = el("div", { class: "phases", "aria-hidden": "true" });
   told.forEach((phase) => bar.append(el("span", { style: `flex: ${phase.ns} 0 0`, title: `${phase.name} ${time(phase.ns)}` }, phase.name)));
   const whole = result.elapsed_ns || told.reduce((sum, phase) => sum + phase.ns, 0);
-  part(parent, "Phases", LEVEL + 1, bar, table("The phases of the command", [
+  part(parent, "Phases", runLevel + 1, bar, table("The phases of the command", [
     ["phase", (phase) => phase.name],
     ["time", (phase) => time(phase.ns)],
     ["share", (phase) => percent(phase.ns / whole)],
@@ -37,7 +37,7 @@ function nodes(parent, result) {
   const words = rows.some((node) => urgency(node) < 2) ? "; those that need attention come first" : "";
   const box = table(`${rows.length} nodes${words}`, columns, rows, (node) => ["bad", "slow", null][urgency(node)]);
   box.classList.add("nodes");
-  part(parent, "Nodes", LEVEL, sortable(box, columns, rows));
+  part(parent, "Nodes", runLevel, sortable(box, columns, rows));
 }
 
 // The rates below a timeline, on its axis. `view` is the timeline's.
@@ -55,7 +55,7 @@ function rates(parent, told, view) {
   ]);
   const choice = el("select", { "aria-label": "Rates of" }, el("option", { value: "" }, having.length === 1 ? "1 node" : `all ${having.length} nodes, summed`),
     ...whose.map((one, place) => el("option", { value: String(place) }, one.name)));
-  const section = part(parent, "Rates over time", LEVEL + 1, el("div", { class: "tools" }, choice));
+  const section = part(parent, "Rates over time", runLevel + 1, el("div", { class: "tools" }, choice));
   // Colours as elsewhere; what is received and what is sent are told apart by the line.
   const looks = { sent: { dash: [5, 4] } };
   const make = () => {
@@ -105,7 +105,7 @@ function environment(parent, run) {
   const items = pairs.filter(([, value]) => value !== undefined && value !== null && value !== "" && typeof value !== "object")
     .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]);
   const warnings = [...list(result.warnings), ...list(result.notes), ...list(run.explained?.undecided)].filter((text) => typeof text === "string");
-  const section = part(parent, "Environment and warnings", LEVEL + 1, el("dl", {}, ...items));
+  const section = part(parent, "Environment and warnings", runLevel + 1, el("dl", {}, ...items));
   if (warnings.length > 0) section.append(el("ul", {}, ...warnings.map((text) => el("li", {}, text))));
   else section.append(el("p", { class: "note" }, "No warnings."));
 }

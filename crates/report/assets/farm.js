@@ -3,7 +3,7 @@ const isFarm = (result) => String(result?.schema ?? "").startsWith("garland.farm
 
 function farm(parent, result) {
   if (!isFarm(result)) return;
-  const section = part(parent, "The farm beside one PC", LEVEL);
+  const section = part(parent, "The farm beside one PC", runLevel);
   if (result.sentence) section.append(el("p", {}, result.sentence));
   if (known(result.standing?.of_one) && known(result.one?.seconds)) section.append(beside([["this cluster", result]]));
   else section.append(el("p", { class: "note" }, "Not all jobs are done, so there is nothing to compare."));

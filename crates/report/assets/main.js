@@ -1,4 +1,5 @@
-// Adds all parts in order: of one run, or the differences of several, each of which is folded.
+// Adds all parts in order: of one run; or of one that leads, and of the others beside it; or the differences of
+// several that are alike. All but the one that leads are folded.
 // Describes a change in text as well as in colour, for readers who cannot see the colour.
 function changed(change, worse, isNew) {
   if (isNew) return " (not in the first)";
@@ -63,20 +64,22 @@ function sheet(parent, run) {
     () => scenario(parent, result),
     () => nodes(parent, result),
   ]) attempt(parent, show);
-  const details = fold(parent, "Details", LEVEL);
+  const details = fold(parent, "Details", runLevel);
   for (const show of [() => phases(details, result), () => pictures(details, run.pictures), () => environment(details, run)]) attempt(details, show);
 }
 
 const main = document.getElementById("runs");
 document.body.append(tip);
+if (data.leads) sheet(main, data.runs[0]);
 attempt(main, () => differences(main, data.runs));
 attempt(main, () => strips(main, data.runs));
 attempt(main, () => farms(main, data.runs));
 attempt(main, () => forecast(main, data.forecast));
-// Of several runs, also the answer is folded away.
+// The answers of folded runs are folded, too.
 const answers = [...document.querySelectorAll("header > section.run")];
+runLevel = 3;
 data.runs.forEach((run, place) => {
-  if (data.runs.length === 1) return sheet(main, run);
+  if (data.leads && place === 0) return;
   const box = fold(main, `${run.title} (${run.name})`, 2);
   answers[place].querySelector("h2").remove();
   box.append(answers[place]);

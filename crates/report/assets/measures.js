@@ -14,14 +14,14 @@ function heat(parent, told) {
   const head = el("tr", {}, el("th", {}, "from, to"), ...names.map((name) => el("th", { scope: "col" }, small ? name : "")));
   const rows = told.rates.map((row, from) => el("tr", {}, el("th", { scope: "row" }, names[from]), ...row.map((value, to) =>
     el("td", { style: `background: ${shade(value)}`, title: known(value) ? `${names[from]} to ${names[to]}: ${rate(value)}, ${percent(value / middle)} of the median` : "" }, small && known(value) ? (value / 1e6).toPrecision(3) : ""))));
-  part(parent, "Pairs", LEVEL, el("p", { class: "note" }, `Rates in MB/s; rows send, columns receive. The median is ${rate(middle)}; red is below 80 % of it.`),
+  part(parent, "Pairs", runLevel, el("p", { class: "note" }, `Rates in MB/s; rows send, columns receive. The median is ${rate(middle)}; red is below 80 % of it.`),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Heat map of pairs" }, el("table", { class: "heat" }, el("thead", {}, head), el("tbody", {}, ...rows))));
 }
 
 function loads(parent, result) {
   const told = list(result.loads).filter((load) => known(load.pairs));
   if (told.length === 0) return;
-  const section = part(parent, "Pairs at once", LEVEL);
+  const section = part(parent, "Pairs at once", runLevel);
   section.append(table("Pairs at once, one direction", [
     ["pairs", (load) => load.pairs],
     ["all", (load) => rate(load.rate)],
@@ -34,7 +34,7 @@ function ping(parent, result) {
   list(result.pairs).forEach((pair) => {
     const points = list(pair?.points);
     if (points.length === 0) return;
-    const section = part(parent, `${pair.from} and ${pair.to}`, LEVEL);
+    const section = part(parent, `${pair.from} and ${pair.to}`, runLevel);
     curve(section, points.filter((point) => point.in_flight === points[0].in_flight), "size", "bytes", "Latency against size");
     curve(section, points.filter((point) => point.size === points[0].size), "in_flight", "in flight", "Time of each against depth", pair.sweep?.knee);
     section.append(folded(`All ${points.length} points in numbers`, table("Every point", [
@@ -72,7 +72,7 @@ function balance(parent, result) {
   const sizes = [...new Set(points.map((point) => point.size))];
   const counts = [...new Set(points.map((point) => point.remote))].sort((a, b) => a - b);
   const at = (size, remote) => points.find((point) => point.size === size && point.remote === remote);
-  const section = part(parent, "Balance of disks and network", LEVEL);
+  const section = part(parent, "Balance of disks and network", runLevel);
   for (const verdict of list(result.verdicts).filter((one) => one.text)) section.append(el("p", {}, `${bytes(verdict.size)}: ${verdict.text}`));
   if (counts.length > 1) {
     chart(section, "Rate of all copies by how many of them are between nodes", () => ({
@@ -97,7 +97,7 @@ function balance(parent, result) {
 function disks(parent, result) {
   const rows = list(result.nodes).flatMap((node) => list(node.measurements).map((one) => ({ node: node.name, ...one })));
   if (rows.length === 0) return;
-  part(parent, "Disks", LEVEL, table("Every measurement", [
+  part(parent, "Disks", runLevel, table("Every measurement", [
     ["node", (row) => row.node],
     ["what", (row) => `${row.pattern} ${row.direction}, ${row.mode}`, "text"],
     ["depth", (row) => row.depth],
@@ -150,7 +150,7 @@ function scenario(parent, result) {
     return typeof value === "number" ? number(value) : String(value);
   };
   const about = typeof result.scenario === "string" ? { name: result.scenario } : result.scenario ?? {};
-  part(parent, about.name ?? "Scenario", LEVEL, ...[about.question, about.answer, about.source && `From: ${about.source}.`].filter(Boolean).map((text) => el("p", {}, text)),
+  part(parent, about.name ?? "Scenario", runLevel, ...[about.question, about.answer, about.source && `From: ${about.source}.`].filter(Boolean).map((text) => el("p", {}, text)),
     result.broken ? el("p", {}, `Wrong: ${result.broken}`) : el("p", { class: "note" }, "The published statements and their grades are on top of the page."),
     predictions(result),
     table("Every row", keys.map((key) => [key.replaceAll("_", " "), (row) => show(key, row[key]), names.includes(key) ? "text" : null]), rows));

@@ -16,13 +16,13 @@ const broad = (run) => list(run.explained?.path).filter((one) => one.ns > 0).map
 const lengthOf = (run) => Math.max(1, run.result?.elapsed_ns ?? 0, run.timeline?.length_ns ?? 0, ...broad(run).map((one) => one.end_ns));
 
 function axis(length) {
-  return el("div", { class: "axis", "aria-hidden": "true" }, ...ticks(0, length * 0.97, 10).map((at) => el("span", { style: `left: ${(at / length) * 100}%` }, time(at))));
+  return el("div", { class: "axis", "aria-hidden": "true" }, ...ticks(0, length * 0.93, 10).map((at) => el("span", { style: `left: ${(at / length) * 100}%` }, time(at))));
 }
 
 function ledger(parent, run) {
   const every = list(run.explained?.rows).filter((row) => row.ns > 0);
   if (every.length === 0) return;
-  const section = part(parent, "Where the time went", LEVEL);
+  const section = part(parent, "Where the time went", runLevel);
   const length = lengthOf(run), shown = strip(run, length);
   if (shown) {
     const names = broad(run).filter((one) => one.ns > 0.06 * length).map((one) => el("span", { style: place(one, length), title: causeText(one) }, shortCause(one)));

@@ -8,7 +8,7 @@ const bits = (value) => {
 function pictures(parent, told) {
   const all = list(told);
   if (all.length === 0) return;
-  const section = part(parent, all.length > 1 ? "Topologies" : "Topology", LEVEL + 1);
+  const section = part(parent, all.length > 1 ? "Topologies" : "Topology", runLevel + 1);
   for (const one of all) {
     const words = `${one.name}: ${one.nodes} nodes, ${one.nics} NICs, ${one.joints.length} ${one.joints.length === 1 ? "medium" : "media"}`;
     section.append(el("p", {}, words));

@@ -307,7 +307,7 @@ function timeline(parent, run) {
   }
   const kinds = [...told.path.map(kindOf), ...heads.flatMap((row) => row.states.map(([, , , work]) => (work > 0 ? kindOfStage(stageOf(work)) : "wait"))), ...(heads.length > 0 ? ["wait"] : stages.map(kindOfStage))];
   const how = heads.length > 0 ? "A bar is as high as the node was busy, in the colour of most of that; the rest of the time it waited for others. Click a node, or press Enter, for its stages. " : "";
-  const section = part(parent, "Timeline", LEVEL, el("p", { class: "note" }, `${how}Drag to move; Ctrl or Shift with the wheel, or + and −, to zoom. Point at a bar or a gap for details.`),
+  const section = part(parent, "Timeline", runLevel, el("p", { class: "note" }, `${how}Drag to move; Ctrl or Shift with the wheel, or + and −, to zoom. Point at a bar or a gap for details.`),
     tools, toggles, box, legend(kinds), said, inNumbers(heads, nameOf, stageOf));
   place();
   redraws.push(place);

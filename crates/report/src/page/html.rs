@@ -33,13 +33,15 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
      img-src data:; base-uri 'none'; form-action 'none'";
 
 /// Writes a page about the runs of `sheets`, and about a forecast (`garland.forecast/2`) if one is
-/// given.
+/// given. Runs that did the same are compared side by side; otherwise the first one leads, and the
+/// others are folded below it.
 ///
 /// # Errors
 /// If `output` cannot be written.
 pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) -> io::Result<()> {
+    let leads = first_leads(sheets);
     let title = match sheets {
-        [one] => title::of(one),
+        [first, others @ ..] if leads => title::of_first(first, others.len()),
         _ => format!("{} runs side by side", sheets.len()),
     };
     let title = escaped(&title);
@@ -54,8 +56,8 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
          <a class=\"skip\" href=\"#runs\">Skip to the figures</a>\n<header>\n<h1>{title}</h1>\n"
     )?;
     grades::write(output, sheets)?;
-    for sheet in sheets {
-        head(output, sheet, sheets.len() > 1)?;
+    for (place, sheet) in sheets.iter().enumerate() {
+        head(output, sheet, !(leads && place == 0))?;
     }
     if let Some(told) = forecast {
         for line in summary::of_forecast(told) {
@@ -67,7 +69,7 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
           <noscript><p>The charts need scripts; the text above does not.</p></noscript>\n",
     )?;
     let data: Vec<Value> = sheets.iter().map(data).collect();
-    let all = json!({ "runs": data, "forecast": forecast });
+    let all = json!({ "runs": data, "leads": leads, "forecast": forecast });
     writeln!(output, "<script type=\"application/json\" id=\"data\">{}</script>", inlined(&all))?;
     writeln!(output, "<script>\n/*\n{CHARTS_LICENCE}*/\n{CHARTS}\n</script>")?;
     writeln!(
@@ -78,10 +80,23 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
     output.write_all(b"</body>\n</html>\n")
 }
 
+/// Returns whether the first run leads: it is the only one, or others differ from it in kind or in
+/// bytes, so that there is nothing to compare side by side.
+fn first_leads(sheets: &[Sheet]) -> bool {
+    let differs = |one: &Sheet, key: &str| one.result[key] != sheets[0].result[key];
+    match sheets {
+        [] => false,
+        [_] => true,
+        [_, others @ ..] => {
+            others.iter().any(|one| differs(one, "schema") || differs(one, "bytes"))
+        }
+    }
+}
+
 /// Writes what a run was, its tiles, and its summary in words, which is folded if there are tiles.
-fn head(output: &mut dyn Write, sheet: &Sheet, is_one_of_several: bool) -> io::Result<()> {
+fn head(output: &mut dyn Write, sheet: &Sheet, has_title: bool) -> io::Result<()> {
     writeln!(output, "<section class=\"words run\" aria-label=\"{}\">", escaped(&sheet.name))?;
-    if is_one_of_several {
+    if has_title {
         writeln!(output, "<h2>{}</h2>", escaped(&title::of(sheet)))?;
     }
     let words = title::command(&sheet.result);

@@ -13,6 +13,7 @@ pub(super) fn of(sheet: &Sheet) -> Vec<String> {
     let mut words = Vec::new();
     match word {
         "cp" => words.push(copy(result)),
+        "farm" => words.push(farm(result)),
         "" => words.push("This run has no result: its command was interrupted.".to_owned()),
         _ => words.push(other(word, result)),
     }
@@ -61,6 +62,27 @@ fn copy(result: &Value) -> String {
     let rate = result["rate"].as_u64().map(Rate::from_bytes_per_second);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
     format!("{size} {way} {ok} of {} nodes in {took}{rate}.", nodes.len())
+}
+
+fn farm(result: &Value) -> String {
+    let count = |key: &str| result[key].as_u64().unwrap_or(0);
+    let nodes = match result["nodes"].as_array().map_or(0, Vec::len) {
+        1 => "1 node".to_owned(),
+        nodes => format!("{nodes} nodes"),
+    };
+    let took = result["total"].as_f64().map(|seconds| Nanos((seconds.max(0.0) * 1e9) as u64));
+    let took = took.map_or_else(String::new, |took| format!(" in {took}"));
+    let and = |count: u64, what: &str| match count {
+        0 => String::new(),
+        count => format!("; {count} {what}"),
+    };
+    format!(
+        "{} of {} jobs done on {nodes}{took}{}{}.",
+        count("done"),
+        count("jobs"),
+        and(count("failed"), "failed"),
+        and(count("open"), "did not run")
+    )
 }
 
 fn other(kind: &str, result: &Value) -> String {

@@ -93,6 +93,26 @@ fn what_is_open_stands_on_top_and_every_statement_has_its_grade() {
 }
 
 #[test]
+fn runs_that_differ_are_below_the_first_and_those_that_are_alike_beside_each_other() {
+    let leads = |sheets: &[Sheet]| embedded(&written(sheets, None))["leads"].clone();
+    let mut smaller = copy();
+    smaller["bytes"] = json!(1 << 20);
+    let page = written(&[sheet(copy()), sheet(smaller.clone())], None);
+    assert!(
+        page.contains("<h1>model.bin to 2 nodes: 1 failed, and 1 more run</h1>"),
+        "{}",
+        &page[..6000]
+    );
+    assert_eq!(leads(&[sheet(copy()), sheet(smaller)]), true);
+    assert_eq!(leads(&[sheet(copy())]), true);
+    assert_eq!(leads(&[sheet(copy()), sheet(copy())]), false);
+    assert!(
+        written(&[sheet(copy()), sheet(copy())], None).contains("<h1>2 runs side by side</h1>")
+    );
+    assert_eq!(leads(&[]), false);
+}
+
+#[test]
 fn page_fetches_nothing() {
     let page = written(&[sheet(copy())], None);
     let (start, rest) = page.split_once("<body>").unwrap();

@@ -20,8 +20,42 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Returns the title of a run, such as `model.bin to 4 nodes`.
+/// Returns the title of a run, such as `model.bin to 4 nodes`, which says whether something failed.
 pub(super) fn of(sheet: &Sheet) -> String {
+    format!("{}{}", what(sheet), ending(&sheet.result))
+}
+
+/// Returns whether a copy reached none of its nodes.
+pub(super) fn has_failed(result: &Value) -> bool {
+    let nodes = result["nodes"].as_array().map_or(0, Vec::len);
+    kind(result) == "cp" && nodes > 0 && failed_nodes(result) == nodes as u64
+}
+
+fn failed_nodes(result: &Value) -> u64 {
+    let has_failed =
+        |node: &&Value| node["verdict"].as_str().is_some_and(|verdict| verdict != "ok");
+    result["nodes"].as_array().map_or(0, |nodes| nodes.iter().filter(has_failed).count() as u64)
+}
+
+/// Returns how a run ended, as the end of its title; an empty string if nothing failed.
+fn ending(result: &Value) -> String {
+    let count = |key: &str| result[key].as_u64().unwrap_or(0);
+    let failed = match kind(result) {
+        _ if result["interrupted"] == true => return ": interrupted".to_owned(),
+        "cp" if has_failed(result) => return ": failed".to_owned(),
+        "cp" => failed_nodes(result),
+        "farm" => count("failed"),
+        _ => 0,
+    };
+    match failed {
+        0 if count("open") > 0 => format!(": {} not run", count("open")),
+        0 => String::new(),
+        failed => format!(": {failed} failed"),
+    }
+}
+
+/// Returns what a run did.
+fn what(sheet: &Sheet) -> String {
     let result = &sheet.result;
     let nodes = match result["nodes"].as_array().map_or(0, Vec::len) {
         1 => "1 node".to_owned(),
@@ -44,6 +78,16 @@ pub(super) fn of(sheet: &Sheet) -> String {
         "balance" => format!("Balance of disks and network of {nodes}"),
         other => format!("garland {other}"),
     }
+}
+
+/// Returns the title of a page on which this run leads and `others` more are below it.
+pub(super) fn of_first(first: &Sheet, others: usize) -> String {
+    let more = match others {
+        0 => String::new(),
+        1 => ", and 1 more run".to_owned(),
+        others => format!(", and {others} more runs"),
+    };
+    format!("{}{more}", of(first))
 }
 
 /// Returns the kind of result, such as `cp`; an empty string if there is no result.

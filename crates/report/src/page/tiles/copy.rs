@@ -5,31 +5,20 @@ use garland_core::cluster::nodelist;
 use garland_core::units::{Nanos, Rate};
 use serde_json::Value;
 
-use super::escape::escaped;
-use super::sheet::Sheet;
-use super::summary::cause;
-use super::title;
+use super::tile::{MAX_REASONS, percent, tile};
+use crate::page::escape::escaped;
+use crate::page::sheet::Sheet;
+use crate::page::summary::cause;
+use crate::page::title;
 
-/// The most reasons that are named in a tile; the table of nodes has all.
-const NAMED: usize = 4;
-
-/// Returns the tiles of a run as HTML; an empty string for runs that are no copies.
-pub(super) fn of(sheet: &Sheet) -> String {
-    if title::kind(&sheet.result) != "cp" {
-        return String::new();
-    }
-    let tiles = [time(&sheet.result), cost(sheet), attention(&sheet.result)];
-    let tiles: String = tiles.into_iter().flatten().collect();
-    format!("<div class=\"tiles\">\n{tiles}</div>\n")
-}
-
-/// Returns a tile: its title, the figure, and lines of HTML.
-fn tile(title: &str, mark: &str, figure: &str, lines: &[String]) -> String {
-    let figure = escaped(figure);
-    let lines: String = lines.iter().map(|line| format!("<p>{line}</p>")).collect();
-    format!(
-        "<div class=\"tile{mark}\"><p class=\"what\">{title}</p><p class=\"figure\">{figure}</p>{lines}</div>\n"
-    )
+/// Returns the tiles of a copy. Where no node has the file, that comes first, and no time matters.
+pub(super) fn of(sheet: &Sheet) -> impl Iterator<Item = String> {
+    let result = &sheet.result;
+    let tiles = match title::has_failed(result) {
+        true => [attention(result), time(result), None],
+        false => [time(result), cost(sheet), attention(result)],
+    };
+    tiles.into_iter().flatten()
 }
 
 /// Returns the tile of the time, with a bar of the share that the wires need.
@@ -92,10 +81,6 @@ fn cost(sheet: &Sheet) -> Option<String> {
     Some(tile("Cost most", "", &figure, &lines))
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
 /// Returns the tile of nodes that failed, or were slower than the others; nodes with the same
 /// reason are one line.
 fn attention(result: &Value) -> Option<String> {
@@ -121,8 +106,8 @@ fn attention(result: &Value) -> Option<String> {
     let line = |(why, _, names): &(String, bool, Vec<&str>)| {
         format!("<b>{}</b> {}", escaped(&nodelist::fold(names)), escaped(why))
     };
-    let mut lines: Vec<String> = reasons.iter().take(NAMED).map(line).collect();
-    if reasons.len() > NAMED {
+    let mut lines: Vec<String> = reasons.iter().take(MAX_REASONS).map(line).collect();
+    if reasons.len() > MAX_REASONS {
         lines.push("The others are in the table of nodes.".to_owned());
     }
     Some(tile(TITLE, mark, &format!("{bad} of {of}"), &lines))

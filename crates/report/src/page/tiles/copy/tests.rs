@@ -2,6 +2,19 @@ use serde_json::json;
 
 use super::*;
 
+fn sheet(result: Value) -> Sheet {
+    Sheet {
+        name: "x".to_owned(),
+        sources: None,
+        result,
+        explained: None,
+        timeline: None,
+        pictures: Vec::new(),
+        racks: std::collections::BTreeMap::new(),
+        notes: Vec::new(),
+    }
+}
+
 #[test]
 fn failed_nodes_come_before_slow_ones_and_few_reasons_are_named() {
     let dead = |at: usize, reason: &str| json!({ "name": format!("n{at}"), "verdict": "dead", "reason": reason });
@@ -22,6 +35,17 @@ fn failed_nodes_come_before_slow_ones_and_few_reasons_are_named() {
     assert!(attention(&json!({ "nodes": [slow] })).unwrap().contains("tile warn"));
     let fine = json!({ "nodes": [{ "name": "n1", "verdict": "ok" }] });
     assert!(attention(&fine).unwrap().contains(">none<"));
+}
+
+#[test]
+fn a_copy_that_reached_no_node_begins_with_the_reason_and_advises_nothing() {
+    let failed = json!({ "name": "n1", "verdict": "failed", "reason": "no room" });
+    let result = json!({ "schema": "garland.cp/2", "elapsed_ns": 10, "nodes": [failed],
+        "phases": [{ "name": "set-up", "ns": 9 }] });
+    let tiles = of(&sheet(result)).collect::<String>();
+    let attention = tiles.find("no room");
+    assert!(attention.is_some() && attention < tiles.find(">Time<"), "{tiles}");
+    assert!(!tiles.contains("Cost most"), "{tiles}");
 }
 
 #[test]
