@@ -63,6 +63,11 @@ impl Lines {
         self.print(&lines)
     }
 
+    /// Returns whether there is a rest, which is printed without a newline.
+    fn has_rest(&self) -> bool {
+        !self.begun.is_empty() && self.prefix.is_empty()
+    }
+
     /// Prints the rest, which does not end with a newline.
     ///
     /// # Errors
@@ -164,10 +169,12 @@ impl Stream {
         self.parts.iter_mut().try_for_each(print)
     }
 
-    /// Prints what is kept, and the rest of lines.
-    fn end(mut self) -> io::Result<()> {
+    /// Prints what is kept, and the rest of lines. Returns whether that ends within a line.
+    fn end(mut self) -> io::Result<bool> {
         self.print()?;
-        self.parts.iter_mut().try_for_each(|(lines, _)| lines.end())
+        let is_cut = self.parts.iter().any(|(lines, _)| lines.has_rest());
+        self.parts.iter_mut().try_for_each(|(lines, _)| lines.end())?;
+        Ok(is_cut)
     }
 }
 
@@ -182,6 +189,8 @@ pub struct Streams {
     /// The first number that has not ended.
     first: u32,
     is_wanted: bool,
+    /// Whether the output that was printed last ended within a line.
+    is_within_line: bool,
 }
 
 impl Streams {
@@ -189,7 +198,19 @@ impl Streams {
     pub fn new(arrangement: Arrangement, prefixes: Vec<String>, folder: &Path) -> Self {
         let folder = folder.to_owned();
         let open = BTreeMap::new();
-        Self { arrangement, prefixes, folder, open, first: 0, is_wanted: true }
+        let is_wanted = true;
+        let is_within_line = false;
+        Self { arrangement, prefixes, folder, open, first: 0, is_wanted, is_within_line }
+    }
+
+    /// Returns the order in which outputs are printed.
+    pub fn arrangement(&self) -> Arrangement {
+        self.arrangement
+    }
+
+    /// Returns whether the output that was printed last ended within a line.
+    pub fn is_within_line(&self) -> bool {
+        self.is_within_line
     }
 
     /// Returns whether the reader of standard output is still there.
@@ -231,14 +252,21 @@ impl Streams {
     /// When what was kept cannot be read or printed.
     pub fn end(&mut self, number: u32) -> io::Result<()> {
         if self.arrangement != Arrangement::Numbered {
-            return self.open.remove(&number).map_or(Ok(()), Stream::end);
+            return self.close_one(number);
         }
         self.stream(number).has_ended = true;
         while self.open.get(&self.first).is_some_and(|stream| stream.has_ended) {
-            self.open.remove(&self.first).map_or(Ok(()), Stream::end)?;
+            self.close_one(self.first)?;
             self.first += 1;
         }
         self.open.get_mut(&self.first).map_or(Ok(()), Stream::print)
+    }
+
+    fn close_one(&mut self, number: u32) -> io::Result<()> {
+        if let Some(stream) = self.open.remove(&number) {
+            self.is_within_line = stream.end()?;
+        }
+        Ok(())
     }
 
     /// Forgets what an output has kept: it starts over.
@@ -255,7 +283,7 @@ impl Streams {
     /// # Errors
     /// When what was kept cannot be read or printed.
     pub fn close(self) -> io::Result<()> {
-        self.open.into_values().try_for_each(Stream::end)
+        self.open.into_values().try_for_each(|stream| stream.end().map(drop))
     }
 
     fn stream(&mut self, number: u32) -> &mut Stream {

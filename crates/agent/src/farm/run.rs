@@ -80,7 +80,7 @@ pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> Job
     let Supervision { guard, mark, leave, .. } = supervision;
     let departure = Departure::new(task, folder.as_deref(), mark, *guard, *leave);
     let result = start(task, folder.as_deref(), mark)
-        .map_err(cannot("start its command"))
+        .map_err(|error| not_started(task, error))
         .and_then(|(job, pipes)| {
             guard.iter().for_each(|guard| guard.begun(job.id()));
             watch(job, pipes, task, supervision, departure, &mut output)
@@ -122,6 +122,21 @@ fn start(task: &FarmTask, folder: Option<&Path>, mark: &Mark) -> io::Result<(Chi
     command.stdout(to_output).stderr(to_errors);
     launch::prepare(&mut command, task.job, folder, mark);
     Ok((command.spawn()?, pipes))
+}
+
+/// Returns why the command of a job cannot be started. A command of words is a program; a user may
+/// have meant a word that only a shell knows.
+fn not_started(task: &FarmTask, error: io::Error) -> OrderError {
+    let farm::Command::Words(words) = &task.command else {
+        return cannot("start the shell of its command")(error);
+    };
+    let program = words.first().map_or_else(String::new, Text::to_string);
+    let is_unknown = error.kind() == io::ErrorKind::NotFound && !program.contains('/');
+    let why = cannot(format!("start {program}"))(error);
+    match is_unknown {
+        true => format!("{why}; a command of the shell is written as sh -c '{program} ..'").into(),
+        false => why,
+    }
 }
 
 /// Reads the output of a job until the job has ended, is to leave or to be stopped, or exceeds its

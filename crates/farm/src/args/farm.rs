@@ -49,12 +49,13 @@ pub struct FarmWork {
 #[derive(Clone, Debug, ClapArgs)]
 pub struct FarmRun {
     /// A file of jobs (one command per line, or TOML if its name ends in .toml; - for standard
-    /// input), and the nodes, such as 'n[01-20]'. Without nodes, jobs run on this machine. If a
-    /// command follows --, only the nodes.
+    /// input), and the nodes, such as 'n[01-20]', in either order. Without nodes, jobs run on this
+    /// machine. If a command follows --, only the nodes.
     #[arg(value_name = "JOBS|NODES", num_args = 0..=2)]
     pub what: Vec<OsString>,
     /// A command to run for each word after ::: ; {in} is replaced by it as the path of an input
-    /// file, {out} by that of its output, {} by any word. Without ::: the command is one job.
+    /// file, {out} by that of its output, {} by any word. Files after :::: have one such word a
+    /// line (- for standard input). Without either the command is one job.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Engine that runs the jobs [default: agents if there are NODES, else local].
@@ -112,23 +113,26 @@ pub struct FarmRun {
     /// Directory that Slurm's nodes share with this machine [default: the run's own].
     #[arg(long, alias = "shared", value_name = "DIR")]
     pub slurm_dir: Option<OsString>,
-    /// Print each job's output when the job has ended, as GNU parallel does. The summary is then
-    /// printed on standard error. The engine slurm keeps outputs, but passes on none: with it, this
-    /// option and the next three are refused.
+    /// Print each job's output when the job has ended, as GNU parallel does; this is the default.
+    /// The summary is printed on standard error. The engine slurm keeps outputs, but passes on
+    /// none: with it, this option and the next three are refused.
     #[arg(long, group = "arrangement")]
-    pub group: bool,
-    /// Print whole lines of the jobs' output as they come. The summary is then printed on standard
-    /// error.
+    group: bool,
+    /// Print whole lines of the jobs' output as they come.
     #[arg(long, group = "arrangement")]
-    pub line_buffer: bool,
+    line_buffer: bool,
     /// Print the output of jobs in the order of the list, of the first one that has not ended as it
-    /// comes. The summary is then printed on standard error.
+    /// comes.
     #[arg(short = 'k', long, group = "arrangement")]
     keep_order: bool,
-    /// Begin each line of output with the job's name and a tab; means --group without --line-buffer
-    /// and --keep-order.
+    /// Begin each line of output with the job's name and a tab.
     #[arg(long)]
     pub tag: bool,
+    /// Print all figures in the summary: each job, the slowest and the fastest, the cluster in
+    /// percent of one PC, its equivalent power, where the time went, each node. With --resume those
+    /// that the run has had so far; no job is run.
+    #[arg(long)]
+    pub analysis: bool,
     /// Print no progress.
     #[arg(short, long)]
     pub quiet: bool,
@@ -146,13 +150,18 @@ impl FarmRun {
         self.tries.map_or(self.retries, |all| all - 1)
     }
 
-    /// Returns how the output of jobs is printed; none if it is not.
-    pub fn arrangement(&self) -> Option<Arrangement> {
+    /// Returns how the output of jobs is printed.
+    pub fn arrangement(&self) -> Arrangement {
         match (self.keep_order, self.line_buffer) {
-            (true, _) => Some(Arrangement::Numbered),
-            (_, true) => Some(Arrangement::Lines),
-            _ => (self.group || self.tag).then_some(Arrangement::Ended),
+            (true, _) => Arrangement::Numbered,
+            (_, true) => Arrangement::Lines,
+            _ => Arrangement::Ended,
         }
+    }
+
+    /// Returns whether the user said how output is printed.
+    pub fn arranges(&self) -> bool {
+        self.group || self.line_buffer || self.keep_order || self.tag
     }
 }
 

@@ -1,6 +1,7 @@
 //! The result of a farm run, `garland.farm/2`, computed from the records of any engine.
 
 mod account;
+mod brief;
 mod node;
 mod power;
 mod summary;
@@ -10,6 +11,7 @@ mod value;
 mod words;
 
 pub use account::{Farmed, RunConditions};
+pub use brief::Brief;
 pub use node::NodeAccount;
 pub use power::Unit;
 pub use summary::{Failed, Jobs, OneMachine, Summary};

@@ -28,17 +28,8 @@ const NAME: usize = 18;
 
 impl fmt::Display for FarmResult {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Summary { jobs, total, spread, losses, .. } = &self.summary;
-        let done = jobs.done;
-        let all = jobs.all;
-        let nodes = self.nodes.len();
-        let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
-        writeln!(
-            f,
-            "{done} of {all} jobs done on {nodes} in {}: {}\n",
-            took(*total),
-            how(&self.summary)
-        )?;
+        let Summary { jobs, spread, losses, .. } = &self.summary;
+        writeln!(f, "{}\n", FarmTitle(self))?;
         self.jobs(f)?;
         self.moves(f)?;
         if let Some(spread) = spread {
@@ -57,6 +48,27 @@ impl fmt::Display for FarmResult {
             writeln!(f, "to continue: garland farm run --resume {}", self.run())?;
         }
         writeln!(f, "run     {}", self.run())
+    }
+}
+
+/// The first line of a summary: the jobs that are done, their time, and how they were run.
+pub struct FarmTitle<'a>(pub &'a FarmResult);
+
+impl fmt::Display for FarmTitle<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Summary { jobs, total, .. } = &self.0.summary;
+        let nodes = match self.0.nodes.len() {
+            1 => "1 node".to_owned(),
+            nodes => format!("{nodes} nodes"),
+        };
+        write!(
+            f,
+            "{} of {} jobs done on {nodes} in {}: {}",
+            jobs.done,
+            jobs.all,
+            took(*total),
+            how(&self.0.summary)
+        )
     }
 }
 

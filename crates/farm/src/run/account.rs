@@ -5,7 +5,7 @@ use garland_fleet::inventory::is_local;
 use garland_fleet::launch::lab;
 use garland_lab::Lab;
 use garland_results::head::{Head, Phases};
-use garland_sys::process;
+use garland_sys::{clock, process};
 use garland_terminal::failure::Failure;
 use garland_topology::Inventory as Parts;
 
@@ -87,7 +87,10 @@ impl Account {
             one: self.one,
         };
         let ends = records.iter().filter_map(|record| record.staged_out.or(record.ended));
-        let seconds = ends.fold(0.0, f64::max);
+        let last = ends.fold(0.0, f64::max);
+        // Jobs that an interrupt ended have no records, but they took the time until then.
+        let now = clock::now_ns().saturating_sub(work.began_ns) as f64 / 1e9;
+        let seconds = if interrupted { last.max(now) } else { last };
         let farmed = Farmed { how, members, records, jobs: settings.jobs, seconds, interrupted };
         Ok(FarmResult::new(Head::new(SCHEMA, Some(work.run), phases), farmed))
     }

@@ -66,7 +66,7 @@ impl Driver for Agents {
             folder: access.folder.clone(),
             task: &|job, tries, restored| access.place.task(job, tries, restored),
             migrate: settings.migrate,
-            streamed: asked.arrangement().is_some(),
+            streamed: work.prints_output,
             openings: access.openings.clone(),
             began_ns: work.began_ns,
         };

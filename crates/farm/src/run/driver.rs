@@ -34,6 +34,8 @@ pub struct Work<'a> {
     /// The start of the run in monotonic nanoseconds; for a resumed run, the time of resumption
     /// minus the time that the run had taken before.
     pub began_ns: u64,
+    /// Whether the output of jobs is printed.
+    pub prints_output: bool,
 }
 
 /// The result of an engine's run.

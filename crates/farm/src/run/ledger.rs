@@ -17,7 +17,7 @@ use garland_sys::threads::JoinHandle;
 use garland_sys::{clock, private_file, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
-use garland_terminal::streams::Streams;
+use garland_terminal::streams::{Arrangement, Streams};
 
 use super::json_lines;
 
@@ -101,14 +101,17 @@ pub struct Ledger {
     /// Number of jobs in the list.
     jobs: usize,
     failed: usize,
+    /// Whether progress is shown.
     shows: bool,
     shown_ns: u64,
+    /// Whether the terminal's last line is the progress line.
+    is_drawn: bool,
 }
 
 impl Ledger {
-    /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. Without
-    /// progress if `quiet`, or if jobs' output is printed by `streams`, as outputs from 0. Fails if
-    /// another process is executing the run.
+    /// Opens the journal of a run with `jobs` jobs, and reads the journal's records. The jobs'
+    /// output is printed by `streams`, as outputs from 0. Without progress if `quiet`, or if output
+    /// is printed as it comes. Fails if another process is executing the run.
     pub fn open(
         run: &Run,
         jobs: usize,
@@ -132,7 +135,8 @@ impl Ledger {
         file.set_len(whole).or_nothing(opening())?;
         let file = Arc::new(file);
         let syncing = Syncing::start(Arc::clone(&file)).or_nothing(opening())?;
-        let shows = !quiet && streams.is_none() && io::stderr().is_terminal();
+        let is_live = |streams: &Streams| streams.arrangement() != Arrangement::Ended;
+        let shows = !quiet && !streams.as_ref().is_some_and(is_live) && io::stderr().is_terminal();
         let mut ledger = Self {
             journal,
             file,
@@ -146,6 +150,7 @@ impl Ledger {
             failed: 0,
             shows,
             shown_ns: 0,
+            is_drawn: false,
         };
         // What an earlier controller ran has nothing more to print.
         let done: Vec<u32> =
@@ -173,6 +178,7 @@ impl Ledger {
             self.lines.push(b'\n');
         }
         self.failed += usize::from(!record.outcome.is_done());
+        self.erase();
         self.print(record.job, Streams::end);
         self.journal.note(record);
     }
@@ -241,16 +247,26 @@ impl Ledger {
                 0 => String::new(),
                 failed => format!(", {failed} failed"),
             };
-            progress(&format!("{} of {} jobs{failed}", self.jobs - open.min(self.jobs), self.jobs));
+            let is_cut = self.streams.as_ref().is_some_and(Streams::is_within_line);
+            let line_end = if is_cut && !self.is_drawn { "\n" } else { "" };
+            let done = self.jobs - open.min(self.jobs);
+            progress(line_end, &format!("{done} of {} jobs{failed}", self.jobs));
+            self.is_drawn = true;
         }
         Ok(())
     }
 
+    /// Removes the progress line, so that output can be printed in its place.
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.is_drawn) {
+            progress("", "");
+        }
+    }
+
     /// Writes all records to [`RECORDS`], in the order of the jobs, and returns them.
     pub fn close(mut self) -> Result<Vec<Record>, Failure> {
-        if self.shows {
-            progress("");
-        }
+        self.erase();
+        self.shows = false;
         self.commit(0)?;
         self.syncing.take().map_or(Ok(()), Syncing::end).or_nothing(SYNCING)?;
         let path = self.folder.join(RECORDS);
@@ -268,10 +284,11 @@ fn number(job: u32) -> u32 {
     job.saturating_sub(1)
 }
 
-/// Draws the progress line in place of the last one.
-fn progress(line: &str) {
+/// Draws the progress line in place of the last one, after what ends the line before it.
+fn progress(line_end: &str, line: &str) {
+    let line = output::readable(line);
     // A closed terminal is no error.
-    let _ = io::stderr().write_all(format!("\r{}\x1b[K", output::readable(line)).as_bytes());
+    let _ = io::stderr().write_all(format!("{line_end}\r{line}\x1b[K").as_bytes());
 }
 
 /// Reads a journal. Returns its records, and the length of its complete lines in bytes.

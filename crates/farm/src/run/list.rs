@@ -15,10 +15,14 @@ use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::args::FarmRun;
 
+/// The separator between a command and files of its inputs.
+const SEPARATOR_OF_FILES: &[u8] = b"::::";
+
 /// Reads the jobs, and returns them with the user's node list, if there is one.
 pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     let text = |word: &OsString| Text::from(word.as_bytes());
-    let (jobs, nodes) = match (&asked.what[..], &asked.command[..]) {
+    let what = in_order(&asked.what);
+    let (jobs, nodes) = match (&what[..], &asked.command[..]) {
         ([], []) => {
             return Err(Failure::usage("no jobs are given").hint(
                 "usage: garland farm run JOBS [NODES], or garland farm run [NODES] -- COMMAND ::: INPUT..",
@@ -35,9 +39,10 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
         }
         (nodes, words) => {
             let words: Vec<Text> = words.iter().map(text).collect();
+            let words = with_lines_of_files(words)?;
             if has_placeholder_without_inputs(&words) {
                 garland_terminal::errln!(
-                    "note    {{}} stays as it is: inputs come after ::: behind the command"
+                    "note    {{}} stays as it is: inputs come after ::: behind the command; :::: - reads them from standard input"
                 );
             }
             let output = asked.out.as_ref().map(|pattern| Pattern(text(pattern)));
@@ -62,6 +67,44 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     Ok((jobs, nodes.map(|nodes| nodes.to_string_lossy().into_owned())))
 }
 
+/// Returns the file of jobs before the nodes. Users who think of the nodes first write them first:
+/// then only the second word is a file.
+fn in_order(what: &[OsString]) -> Vec<OsString> {
+    let is_list = |word: &OsString| word == "-" || Path::new(word).is_file();
+    let mut what = what.to_vec();
+    if let [first, second] = &what[..]
+        && !is_list(first)
+        && is_list(second)
+    {
+        what.swap(0, 1);
+    }
+    what
+}
+
+/// Returns the words of a command with `:::` and inputs in the place of `::::` and files of them,
+/// which have one input a line; `-` is standard input.
+fn with_lines_of_files(mut words: Vec<Text>) -> Result<Vec<Text>, Failure> {
+    let Some(at) = words.iter().position(|word| word.bytes() == SEPARATOR_OF_FILES) else {
+        return Ok(words);
+    };
+    if words[..at].iter().any(|word| word.bytes() == SEPARATOR) {
+        return Err(Failure::usage("inputs come either after ::: or, from files, after ::::"));
+    }
+    let files = words.split_off(at);
+    words.push(SEPARATOR.into());
+    for file in &files[1..] {
+        let bytes = read_bytes(path(file).as_os_str())?;
+        let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        words.extend(lines.map(Text::from));
+    }
+    if words.last().is_some_and(|word| word.bytes() == SEPARATOR) {
+        return Err(Failure::usage("the files after :::: have no inputs").hint(
+            "one input a line: find . -name '*.wav' | garland farm run NODES -- COMMAND {} :::: -",
+        ));
+    }
+    Ok(words)
+}
+
 /// Returns whether a command has `{}`, which stands for an input, but no inputs. It may be meant,
 /// as in `find -exec`.
 fn has_placeholder_without_inputs(words: &[Text]) -> bool {
@@ -69,22 +112,27 @@ fn has_placeholder_without_inputs(words: &[Text]) -> bool {
     has(b"{}") && words.iter().all(|word| word.bytes() != SEPARATOR)
 }
 
+/// Reads a file of jobs or of inputs; `-` is standard input.
+fn read_bytes(path: &OsStr) -> Result<Vec<u8>, Failure> {
+    if path == "-" {
+        let mut bytes = Vec::new();
+        let read = inherited::input().and_then(|mut input| input.read_to_end(&mut bytes));
+        read.or_nothing("cannot read standard input")?;
+        return Ok(bytes);
+    }
+    fs::read(path).map_err(|error| {
+        let shown = printable::path(Path::new(path));
+        let why = garland_sys::error::reason(&error);
+        Failure::usage(format!("cannot read {shown}: {why}"))
+    })
+}
+
 fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     let shown = printable::path(Path::new(path));
-    let mut bytes = Vec::new();
-    if path == "-" {
-        inherited::input()
-            .and_then(|mut input| input.read_to_end(&mut bytes))
-            .or_nothing("cannot read the jobs from standard input")?;
-    } else {
-        bytes = fs::read(path).map_err(|error| {
-            Failure::usage(format!(
-                "cannot read the file of jobs {shown}: {}",
-                garland_sys::error::reason(&error)
-            ))
+    let bytes = read_bytes(path).map_err(|failure| {
+        failure
             .hint("to run a command, write it after -- : garland farm run -- COMMAND ::: INPUT..")
-        })?;
-    }
+    })?;
     let is_toml = Path::new(path).extension().is_some_and(|ending| ending == "toml");
     let jobs = if is_toml {
         let text = String::from_utf8(bytes);

@@ -23,7 +23,7 @@ use super::list;
 use super::settings::Settings;
 use super::slurm::Slurm;
 use crate::args::{DataName, EngineName, FarmRun};
-use crate::result::FarmResult;
+use crate::result::{Brief, FarmResult};
 
 /// Begins or resumes a run, and prints its result.
 pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
@@ -31,6 +31,9 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch signals")?);
     let inventory = Inventory::open(context)?;
     let places = Places::open()?;
+    if let Some(name) = asked.resume.as_ref().filter(|_| asked.analysis) {
+        return show(context, asked, &places, name);
+    }
     let (run, settings, jobs) = match &asked.resume {
         Some(name) => {
             let (run, settings, jobs) = Settings::find(&places, name)?;
@@ -60,6 +63,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
         inventory: &inventory,
         interrupts: &interrupts,
         began_ns: clock::now_ns().saturating_sub(before_ns),
+        prints_output: output.is_some(),
     };
     let account = Account::open(&work)?;
     phases.end("reading");
@@ -78,8 +82,10 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     let records = ledger.close()?;
     let result = account.close(&work, phases, ending, records)?;
     run.keep("result.json", &result)?;
-    let is_mixed = output.is_some();
-    let told = tell(context, &run, &result, is_mixed);
+    let told = tell(
+        &Telling { context, asked: &asked, run: &run, prints_output: output.is_some() },
+        &result,
+    );
     told.map_err(|failure| failure.after(result.exit()))?;
     if let Some(first) = unwritten.first() {
         let count = unwritten.len();
@@ -90,39 +96,65 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
     Ok(if is_cut { Exit::SomeFailed } else { result.exit() })
 }
 
-/// Prints the result of a run; to standard error if jobs print to standard output, `is_mixed`.
-fn tell(context: &Context, run: &Run, result: &FarmResult, is_mixed: bool) -> Result<(), Failure> {
+/// Prints the result of a run that is over, or was interrupted.
+fn show(context: &Context, asked: &FarmRun, places: &Places, name: &str) -> Result<Exit, Failure> {
+    let (run, ..) = Settings::find(places, name)?;
+    let result = FarmResult::find(places, run.name())?;
+    let telling = Telling { context, asked, run: &run, prints_output: false };
+    tell(&telling, &result)?;
+    Ok(result.exit())
+}
+
+/// How a result is printed.
+struct Telling<'a> {
+    context: &'a Context,
+    asked: &'a FarmRun,
+    run: &'a Run,
+    /// Whether standard output has the output of jobs.
+    prints_output: bool,
+}
+
+/// Prints the result of a run; to standard error if standard output has the output of jobs.
+fn tell(telling: &Telling<'_>, result: &FarmResult) -> Result<(), Failure> {
+    let Telling { context, asked, run, prints_output } = *telling;
     if context.json {
         return print_json(result);
     }
+    let summary = match asked.analysis {
+        true => result.to_string(),
+        // Where output is printed, the words of failed jobs are on the screen.
+        false => Brief { result, has_last_words: !prints_output }.to_string(),
+    };
     let folder = run.folder().join(OUTPUT);
     let output = match folder.is_dir() {
         true => format!("output  {}\n", printable::path(&folder)),
         false => String::new(),
     };
-    if is_mixed {
-        output::warn(format!("{result}{output}"));
+    if prints_output {
+        output::warn(format!("{summary}{output}"));
         return Ok(());
     }
-    output::print(format!("{result}{output}"))
+    output::print(format!("{summary}{output}"))
 }
 
-/// Returns how the output of jobs is printed; none if it is not. Fails if it cannot be.
+/// Returns how the output of jobs is printed; none if it is not: the JSON has the place of standard
+/// output, or the engine passes on none. Fails if the user wants that it is.
 fn arrangement(
     context: &Context,
     asked: &FarmRun,
     settings: &Settings,
 ) -> Result<Option<Arrangement>, Failure> {
-    let arrangement = asked.arrangement();
-    match arrangement {
-        Some(_) if context.json => Err(Failure::usage(
+    let is_slurm = settings.engine == EngineName::Slurm;
+    match asked.arranges() {
+        true if context.json => Err(Failure::usage(
             "with --json, --group, --line-buffer, --keep-order and --tag have no effect",
         )),
-        Some(_) if settings.engine == EngineName::Slurm => {
+        true if is_slurm => {
             Err(Failure::usage("the engine slurm does not pass on the output of jobs")
                 .hint("omit --group, --line-buffer, --keep-order and --tag: the run's directory has the beginning and the end of each output; or use --engine agents"))
         }
-        arrangement => Ok(arrangement),
+        false if context.json || is_slurm => Ok(None),
+        _ => Ok(Some(asked.arrangement())),
     }
 }
 

@@ -24,7 +24,8 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
         json!({ "exit": 3 }),
         json!("timeout"),
         json!({ "signal": 9 }),
-        json!({ "failed": "cannot start its command: no such file or directory" }),
+        json!({ "failed": "cannot start no-such-program: no such file or directory; a command of \
+                           the shell is written as sh -c 'no-such-program ..'" }),
     ];
     let records = records_in(&said);
     for (record, wanted) in records.iter().zip(&wanted) {
@@ -43,10 +44,10 @@ fn jobs_that_fail_hang_or_are_killed_are_named() {
 fn people_are_told_which_jobs_failed_and_why() {
     let scratch = Scratch::new("farm-named");
     list(&scratch, "jobs", "true\nexit 3\n");
-    let said = garland_in(&scratch).run(&["farm", "run", "jobs"]).with_code(1);
-    assert!(said.out.contains("failed  job 2 (exit 3) on "), "{}", said.out);
-    assert!(said.out.contains(": exit code 3 (1 try)\n"), "{}", said.out);
-    assert!(said.out.contains("1 of 2 jobs done"), "{}", said.out);
+    let said = garland_in(&scratch).run(&["farm", "run", "jobs", "--analysis"]).with_code(1);
+    assert!(said.err.contains("failed  job 2 (exit 3) on "), "{}", said.err);
+    assert!(said.err.contains(": exit code 3 (1 try)\n"), "{}", said.err);
+    assert!(said.err.contains("1 of 2 jobs done"), "{}", said.err);
 }
 
 #[test]
@@ -67,9 +68,9 @@ fn what_a_job_that_failed_said_last_is_told() {
         assert_eq!(last, [json!(["one", "no \\xff room"]), json!([]), json!(["stuck"])]);
         assert_eq!(said.json()["failures"][0]["last_words"], last[0]);
     }
-    let said = garland_in(&scratch).run(&words).with_code(1);
-    assert!(said.out.contains("exit code 3: one\n"), "in the table: {}", said.out);
-    assert!(said.out.contains("(1 try)\n          one\n          no \\xff room\n"), "{}", said.out);
+    let said = garland_in(&scratch).run(&[&words[..], &["--analysis"]].concat()).with_code(1);
+    assert!(said.err.contains("exit code 3: one\n"), "in the table: {}", said.err);
+    assert!(said.err.contains("(1 try)\n          one\n          no \\xff room\n"), "{}", said.err);
 }
 
 /// Bytes of memory that this machine has.
@@ -138,7 +139,7 @@ fn what_is_no_list_is_refused_before_anything_runs() {
     let refused: [(&[&str], &str); 8] = [
         (&["empty"], "the list has no jobs"),
         (&["bad.toml"], "coers"),
-        (&["missing"], "cannot read the file of jobs missing"),
+        (&["missing"], "cannot read missing"),
         (&[], "no jobs are given"),
         (&["a", "b", "--", "true"], "exclude each other"),
         (&["--", "cat", "{in}", ":::", "missing"], "missing input: missing"),
@@ -156,7 +157,9 @@ fn words_after_the_separator_are_files_only_where_they_are_called_inputs() {
     let scratch = Scratch::new("farm-words");
     let said =
         garland_in(&scratch).run(&["farm", "run", "local1", "--", "echo", "{}"]).with_code(0);
-    assert_eq!(said.err, "note    {} stays as it is: inputs come after ::: behind the command\n");
+    let note =
+        "note    {} stays as it is: inputs come after ::: behind the command; :::: - reads them";
+    assert!(said.err.starts_with(note) && said.out == "{}\n", "{}", said.err);
     for command in [&["echo", "{}"][..], &["echo"]] {
         let words = [&["farm", "run", "-k", "--"], command, &[":::", "3", "1", "2"]].concat();
         let said = garland_in(&scratch).run(&words).with_code(0);

@@ -112,7 +112,7 @@ fn a_run_goes_on_after_its_controllers_death() {
     assert!(last.iter().all(|&count| (1..=2).contains(&count)), "{last:?}");
     // There is nothing more to do, and that is no error.
     let again = garland.run(&["farm", "run", "--resume", "last"]).with_code(0);
-    assert!(again.out.contains("16 of 16 jobs done"), "{}", again.out);
+    assert!(again.err.contains("16 of 16 jobs done"), "{}", again.err);
     assert!(again.err.contains("nothing is left to do: all 16 jobs of "), "{}", again.err);
     assert_eq!(notes(&scratch, 16), last);
     // What another version began isn't gone on with.
@@ -131,10 +131,10 @@ fn the_user_may_give_up_and_go_on() {
     until("a job is done", || journaled(&garland) >= 1);
     running.process().interrupt();
     let said = running.end().with_code(130);
-    assert!(said.out.contains("to continue: garland farm run --resume"), "{}", said.out);
+    assert!(said.err.contains("to continue: garland farm run --resume"), "{}", said.err);
     scratch.assert_nobody_left();
     let said = garland.run(&["farm", "run", "--resume"]).with_code(0);
-    assert!(said.out.contains("8 of 8 jobs done"), "{}", said.out);
+    assert!(said.err.contains("8 of 8 jobs done"), "{}", said.err);
     scratch.assert_nothing_left();
 }
 

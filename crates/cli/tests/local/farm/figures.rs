@@ -56,6 +56,11 @@ fn a_run_says_where_its_time_went_and_what_it_is_worth() {
     assert!((number(&two, "/losses/whole_jobs") - whole_jobs).abs() < 1e-6, "{two}");
     assert!(whole_jobs > number(&two, "/losses/work"), "{two}");
     let said = garland.run(&[&["farm", "run", "jobs"], &more[..]].concat()).with_code(0);
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert_eq!((said.out.as_str(), lines.len()), ("", 4), "{}", said.err);
+    assert!(lines[1].starts_with("power   ") && lines[1].contains("; lost most: "), "{}", said.err);
+    // All figures are in a run's record.
+    let said = garland.run(&["farm", "run", "--resume", "last", "--analysis"]).with_code(0);
     for wanted in [
         "DIFF",
         "OOOO",

@@ -71,7 +71,7 @@ fn an_output_that_the_command_writes_by_itself_is_brought_back_or_missed() {
         garland_in(&scratch).run(&words.chain(inputs.iter().cloned()).collect::<Vec<_>>())
     };
     let missed = run(&[], "true").with_code(3);
-    assert!(missed.out.contains("cannot find its output"), "{}", missed.out);
+    assert!(missed.err.contains("cannot find its output"), "{}", missed.err);
     let _ = run(&[], "cat \"$1\" > \"${1%.*}.two\"").with_code(0);
     assert_copied(&scratch, &inputs, ".two");
     scratch.assert_nothing_left();
@@ -95,7 +95,7 @@ fn a_job_that_fails_removes_no_file_that_its_command_names_itself() {
     fs::write(scratch.path("s"), "mine").unwrap();
     let words = ["farm", "run", "--overwrite", "--out", "{}", "--", "sh", "-c", "exit 7", "x"];
     let said = garland_in(&scratch).run(&[&words[..], &[":::", "s"]].concat()).with_code(3);
-    assert!(said.out.contains("exit"), "{}", said.out);
+    assert!(said.err.contains("exit code 7"), "{}", said.err);
     assert_eq!(fs::read_to_string(scratch.path("s")).unwrap(), "mine");
     scratch.assert_nothing_left();
 }
@@ -132,7 +132,7 @@ fn what_is_there_is_not_replaced_unasked() {
     assert!(!scratch.path("in/e.two").exists(), "no job may have run");
     let first = ["farm", "run", "--overwrite", "--out", "{.}.two"];
     let said = garland_in(&scratch).run(&words(&first, &inputs));
-    assert!(said.with_code(0).out.contains("4 of 4 jobs"));
+    assert!(said.with_code(0).err.contains("4 of 4 jobs"));
     assert_copied(&scratch, &inputs, ".two");
 }
 

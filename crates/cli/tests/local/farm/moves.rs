@@ -109,7 +109,7 @@ fn a_job_without_a_checkpoint_restarts() {
     assert_eq!(record["job"], 1);
     assert_eq!(output(&only_run(&garland), 1), "begun\ndone\n", "of its last start");
     // The table of the same run.
-    let said = garland.run(&["farm", "run", "--resume", "last"]).with_code(0);
+    let said = garland.run(&["farm", "run", "--resume", "last", "--analysis"]).with_code(0);
     assert!(said.out.contains("\nrestart   job 1, from local1 to local2 at "), "{}", said.out);
     scratch.assert_nothing_left();
 }

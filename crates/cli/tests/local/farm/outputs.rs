@@ -2,14 +2,78 @@
 
 use std::fs::{self, File};
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
-use garland_testkit::{Scratch, until};
+use garland_sys::clock;
+use garland_testkit::{Running, Scratch, until};
 
 use super::{garland_in, list, only_run, output};
 
 /// A job that waits until the file `name` is in the directory in which the run was started.
 fn wait_for(scratch: &Scratch, name: &str) -> String {
     format!("until test -e {}; do sleep 0.02; done", scratch.path(name).display())
+}
+
+#[test]
+fn what_jobs_print_and_what_failed_is_seen_in_a_few_lines() {
+    let scratch = Scratch::new("farm-brief");
+    list(&scratch, "jobs", "echo one\necho why >&2; exit 3\nexit 3\nno-such-program\ncd /\n");
+    let said = garland_in(&scratch).run(&["farm", "run", "jobs", "local1"]).with_code(1);
+    assert_eq!(said.out, "one\n");
+    let lines: Vec<&str> = said.err.lines().collect();
+    assert_eq!(lines[0], "why", "{}", said.err);
+    assert!(lines[1].starts_with("2 of 5 jobs done on 1 node in "), "{}", said.err);
+    assert_eq!(
+        lines[2],
+        "failed  jobs 2 (echo why >&2; exit 3) on local1, 3 (exit 3) on local1: exit code 3"
+    );
+    assert!(lines[3].starts_with("failed  job 4 (no-such-program) on local1: cannot start"));
+    assert!(lines[3].ends_with("is written as sh -c 'no-such-program ..'"), "{}", said.err);
+    assert_eq!(lines.len(), 7, "{}", said.err);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupted_run_tells_the_time_that_it_took() {
+    let scratch = Scratch::new("farm-interrupted-time");
+    let begun = scratch.path("begun").display().to_string();
+    list(&scratch, "jobs", &format!("true\ntouch {begun}; exec sleep 1000\n"));
+    let garland = garland_in(&scratch);
+    let farm = garland.start(&["farm", "run", "jobs", "local[1-2]", "--json"]);
+    until("the job that does not end", || scratch.path("begun").exists());
+    let seen_ns = clock::now_ns();
+    thread::sleep(Duration::from_millis(300));
+    // The run has lasted longer, since it began before the job was seen.
+    let at_least = (clock::now_ns() - seen_ns) as f64 / 1e9;
+    farm.process().interrupt();
+    let result = farm.end().with_code(130).json();
+    assert!(result["total"].as_f64().expect("a time") >= at_least, "{}", result["total"]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn inputs_are_lines_of_standard_input_and_of_files() {
+    let scratch = Scratch::new("farm-inputs");
+    list(&scratch, "names", "one word\n\ntwo\n");
+    let garland = garland_in(&scratch);
+    let words = ["farm", "run", "--keep-order", "local1", "--", "echo", "<{}>", "::::"];
+    let read = |files: &[&str]| garland.run(&[&words[..], files].concat());
+    assert_eq!(read(&["names"]).with_code(0).out, "<one word>\n<two>\n");
+    list(&scratch, "given", "three\nfour");
+    let given = File::open(scratch.path("given")).expect("the file exists");
+    let command = garland.command(&[&words[..], &["-", "names"]].concat());
+    let said = Running::start_reading(command, given).end();
+    assert_eq!(said.with_code(0).out, "<three>\n<four>\n<one word>\n<two>\n");
+    list(&scratch, "empty", "\n");
+    for (file, why) in [("empty", "have no inputs"), ("missing", "cannot read missing")] {
+        let said = read(&[file]).with_code(2);
+        assert!(said.err.contains(why), "{}", said.err);
+    }
+    // Nodes and jobs in the other order.
+    list(&scratch, "jobs", "echo here\n");
+    assert_eq!(garland.run(&["farm", "run", "local1", "jobs"]).with_code(0).out, "here\n");
+    scratch.assert_nothing_left();
 }
 
 #[test]
@@ -100,14 +164,14 @@ fn only_the_last_try_of_a_job_is_printed_together() {
 }
 
 #[test]
-fn without_either_option_output_is_kept_and_its_directory_named() {
+fn output_is_kept_as_well_and_its_directory_named() {
     let scratch = Scratch::new("farm-kept");
     list(&scratch, "jobs", "echo hello\n");
     let garland = garland_in(&scratch);
     let said = garland.run(&["farm", "run", "jobs"]).with_code(0);
     let run = only_run(&garland);
-    assert!(said.out.ends_with(&format!("output  {}/output\n", run.display())), "{}", said.out);
-    assert!(!said.out.contains("\nhello"), "{}", said.out);
+    assert_eq!((said.out.as_str(), output(&run, 1).as_str()), ("hello\n", "hello\n"));
+    assert!(said.err.ends_with(&format!("output  {}/output\n", run.display())), "{}", said.err);
     for (words, why) in [
         (&["--group", "--json"][..], "with --json"),
         (&["--line-buffer", "--engine", "slurm"], "the engine slurm does not pass on"),
