@@ -78,13 +78,20 @@ impl ListedRun {
         if self.is_running {
             return "running".to_owned();
         }
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for node in &self.nodes {
-            *counts.entry(node.verdict.as_str()).or_default() += 1;
-        }
+        let counts = self.counts();
         let counts: Vec<String> =
             counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
         if counts.is_empty() { "-".to_owned() } else { counts.join(", ") }
+    }
+
+    /// Returns the number of nodes that have each verdict.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::new();
+        for node in &self.nodes {
+            *counts.entry(node.verdict.as_str()).or_default() += 1;
+        }
+        counts
     }
 }
 
@@ -166,6 +173,19 @@ pub fn last(places: &Places, count: usize) -> Result<Vec<ListedRun>, Failure> {
     let mut runs: Vec<ListedRun> = latest.collect();
     runs.reverse();
     Ok(runs)
+}
+
+/// Returns the last run of a kind of command, such as `cp`, that is over; `None` if there is none.
+///
+/// # Errors
+/// When the state directory cannot be read.
+pub fn last_of_kind(places: &Places, kind: &str) -> Result<Option<ListedRun>, Failure> {
+    let now = wall_time();
+    let folders = folders_in(&places.folder("runs")?);
+    let is_alike =
+        |folder: &&PathBuf| folder.file_name().is_some_and(|name| kind_of(name) == Some(kind));
+    let mut alike = folders.iter().rev().filter(is_alike).filter_map(|folder| listed(folder, now));
+    Ok(alike.find(|run| !run.is_running))
 }
 
 /// Returns what is known of a run.

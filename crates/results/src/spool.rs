@@ -56,6 +56,12 @@ impl SpoolState {
         self.schema == SCHEMA
     }
 
+    /// Returns the number of entries that wait.
+    #[must_use]
+    pub fn waits(&self) -> usize {
+        self.waiting.len() + self.more
+    }
+
     /// Returns the spool's directory.
     #[must_use]
     pub fn directory(&self) -> PathBuf {
@@ -67,7 +73,7 @@ impl fmt::Display for SpoolState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let directory = self.directory.escaped();
         let destination = self.destination.escaped();
-        let count = self.waiting.len() + self.more;
+        let count = self.waits();
         writeln!(f, "spool   {directory} to {destination}: {count} waiting")?;
         self.waiting.iter().try_for_each(|entry| entry.fmt(f))?;
         match self.more {

@@ -1,6 +1,6 @@
 //! The state of all watched nodes.
 
-use garland_protocol::measure::NodeView;
+use garland_protocol::measure::{KernelCounts, NodeView};
 
 use super::figures::Figures;
 
@@ -52,5 +52,13 @@ impl Board {
     /// Returns whether every node that is not lost has had at least `count` updates.
     pub fn has_updates(&self, count: u32) -> bool {
         self.nodes.iter().all(|node| node.lost.is_some() || node.updates >= count)
+    }
+}
+
+impl Node {
+    /// Returns what the node's kernel has counted by its last sample; `None` before the first one,
+    /// and if the node is lost.
+    pub fn counts(&self) -> Option<&KernelCounts> {
+        self.last.as_ref().map(|view| &view.kernel)
     }
 }

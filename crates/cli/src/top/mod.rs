@@ -58,6 +58,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
         panes: Panes::default(),
         stage,
         metrics: top.metrics.clone(),
+        places: &places,
         written_ns: 0,
         count: top.count,
         drawn_ns: 0,
@@ -88,13 +89,14 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
 }
 
 /// The state of the display.
-struct Show {
+struct Show<'a> {
     board: Board,
     panes: Panes,
     /// The full-screen display; `None` without a terminal: then lines are printed.
     stage: Option<Stage>,
     /// The file with the figures for Prometheus, if there is one; then no lines are printed.
     metrics: Option<PathBuf>,
+    places: &'a Places,
     /// When this file was last written, in nanoseconds of the monotonic clock.
     written_ns: u64,
     count: Option<u32>,
@@ -106,7 +108,7 @@ struct Show {
     write_error: Option<io::Error>,
 }
 
-impl Show {
+impl Show<'_> {
     /// Handles the new samples of nodes and the user's keys, and stops `view` when the command is
     /// complete.
     fn observe(&mut self, view: &mut View) {
@@ -143,7 +145,7 @@ impl Show {
     /// Writes the figures of all nodes to the file for Prometheus, if there is one.
     fn write_metrics(&mut self) -> io::Result<()> {
         self.written_ns = clock::now_ns();
-        self.metrics.as_ref().map_or(Ok(()), |path| metrics::write(path, &self.board))
+        self.metrics.as_ref().map_or(Ok(()), |path| metrics::write(path, &self.board, self.places))
     }
 
     /// Prints the new figures of the node with index `at`, unless there is a full screen or a file.

@@ -56,6 +56,8 @@ fn the_file_for_prometheus_has_the_figures_of_all_nodes() {
     let garland = garland_in(&scratch);
     let file = scratch.path("garland.prom");
     let path = file.to_str().expect("it is text");
+    std::fs::write(scratch.path("copied"), [7; 4096]).expect("room for a file");
+    let _ = garland.cp(&["copied", "local[1-3]:/copied"]).with_code(0);
     let said = garland.run(&["top", "local[1-2]", "-n", "2", "--metrics", path]).with_code(0);
     assert_eq!(said.out, "");
     let text = std::fs::read_to_string(&file).expect("it is written");
@@ -63,12 +65,17 @@ fn the_file_for_prometheus_has_the_figures_of_all_nodes() {
         assert_eq!(metric(&text, "garland_node_up", node), Some(1.0), "{text}");
         let busy = metric(&text, "garland_node_cpu_busy_ratio", node);
         assert!(busy.is_some_and(|busy| (0.0..=1.0).contains(&busy)), "{text}");
+        let written = metric(&text, "garland_node_written_bytes_total", node);
+        assert!(written.is_some_and(|bytes| bytes >= 0.0), "{text}");
     }
+    assert!(text.contains("\ngarland_last_copy_nodes{verdict=\"ok\"} 3\n"), "{text}");
+    assert!(text.contains("\ngarland_last_copy_bytes 4096\n"), "{text}");
     for line in text.lines().filter(|line| !line.starts_with("# ")) {
         let (series, value) = line.rsplit_once(' ').expect("a value follows");
         assert!(series.starts_with("garland_") && value.parse::<f64>().is_ok(), "{line}");
-        let (name, _) = series.split_once('{').expect("labels follow");
-        assert!(text.contains(&format!("# TYPE {name} gauge\n")), "{line}");
+        let (name, _) = series.split_once('{').unwrap_or((series, ""));
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+        assert!(text.contains(&format!("# TYPE {name} {kind}\n")), "{line}");
     }
     // Nothing else is left beside it.
     let beside = std::fs::read_dir(scratch.folder()).expect("the directory exists").flatten();
