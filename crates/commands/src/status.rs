@@ -62,7 +62,8 @@ pub fn run(context: &Context, status: &args::Standing) -> Result<Exit, Failure> 
                 Err(error) => NodeState::but(node, NodeVerdict::Dead, error.to_string()),
             };
             let ends_in = record.ends_in();
-            state.with_log(record.log).with_life(ends_in)
+            let age_s = record.age_s();
+            state.with_log(record.log).with_life(ends_in).with_release(record.release, age_s)
         }
     });
     phases.end("ask");

@@ -63,6 +63,9 @@ pub struct Standing {
     /// The time of the agent's start in seconds since 1970, if known.
     #[serde(default)]
     started: Option<u64>,
+    /// The release of the agent, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
     /// The word by which the agent's process is found among those of its node, if known.
     #[serde(default)]
     tag: Option<String>,
@@ -207,6 +210,7 @@ impl Standing {
             controller: Some(controller),
             log: None,
             started: None,
+            release: None,
             tag: Some(random::bytes::<8>().map(|byte| format!("{byte:02x}")).concat()),
             starting: Some(StartingCommand { pid, start, boot }),
             settings,
@@ -224,6 +228,7 @@ impl Standing {
             key: launched.ready.key,
             log: launched.ready.log.clone(),
             started: Some(now_s()),
+            release: Some(launched.ready.release.clone()),
             starting: None,
             ..self
         }
@@ -242,6 +247,11 @@ impl Standing {
     /// if the record is of a release that did not note that.
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
+    }
+
+    /// Returns the seconds since the agent was started, if known.
+    pub fn age_s(&self) -> Option<u64> {
+        self.started.map(|started| now_s().saturating_sub(started))
     }
 
     /// Returns whether the agent obeys the controller with this public key; `None` if the record is
@@ -265,6 +275,7 @@ impl Standing {
             rack,
             log: None,
             started: None,
+            release: None,
             tag: None,
             starting: None,
             settings,

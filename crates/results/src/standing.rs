@@ -1,10 +1,10 @@
 //! The results of `garland up`, `garland status` and `garland down`: the state of the standing
 //! agent on each node.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use garland_core::cluster::Node;
+use garland_core::cluster::{Node, nodelist};
 use garland_core::printable;
 use garland_terminal::failure::{Exit, Failure};
 use garland_terminal::output;
@@ -42,6 +42,12 @@ pub struct NodeState {
     /// `None` if it has no maximum age.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_in_s: Option<u64>,
+    /// The release of the agent; `None` if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<String>,
+    /// The seconds since the agent was started; `None` if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_s: Option<u64>,
     /// For each link to a later node that could not be opened, the reason.
     unreachable: Vec<String>,
     /// The word that stands for the verdict in the table.
@@ -65,7 +71,17 @@ impl NodeState {
         let end = NodeEnd { verdict, reason };
         let word = verdict.as_str();
         let name = node.name.clone();
-        Self { name, end, log: None, links: None, ends_in_s: None, unreachable: Vec::new(), word }
+        Self {
+            name,
+            end,
+            log: None,
+            links: None,
+            ends_in_s: None,
+            release: None,
+            age_s: None,
+            unreachable: Vec::new(),
+            word,
+        }
     }
 
     /// Sets the path of the agent's log.
@@ -83,6 +99,12 @@ impl NodeState {
     /// Sets the seconds after which the agent ends because of its age, if it has a maximum.
     pub fn with_life(mut self, ends_in_s: Option<u64>) -> Self {
         self.ends_in_s = ends_in_s;
+        self
+    }
+
+    /// Sets the release of the agent, and the seconds since its start.
+    pub fn with_release(mut self, release: Option<String>, age_s: Option<u64>) -> Self {
+        (self.release, self.age_s) = (release, age_s);
         self
     }
 
@@ -110,6 +132,7 @@ impl StandingResult {
         if links > 0 {
             output::print(format_args!("links   {links} between neighbours\n"))?;
         }
+        output::print(self.releases())?;
         if let Some(text) = self.lives() {
             output::print(format_args!("life    {text}\n"))?;
         }
@@ -121,16 +144,29 @@ impl StandingResult {
         Ok(())
     }
 
+    /// Returns a line for each release of agents that are up: the nodes, and for how long.
+    fn releases(&self) -> String {
+        let mut releases: BTreeMap<&str, Vec<&NodeState>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.is(NodeVerdict::Ok)) {
+            let Some(release) = &node.release else { continue };
+            releases.entry(release).or_default().push(node);
+        }
+        let line = |(release, nodes): (&str, Vec<&NodeState>)| {
+            let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+            let names = nodelist::fold(&names);
+            let ages = || nodes.iter().filter_map(|node| node.age_s);
+            let ages = ages().min().zip(ages().max()).map(|(first, last)| span(first, last));
+            let ages = ages.map_or_else(String::new, |ages| format!(", up for {ages}"));
+            format!("agents  {names}: garland {release}{ages}\n")
+        };
+        releases.into_iter().map(line).collect()
+    }
+
     /// Says when agents end because of their age: the first one, and the last one if it differs.
     fn lives(&self) -> Option<String> {
         let ends = || self.nodes.iter().filter(|node| node.is(NodeVerdict::Ok));
         let ages = || ends().filter_map(|node| node.ends_in_s);
-        let first = rounded(ages().min()?);
-        let last = rounded(ages().max()?);
-        Some(match first == last {
-            true => format!("agents end in {first}"),
-            false => format!("agents end in {first} to {last}"),
-        })
+        Some(format!("agents end in {}", span(ages().min()?, ages().max()?)))
     }
 
     /// Prints the directories that contain the agents' logs, each once.
@@ -156,6 +192,13 @@ impl StandingResult {
         let fine = self.nodes.iter().filter(|node| fine(node)).count();
         Exit::of_work(fine == self.nodes.len(), fine > 0, false)
     }
+}
+
+/// Formats two times, such as `2 h to 3 d`, or one if they are alike.
+fn span(first_s: u64, last_s: u64) -> String {
+    let first = rounded(first_s);
+    let last = rounded(last_s);
+    if first == last { first } else { format!("{first} to {last}") }
 }
 
 /// Formats a time in the largest unit of which it has two or more.
@@ -184,5 +227,25 @@ mod tests {
         assert_eq!(lives(&[Some(7300), None]).as_deref(), Some("agents end in 2 h"));
         let both = lives(&[Some(200_000), Some(0)]);
         assert_eq!(both.as_deref(), Some("agents end in 0 s to 2 d"));
+    }
+
+    #[test]
+    fn agents_of_one_release_are_a_line_with_their_ages() {
+        let node = |name: &str, release: Option<&str>, age_s| {
+            let state = NodeState::ok(&Node::named(name), "up");
+            state.with_release(release.map(str::to_owned), age_s)
+        };
+        let nodes = vec![
+            node("n1", Some("0.1.0"), Some(7300)),
+            node("n2", Some("0.1.0"), Some(200_000)),
+            node("n3", Some("0.2.0"), Some(5)),
+            node("n4", None, None),
+        ];
+        let head = Head::new("garland.status/2", None, crate::head::Phases::since_now());
+        let result = StandingResult { head, nodes, spools: Vec::new() };
+        assert_eq!(
+            result.releases(),
+            "agents  n[1-2]: garland 0.1.0, up for 2 h to 2 d\nagents  n3: garland 0.2.0, up for 5 s\n"
+        );
     }
 }
