@@ -1,5 +1,6 @@
 //! The tools that `bench chain` compares, one per file.
 
+mod bittorrent;
 mod clush;
 mod dolly;
 mod garland;
@@ -26,6 +27,7 @@ pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
         Box::new(mpi::Mpi::default()),
         Box::new(udpcast::Udpcast),
         Box::new(uftp::Uftp),
+        Box::new(bittorrent::BitTorrent::default()),
         Box::new(rsync::Rsync),
         Box::new(clush::Clush),
     ]);
