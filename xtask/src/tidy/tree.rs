@@ -1,5 +1,6 @@
 //! The text files of the repository, which are read once for all rules.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -29,21 +30,24 @@ impl SourceFile {
     }
 }
 
-/// All text files of the repository, by path.
+/// All files of the repository, by path.
 pub(crate) struct Tree {
-    /// Sorted by path.
+    /// The text files, sorted by path.
     pub(crate) files: Vec<SourceFile>,
+    /// The paths of all other files, such as pictures.
+    pub(crate) unread: BTreeSet<String>,
 }
 
 /// Endings of the files that are read: sources, manifests, documents, scripts.
 const SUFFIXES: [&str; 8] = [".rs", ".toml", ".md", ".sh", ".c", ".h", "Makefile", ".ci/run"];
 
 impl Tree {
-    /// Reads all files below `root` that have one of these endings, except built and hidden ones.
+    /// Lists all files below `root` except built and hidden ones, and reads those that have one of
+    /// these endings.
     pub(crate) fn read(root: &Path) -> Result<Self> {
-        let mut found = Vec::new();
+        let mut found = Found::default();
         walk(root, root, &mut found)?;
-        Ok(Self::from_files(found))
+        Ok(Self { unread: found.unread, ..Self::from_files(found.read) })
     }
 
     /// Returns a tree of these paths and texts.
@@ -51,7 +55,7 @@ impl Tree {
         let mut files: Vec<_> =
             files.into_iter().map(|(path, text)| SourceFile::new(path, text)).collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        Self { files }
+        Self { files, unread: BTreeSet::new() }
     }
 
     /// Returns the Rust files.
@@ -66,7 +70,14 @@ impl Tree {
     }
 }
 
-fn walk(root: &Path, dir: &Path, found: &mut Vec<(String, String)>) -> Result<()> {
+/// What a walk has found: paths, and the texts of files that are read.
+#[derive(Default)]
+struct Found {
+    read: Vec<(String, String)>,
+    unread: BTreeSet<String>,
+}
+
+fn walk(root: &Path, dir: &Path, found: &mut Found) -> Result<()> {
     let entries = fs::read_dir(dir).with_context(|| format!("failed to list {}", dir.display()))?;
     for entry in entries {
         let entry = entry.with_context(|| format!("failed to list {}", dir.display()))?;
@@ -85,7 +96,9 @@ fn walk(root: &Path, dir: &Path, found: &mut Vec<(String, String)>) -> Result<()
             if SUFFIXES.iter().any(|suffix| relative.ends_with(suffix)) {
                 let bytes = fs::read(&path)
                     .with_context(|| format!("failed to read {}", path.display()))?;
-                found.push((relative, String::from_utf8_lossy(&bytes).into_owned()));
+                found.read.push((relative, String::from_utf8_lossy(&bytes).into_owned()));
+            } else if !hidden {
+                found.unread.insert(relative);
             }
         }
     }
@@ -120,6 +133,7 @@ mod tests {
         fs::remove_dir_all(&root).unwrap();
         let paths: Vec<_> = tree.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, [".ci/run", "crates/core/src/lib.rs"]);
+        assert_eq!(tree.unread, BTreeSet::from(["picture.png".to_owned()]));
         assert_eq!(tree.get("crates/core/src/lib.rs").unwrap().text, "//! Core.");
     }
 }
