@@ -22,7 +22,8 @@ tidy:
 # Writes what the commands' --help says into the book, after a change of it.
 reference:
 	cargo build --quiet --locked --package garland --bin garland
-	cargo run --quiet --locked --package garland --bin garland -- man --markdown > docs/reference.md
+	rm -rf docs/reference
+	cargo run --quiet --locked --package garland --bin garland -- man --markdown --directory docs/reference
 
 # MINUTES=60 by default.
 soak:

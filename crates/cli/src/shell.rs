@@ -12,20 +12,21 @@ use garland_terminal::output;
 use super::{manual, reference};
 use crate::args::{Args, Man};
 
-/// Prints a manual page, writes all of them to a directory, or prints the book's reference page.
+/// Prints a manual page, writes all of them to a directory, or the book's pages about commands.
 pub fn manual(man: &Man) -> Result<Exit, Failure> {
     let mut program = Args::command().disable_help_subcommand(true);
-    if man.markdown {
-        output::print_bytes(reference::page(program).as_bytes())?;
-        return Ok(Exit::Done);
-    }
-    program.build();
     if let Some(directory) = &man.directory {
         let writing = || format!("writing manual pages to {}", printable::path(directory));
         std::fs::create_dir_all(directory).or_nothing(writing())?;
-        write_below(&program, &program, directory).or_nothing(writing())?;
+        if man.markdown {
+            reference::write(program, directory).or_nothing(writing())?;
+        } else {
+            program.build();
+            write_below(&program, &program, directory).or_nothing(writing())?;
+        }
         return Ok(Exit::Done);
     }
+    program.build();
     let page = man.command.iter().try_fold(&program, |above, name| page_of(above, name))?;
     let mut text = Vec::new();
     manual::write(page, &program, &mut text).or_nothing("cannot write the manual page")?;

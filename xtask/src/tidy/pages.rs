@@ -11,7 +11,7 @@ use super::tree::{SourceFile, Tree};
 const CONTENTS: &str = "docs/SUMMARY.md";
 
 /// The pages with the help of all commands, one chapter for each.
-const COMMANDS: &str = "docs/reference";
+const COMMANDS: &str = "docs/reference/";
 
 /// Reports pages that the contents lack or list twice, links without a target, and commands that
 /// no page but the reference mentions.

@@ -187,7 +187,7 @@ pub struct Man {
     /// Write the pages of all commands to this directory, each to a file of its own.
     #[arg(long, alias = "folder", value_name = "DIR", conflicts_with = "command")]
     pub directory: Option<PathBuf>,
-    /// Print the help of all commands as one Markdown page instead.
-    #[arg(long, conflicts_with_all = ["command", "directory"])]
+    /// Write the help of all commands as Markdown pages instead, with an index.
+    #[arg(long, requires = "directory")]
     pub markdown: bool,
 }
