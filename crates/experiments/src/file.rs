@@ -113,7 +113,7 @@ impl Scenario {
             Failure::usage(format!(
                 "scenario {name} cannot be run: it is a topology without a [job]"
             ))
-            .hint(format!("to build and measure the topology, run garland lab run {name} --check"))
+            .hint(format!("to see what its wires allow, run garland net show {name}"))
         })
     }
 }

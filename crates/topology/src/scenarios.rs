@@ -9,7 +9,7 @@ use crate::Topology;
 use crate::file::{TopologyFileError, parse};
 
 /// The built-in scenarios by name: the files in `scenarios/`.
-pub const OWN: [(&str, &str); 20] = [
+pub const OWN: [(&str, &str); 21] = [
     ("dolly-2005", include_str!("../../../scenarios/dolly-2005.toml")),
     ("openmosix-2004", include_str!("../../../scenarios/openmosix-2004.toml")),
     ("openmosix-copy-2004", include_str!("../../../scenarios/openmosix-copy-2004.toml")),
@@ -30,6 +30,7 @@ pub const OWN: [(&str, &str); 20] = [
     ("routed-mesh-two-routes", include_str!("../../../scenarios/routed-mesh-two-routes.toml")),
     ("switched-mesh", include_str!("../../../scenarios/switched-mesh.toml")),
     ("switched-mesh-two-routes", include_str!("../../../scenarios/switched-mesh-two-routes.toml")),
+    ("leaf-spine-100gbit", include_str!("../../../scenarios/leaf-spine-100gbit.toml")),
 ];
 
 /// Why a topology cannot be loaded.
@@ -119,6 +120,22 @@ pub fn list_topologies(text: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounds::max_min;
+
+    #[test]
+    fn a_chain_along_the_racks_of_a_narrow_leaf_spine_has_the_rate_of_a_nic() {
+        let topology = load("leaf-spine-100gbit").expect("it is built in");
+        let gbits = |flows: &[(usize, usize)]| -> Vec<f64> {
+            max_min(&topology, flows).iter().map(|rate| (rate / 1e8).round() / 10.0).collect()
+        };
+        let chain: Vec<_> = (0..63).map(|node| (node, node + 1)).collect();
+        assert_eq!(gbits(&chain), [94.1; 63]);
+        // Sixteen nodes of a rack share its four uplinks, and 63 receivers the head's NIC.
+        let across: Vec<_> = (0..32).map(|node| (node, node + 32)).collect();
+        assert_eq!(gbits(&across), [23.5; 32]);
+        let star: Vec<_> = (1..64).map(|node| (0, node)).collect();
+        assert_eq!(gbits(&star), [1.5; 63]);
+    }
 
     #[test]
     fn what_cannot_be_loaded_is_told_with_what_can() {
