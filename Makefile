@@ -1,5 +1,5 @@
 # Every target is one command; what it does is in xtask/ or in the binary itself.
-.PHONY: demo check test tidy reference soak bench static deb wheel image fabric install install-fabric
+.PHONY: demo check test tidy reference book soak bench static deb wheel image fabric install install-fabric
 
 # Emulates a small cluster on this machine and copies a real file to all of it. The build for developers
 # is done sooner, and its ciphers and digests are optimised: the wires are the limit.
@@ -24,6 +24,10 @@ reference:
 	cargo build --quiet --locked --package garland --bin garland
 	rm -rf docs/reference
 	cargo run --quiet --locked --package garland --bin garland -- man --markdown --directory docs/reference
+
+# Makes a site of docs/ in target/book, and checks that it has no dead link. The first time it builds mdBook: minutes.
+book:
+	cargo xtask book
 
 # MINUTES=60 by default.
 soak:

@@ -7,7 +7,9 @@
 // them.
 #![deny(unused)]
 
+mod book;
 mod ci;
+mod crates_io;
 mod fabric;
 mod guard;
 mod package;
@@ -26,6 +28,8 @@ usage: cargo xtask <chore>
   imports             print each pair of files of which the first uses names of the second
   walk [cp|block|order] [--before]  print the files that a reader of a walk of ARCHITECTURE.md opens,
                       and their number; with --before, before copies became a library
+  book                make the site of docs/ in target/book; fail if it has a dead link (builds mdBook
+                      first if it is missing, which takes minutes)
   fabric [--release]  build garland-fabric, the helper for libfabric, beside garland
   static              build the optimised, static program for users; print its path and those of
                       its bill of materials and checksums
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         "tidy" if rest.is_empty() => tidy::run(root),
         "imports" if rest.is_empty() => tidy::print_imports(root),
         "walk" => walk::run(root, rest),
+        "book" if rest.is_empty() => book::make(root),
         "fabric" if rest.is_empty() => fabric::build(root, false),
         "fabric" if rest == ["--release"] => fabric::build(root, true),
         "static" if rest.is_empty() => package::release(root),
