@@ -118,8 +118,9 @@ class Copies(Case):
                 copy.cancel()
             with self.assertRaises(garland.Cancelled) as caught:
                 copy.result()
-        assert caught.exception.result is not None
-        self.assertTrue(caught.exception.result.interrupted)
+        result = caught.exception.result
+        assert isinstance(result, garland.CopyResult)
+        self.assertTrue(result.interrupted)
 
     def test_the_program_of_the_environment_goes_before_that_on_the_path(self) -> None:
         scripts, folder = self.folder / "scripts", self.folder / "bin"
@@ -185,7 +186,7 @@ class AsyncCopies(Case):
                 return caught.exception
 
         error = asyncio.run(give_up())
-        assert error.result is not None
+        assert isinstance(error.result, garland.CopyResult)
         self.assertTrue(error.result.interrupted)
         self.assertTrue(any(0 < share < 1 for share in shares), shares)
 

@@ -1,7 +1,7 @@
 """Copies files to many machines, by the program `garland`."""
 
-from .async_copying import AsyncCopy, acopy
-from .copying import Copy, copy
+from .copy_results import Checksum, CopyNode, CopyResult, LeftOut, Tree
+from .copying import AsyncCopy, Copy, acopy, copy
 from .errors import (
     Cancelled,
     GarlandError,
@@ -12,13 +12,14 @@ from .errors import (
 )
 from .options import Options
 from .progress import NodeProgress, Progress
-from .results import Checksum, CopyResult, LeftOut, Node, Phase, Tree
+from .results import Node, Phase, Result
 
 __all__ = [
     "AsyncCopy",
     "Cancelled",
     "Checksum",
     "Copy",
+    "CopyNode",
     "CopyResult",
     "GarlandError",
     "LeftOut",
@@ -30,6 +31,7 @@ __all__ = [
     "Phase",
     "ProgramMissing",
     "Progress",
+    "Result",
     "Tree",
     "UsageError",
     "acopy",

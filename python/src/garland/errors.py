@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from .results import CopyResult, Node
+from .results import Node, Result
+
+_MAX_REASONS = 10
+"""Nodes that a message names; `failed` has all."""
 
 
 class GarlandError(Exception):
     """Anything. `result` says what was done, if anything was."""
 
-    def __init__(self, message: str, result: CopyResult | None = None) -> None:
+    def __init__(self, message: str, result: Result | None = None) -> None:
         super().__init__(message)
         self.result = result
 
@@ -23,7 +26,7 @@ class NodesFailed(GarlandError):
 
 
 class NothingDone(GarlandError):
-    """No node has what was to be copied."""
+    """No node did what was to be done."""
 
 
 class UsageError(GarlandError):
@@ -38,8 +41,8 @@ class ProgramMissing(GarlandError):
     """There is no program `garland`."""
 
 
-def error_of(code: int, said: str, result: CopyResult | None) -> GarlandError | None:
-    """What the program's exit code means (README, "Exit codes"); none if all is done."""
+def error_of(code: int, said: str, result: Result | None) -> GarlandError | None:
+    """What the program's exit code means (docs/scripts.md, "Exit codes"); none if all is done."""
     if code == 0:
         return None
     kinds = {1: NodesFailed, 2: UsageError, 3: NothingDone, 130: Cancelled, -2: Cancelled}
@@ -47,9 +50,9 @@ def error_of(code: int, said: str, result: CopyResult | None) -> GarlandError | 
     return kind(_message(said, result) or f"garland ended with {code}", result)
 
 
-def _message(said: str, result: CopyResult | None) -> str:
+def _message(said: str, result: Result | None) -> str:
     if result is None:
         return said.strip()
-    nodes = [f"{node.name}: {node.reason}" for node in result.failed]
-    left = result.tree.left_out if result.tree else ()
-    return "; ".join(nodes + [f"{one.path}: {one.reason}" for one in left if one.missed])
+    reasons = result.reasons
+    more = len(reasons) - _MAX_REASONS
+    return "; ".join(reasons[:_MAX_REASONS]) + (f"; and {more} more" if more > 0 else "")

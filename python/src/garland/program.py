@@ -1,23 +1,20 @@
-"""The program `garland`: where it is, and what its end means."""
+"""The program `garland`: where it is, and what of it is kept."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sysconfig
-from typing import Sequence, Union
+from typing import Union
 
-from .errors import GarlandError, ProgramMissing, error_of
-from .options import Options
-from .results import CopyResult
+from .errors import ProgramMissing
 
 Path = Union[str, "os.PathLike[str]"]
 
-PATIENCE = 15.0
-"""Seconds that a copy may take to end once it was given up."""
+END_TIMEOUT = 15.0
+"""Seconds that the program may take to end once it was given up."""
 
-SAID_MAX = 200
+MAX_LINES_KEPT = 200
 """Lines for people that are kept."""
 
 
@@ -33,30 +30,6 @@ def find(binary: Path | None = None) -> str:
     return os.fspath(named)
 
 
-def words(
-    sources: Path | Sequence[Path], destination: Path, options: Options, binary: Path | None
-) -> list[str]:
-    """The command of a copy, which prints its progress and its result as JSON."""
-    many = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
-    paths = [os.fspath(path) for path in [*many, destination]]
-    return [find(binary), "cp", "--json", "--progress=json", *options.words(), "--", *paths]
-
-
 def missing(program: str, error: OSError) -> ProgramMissing:
     """The error of a program that can't be started."""
     return ProgramMissing(f"{program}: {error.strerror}")
-
-
-def result_of(code: int, printed: str, said: str) -> CopyResult:
-    """What an ended copy printed. Raises NodesFailed, NothingDone, UsageError or Cancelled."""
-    try:
-        raw = json.loads(printed) if printed.strip() else None
-        result = CopyResult.of(raw) if raw is not None else None
-    except (ValueError, KeyError, TypeError) as error:
-        raise GarlandError(f"its result can't be read: {error!r}") from error
-    failure = error_of(code, said, result)
-    if failure is not None:
-        raise failure
-    if result is None:
-        raise GarlandError("it ended well and said nothing")
-    return result

@@ -42,7 +42,7 @@ class Progress:
         return {node.name: node.state for node in self.nodes}
 
     @classmethod
-    def of(cls, line: str) -> Progress | None:
+    def parse(cls, line: str) -> Progress | None:
         """Reads a line; none if it is one for people."""
         if not line.startswith("{"):
             return None
