@@ -1,6 +1,6 @@
-"""Copies files to many machines, by the program `garland`."""
+"""Copies files to many machines, and gets them by name, by the program `garland`."""
 
-from .copy_results import Checksum, CopyNode, CopyResult, LeftOut, Tree
+from .copy_results import Checksum, CopyNode, CopyResult, Holder, LeftOut, Tree
 from .copying import AsyncCopy, Copy, acopy, copy
 from .errors import (
     Cancelled,
@@ -10,18 +10,23 @@ from .errors import (
     ProgramMissing,
     UsageError,
 )
-from .options import Options
+from .getting import AsyncGet, Get, aget, get
+from .options import GetOptions, Options
 from .progress import NodeProgress, Progress
 from .results import Node, Phase, Result
 
 __all__ = [
     "AsyncCopy",
+    "AsyncGet",
     "Cancelled",
     "Checksum",
     "Copy",
     "CopyNode",
     "CopyResult",
     "GarlandError",
+    "Get",
+    "GetOptions",
+    "Holder",
     "LeftOut",
     "Node",
     "NodeProgress",
@@ -35,5 +40,7 @@ __all__ = [
     "Tree",
     "UsageError",
     "acopy",
+    "aget",
     "copy",
+    "get",
 ]

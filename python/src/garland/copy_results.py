@@ -1,4 +1,4 @@
-"""What became of a copy: `garland.cp/2` of docs/results.md."""
+"""What became of a copy or a `get`: `garland.cp/2` of docs/results.md."""
 
 from __future__ import annotations
 
@@ -49,14 +49,24 @@ class Tree:
 
 
 @dataclass(frozen=True)
+class Holder:
+    """Who had the content of a name: the verified `bytes` of it, and why it was left alone."""
+
+    node: str
+    bytes: int
+    reason: str | None
+
+
+@dataclass(frozen=True)
 class CopyResult(Result):
-    """What a copy did. Rates are in bytes per second."""
+    """What a copy did. Rates are in bytes per second; only a `get` has holders."""
 
     nodes: tuple[CopyNode, ...]
     bytes: int
     rate: int | None
     stream_rate: int | None
     tree: Tree | None
+    holders: tuple[Holder, ...]
     interrupted: bool
 
     @property
@@ -83,6 +93,7 @@ class CopyResult(Result):
             rate=raw["rate"],
             stream_rate=raw["stream_rate"],
             tree=_tree(raw["tree"]) if raw["tree"] else None,
+            holders=tuple(_holder(holder) for holder in raw.get("holders") or ()),
             interrupted=raw["interrupted"],
         )
 
@@ -100,6 +111,10 @@ def _node(raw: Mapping[str, Any]) -> CopyNode:
             Checksum(checksum["kind"], checksum["digest"], checksum["path"]) if checksum else None
         ),
     )
+
+
+def _holder(raw: Mapping[str, Any]) -> Holder:
+    return Holder(node=raw["node"], bytes=raw["bytes"], reason=raw["reason"])
 
 
 def _tree(raw: Mapping[str, Any]) -> Tree:

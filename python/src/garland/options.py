@@ -1,9 +1,9 @@
-"""How a copy is made: the words of `garland cp`."""
+"""How commands do their work: the options of the command line."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Sequence
+from typing import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,26 @@ class Options:
             "--min-ok": self.min_ok,
             "--launcher": self.launcher,
         }
-        words = [flag for flag, wanted in flags.items() if wanted]
-        words += [f"{name}={value}" for name, value in values.items() if value is not None]
-        words += [f"--exclude={pattern}" for pattern in self.exclude]
-        return words + list(self.more)
+        excluded = [f"--exclude={pattern}" for pattern in self.exclude]
+        return [*_words(flags, values), *excluded, *self.more]
+
+
+@dataclass(frozen=True)
+class GetOptions:
+    """What `garland get --help` explains; what isn't given is as there."""
+
+    bwlimit: str | None = None
+    launcher: str | None = None
+    more: Sequence[str] = ()
+    """Further words, as they are."""
+
+    def words(self) -> list[str]:
+        """The words of the command line."""
+        values = {"--bwlimit": self.bwlimit, "--launcher": self.launcher}
+        return [*_words({}, values), *self.more]
+
+
+def _words(flags: Mapping[str, bool], values: Mapping[str, str | int | None]) -> list[str]:
+    """The flags that are wanted, and the options that have a value."""
+    words = [flag for flag, wanted in flags.items() if wanted]
+    return words + [f"{name}={value}" for name, value in values.items() if value is not None]

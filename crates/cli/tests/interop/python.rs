@@ -30,9 +30,9 @@ fn python(words: &[&str], scratch: &Scratch) {
 }
 
 #[test]
-fn copies_progress_failures_and_ends() {
+fn it_does_with_the_program_what_it_says() {
     let scratch = Scratch::new("python");
-    python(&["-m", "unittest", "-q", "tests/test_client.py"], &scratch);
+    python(&["-m", "unittest", "discover", "-q", "-s", "tests"], &scratch);
     scratch.assert_nothing_left();
 }
 

@@ -1,41 +1,19 @@
-"""The client against real agents of this machine: GARLAND names the program."""
+"""Copies to real agents of this machine."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import time
 import unittest
 from unittest import mock
 
 import garland
-
-
-class Case(unittest.TestCase):
-    """Copies between folders of one scratch folder."""
-
-    def setUp(self) -> None:
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="garland-python-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        os.environ["GARLAND_STATE"] = str(self.folder / "state")
-        self.roots = self.folder / "roots"
-        self.source = self.folder / "source"
-
-    def options(self, **more: object) -> garland.Options:
-        words = ("--local-root", str(self.roots))
-        return garland.Options(more=words, **more)  # type: ignore[arg-type]
-
-    def fill(self, length: int) -> bytes:
-        data = os.urandom(length)
-        self.source.write_bytes(data)
-        return data
+from case import Case
 
 
 class Copies(Case):
@@ -226,7 +204,3 @@ class AsyncCopies(Case):
         self.assertEqual([node.name for node in caught.exception.failed], ["local2"])
         with self.assertRaises(garland.ProgramMissing):
             asyncio.run(garland.acopy(self.source, "local1:/x", binary="/no/such/program"))
-
-
-if __name__ == "__main__":
-    unittest.main()
