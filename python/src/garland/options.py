@@ -76,6 +76,28 @@ class GetOptions:
         return [*_words({}, values), *self.more]
 
 
+@dataclass(frozen=True)
+class ExecOptions:
+    """What `garland exec --help` explains; what isn't given is as there."""
+
+    exclude: str | None = None
+    """A node list."""
+    timeout: str | None = None
+    """Such as "90s"; what runs for longer is ended, and has failed."""
+    launcher: str | None = None
+    more: Sequence[str] = ()
+    """Further words, as they are."""
+
+    def words(self) -> list[str]:
+        """The words of the command line."""
+        values = {
+            "--exclude": self.exclude,
+            "--timeout": self.timeout,
+            "--launcher": self.launcher,
+        }
+        return [*_words({}, values), *self.more]
+
+
 def _words(flags: Mapping[str, bool], values: Mapping[str, str | int | None]) -> list[str]:
     """The flags that are wanted, and the options that have a value."""
     words = [flag for flag, wanted in flags.items() if wanted]
