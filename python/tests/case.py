@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -29,3 +30,15 @@ class Case(unittest.TestCase):
         data = os.urandom(length)
         self.source.write_bytes(data)
         return data
+
+    def program(self, *words: str) -> None:
+        """Runs a command that the client doesn't have."""
+        subprocess.run([os.environ["GARLAND"], *words], check=True, capture_output=True)
+
+    def assert_ended(self, process: int) -> None:
+        """A process of a node has ended; one that nobody has waited for yet has, too."""
+        try:
+            state = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        self.assertEqual(state, "Z", f"process {process} runs")

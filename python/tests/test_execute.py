@@ -79,7 +79,7 @@ class Executions(Case):
         line = "echo $$ > started; exec sleep 600"
         with garland.Execution("local1", line, self.local()) as running:
             process = wait_for_number(str(started))
-        self.assertFalse(is_alive(process))
+        self.assert_ended(process)
         with self.assertRaises(garland.Cancelled) as caught:
             running.result()
         self.assertEqual([node.reason for node in caught.exception.failed], ["interrupted"])
@@ -104,7 +104,7 @@ class Executions(Case):
                 await task
             return process
 
-        self.assertFalse(is_alive(asyncio.run(cancel())))
+        self.assert_ended(asyncio.run(cancel()))
 
         async def fail() -> None:
             async with garland.AsyncExecution("local1", "exit 5", self.local()) as running:
@@ -126,12 +126,3 @@ def wait_for_number(path: str) -> int:
             pass
         time.sleep(0.01)
     raise AssertionError(f"{path} wasn't written")
-
-
-def is_alive(process: int) -> bool:
-    """Whether a process runs; one that nobody has waited for yet doesn't."""
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 
 import garland
 from case import Case
@@ -23,9 +21,6 @@ class Gets(Case):
         garland.copy(self.source, "local1:/d/")
         self.program("publish", "local1:/d/model", "--as", "model:1")
         self.source.unlink()
-
-    def program(self, *words: str) -> None:
-        subprocess.run([os.environ["GARLAND"], *words], check=True, capture_output=True)
 
     def files(self) -> list[str]:
         """The nodes with the whole content."""

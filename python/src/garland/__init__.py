@@ -1,10 +1,11 @@
-"""Copies files to many machines, and runs commands there, by the program `garland`."""
+"""Copies files to many machines, and runs commands and jobs there, by the program `garland`."""
 
 from .copy_results import Checksum, CopyNode, CopyResult, Holder, LeftOut, Tree
 from .copying import AsyncCopy, Copy, acopy, copy
 from .errors import (
     Cancelled,
     GarlandError,
+    JobsFailed,
     NodesFailed,
     NothingDone,
     ProgramMissing,
@@ -12,15 +13,19 @@ from .errors import (
 )
 from .exec_results import ExecNode, ExecResult
 from .executing import AsyncExecution, Execution, aexecute, execute
+from .farm_results import FailedJob, FarmNode, FarmResult, JobRecord
+from .farming import AsyncFarm, Farm, afarm, farm
 from .getting import AsyncGet, Get, aget, get
-from .options import ExecOptions, GetOptions, Options
+from .jobs import ForEach, Job, Jobs, Resume
+from .options import ExecOptions, FarmOptions, GetOptions, Options
 from .progress import NodeProgress, Progress
 from .request import Input
-from .results import Node, Phase, Result
+from .results import Failed, Node, Phase, Result
 
 __all__ = [
     "AsyncCopy",
     "AsyncExecution",
+    "AsyncFarm",
     "AsyncGet",
     "Cancelled",
     "Checksum",
@@ -31,11 +36,22 @@ __all__ = [
     "ExecOptions",
     "ExecResult",
     "Execution",
+    "Failed",
+    "FailedJob",
+    "Farm",
+    "FarmNode",
+    "FarmOptions",
+    "FarmResult",
+    "ForEach",
     "GarlandError",
     "Get",
     "GetOptions",
     "Holder",
     "Input",
+    "Job",
+    "JobRecord",
+    "Jobs",
+    "JobsFailed",
     "LeftOut",
     "Node",
     "NodeProgress",
@@ -46,12 +62,15 @@ __all__ = [
     "ProgramMissing",
     "Progress",
     "Result",
+    "Resume",
     "Tree",
     "UsageError",
     "acopy",
     "aexecute",
+    "afarm",
     "aget",
     "copy",
     "execute",
+    "farm",
     "get",
 ]

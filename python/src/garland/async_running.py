@@ -60,6 +60,7 @@ class AsyncRunning(Generic[R]):
         except asyncio.TimeoutError:
             pass
         finally:
+            self._request.close()
             if self._process.returncode is None:
                 self._process.kill()
                 await self._process.wait()
@@ -70,7 +71,7 @@ class AsyncRunning(Generic[R]):
             self._process.send_signal(signal.SIGINT)
 
     async def result(self) -> R:
-        """Waits for the end. Raises NodesFailed, NothingDone, UsageError or Cancelled."""
+        """Waits for the end. Raises NodesFailed or another GarlandError."""
         code = await self._finish()
         printed = (await self._printed).decode(errors="replace")
         return self._request.outcome(code, printed, "".join(self._said))

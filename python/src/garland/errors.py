@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .results import Node, Result
+from .farm_results import FailedJob, FarmResult
+from .results import Failed, Node, Result
 
 _MAX_REASONS = 10
-"""Nodes that a message names; `failed` has all."""
+"""Nodes or jobs that a message names; `failed` has all."""
 
 
 class GarlandError(Exception):
@@ -16,17 +17,33 @@ class GarlandError(Exception):
         self.result = result
 
     @property
-    def failed(self) -> tuple[Node, ...]:
-        """The nodes that failed, each with its reason."""
+    def failed(self) -> tuple[Failed, ...]:
+        """The nodes, or of a farm the jobs, that failed, each with its reason."""
         return self.result.failed if self.result else ()
 
 
 class NodesFailed(GarlandError):
     """Some nodes failed, or some of a tree couldn't be copied; the rest is done."""
 
+    @property
+    def failed(self) -> tuple[Node, ...]:
+        """The nodes that failed, each with its reason."""
+        return tuple(one for one in super().failed if isinstance(one, Node))
+
+
+class JobsFailed(GarlandError):
+    """Some jobs of a farm failed; the others are done."""
+
+    result: FarmResult
+
+    @property
+    def failed(self) -> tuple[FailedJob, ...]:
+        """The jobs that failed, each with its reason."""
+        return tuple(one for one in super().failed if isinstance(one, FailedJob))
+
 
 class NothingDone(GarlandError):
-    """No node did what was to be done."""
+    """No node did what was to be done, or no job."""
 
 
 class UsageError(GarlandError):
@@ -45,14 +62,14 @@ def error_of(code: int, said: str, result: Result | None) -> GarlandError | None
     """What the program's exit code means (docs/scripts.md, "Exit codes"); none if all is done."""
     if code == 0:
         return None
-    kinds = {1: NodesFailed, 2: UsageError, 3: NothingDone, 130: Cancelled, -2: Cancelled}
+    some = JobsFailed if isinstance(result, FarmResult) else NodesFailed
+    kinds = {1: some, 2: UsageError, 3: NothingDone, 130: Cancelled, -2: Cancelled}
     kind: type[GarlandError] = kinds.get(code, GarlandError)
-    return kind(_message(said, result) or f"garland ended with {code}", result)
+    unsaid = "it was given up" if kind is Cancelled else f"garland ended with {code}"
+    return kind(_reasons(result) or said.strip() or unsaid, result)
 
 
-def _message(said: str, result: Result | None) -> str:
-    if result is None:
-        return said.strip()
-    reasons = result.reasons
+def _reasons(result: Result | None) -> str:
+    reasons = result.reasons if result else ()
     more = len(reasons) - _MAX_REASONS
     return "; ".join(reasons[:_MAX_REASONS]) + (f"; and {more} more" if more > 0 else "")

@@ -1,7 +1,7 @@
 """Commands on nodes: `garland exec`.
 
-The function is `execute`, since `exec` is Python's own: who writes `from garland import *`, or reads
-`exec(..)` with words in it, must not have to ask which one is meant.
+The function is `execute`, since `exec` is Python's own: after `from garland import *`, or in a line
+that says `exec(..)`, nobody must have to ask which one is meant.
 """
 
 from __future__ import annotations

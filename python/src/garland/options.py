@@ -98,6 +98,62 @@ class ExecOptions:
         return [*_words({}, values), *self.more]
 
 
+@dataclass(frozen=True)
+class FarmOptions:
+    """What `garland farm run --help` explains; what isn't given is as there."""
+
+    engine: str | None = None
+    """"local", "agents" or "slurm"."""
+    placement: str | None = None
+    """"pull", "turns" or "mosix"."""
+    data: str | None = None
+    """"there", "stage" or "mount"."""
+    all_at_once: bool = False
+    overwrite: bool = False
+    """Replace outputs that exist."""
+    slots: int | None = None
+    """Cores of each node for jobs."""
+    retries: int | None = None
+    timeout: str | None = None
+    """Such as "90s", of jobs that have none of their own."""
+    migrate: bool = False
+    checkpoint: str | None = None
+    restore: str | None = None
+    state: Sequence[str] = ()
+    slurm_dir: str | None = None
+    unit: str | None = None
+    base: str | None = None
+    price: str | None = None
+    launcher: str | None = None
+    more: Sequence[str] = ()
+    """Further words, as they are."""
+
+    def words(self) -> list[str]:
+        """The words of the command line."""
+        flags = {
+            "--all-at-once": self.all_at_once,
+            "--overwrite": self.overwrite,
+            "--migrate": self.migrate,
+        }
+        values = {
+            "--engine": self.engine,
+            "--placement": self.placement,
+            "--data": self.data,
+            "--slots": self.slots,
+            "--retries": self.retries,
+            "--timeout": self.timeout,
+            "--checkpoint": self.checkpoint,
+            "--restore": self.restore,
+            "--slurm-dir": self.slurm_dir,
+            "--unit": self.unit,
+            "--base": self.base,
+            "--price": self.price,
+            "--launcher": self.launcher,
+        }
+        states = [f"--state={file}" for file in self.state]
+        return [*_words(flags, values), *states, *self.more]
+
+
 def _words(flags: Mapping[str, bool], values: Mapping[str, str | int | None]) -> list[str]:
     """The flags that are wanted, and the options that have a value."""
     words = [flag for flag, wanted in flags.items() if wanted]

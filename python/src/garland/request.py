@@ -6,9 +6,10 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass
-from typing import IO, Any, Callable, Generic, Mapping, TypeVar, Union
+from typing import IO, Any, Callable, Generic, Mapping, Sequence, TypeVar, Union
 
 from .errors import GarlandError, error_of
+from .jobs import ListFile
 from .results import Result
 
 R = TypeVar("R", bound=Result)
@@ -21,12 +22,14 @@ Input = Union[str, bytes, IO[bytes]]
 class Request(Generic[R]):
     """What the program is to do."""
 
-    words: list[str]
+    words: Sequence[str]
     """Those after the program's name."""
     parse: Callable[[Mapping[str, Any]], R]
     """Reads the object that it prints."""
     input: Input | None = None
     """None is an empty one, never that of this process."""
+    jobs: ListFile | None = None
+    """The file of jobs that the words name, to be removed when the program has ended."""
 
     def open_input(self) -> IO[bytes]:
         """The program's standard input, to be closed when the program has been started."""
@@ -41,8 +44,13 @@ class Request(Generic[R]):
             return file
         return os.fdopen(os.dup(self.input.fileno()), "rb", buffering=0)
 
+    def close(self) -> None:
+        """Removes what was for the program only."""
+        if self.jobs is not None:
+            self.jobs.remove()
+
     def outcome(self, code: int, printed: str, said: str) -> R:
-        """What the ended program did. Raises NodesFailed, NothingDone, UsageError or Cancelled."""
+        """What the ended program did. Raises what `error_of` makes of the code."""
         try:
             raw = json.loads(printed) if printed.strip() else None
             result = self.parse(raw) if raw is not None else None

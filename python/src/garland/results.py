@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Mapping, Protocol
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,16 @@ class Node:
         return self.verdict == "ok"
 
 
+class Failed(Protocol):
+    """What failed, a node or a job of a farm, and why."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reason(self) -> str | None: ...
+
+
 @dataclass(frozen=True)
 class Result:
     """What a command did. `raw` is the object as it was printed."""
@@ -39,14 +49,14 @@ class Result:
     raw: Mapping[str, Any]
 
     @property
-    def failed(self) -> tuple[Node, ...]:
-        """The nodes that aren't ok."""
+    def failed(self) -> tuple[Failed, ...]:
+        """The nodes that aren't ok, or of a farm the jobs."""
         return tuple(node for node in self.nodes if not node.ok)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why not all is done, one by one."""
-        return tuple(f"{node.name}: {node.reason}" for node in self.failed)
+        return tuple(f"{one.name}: {one.reason}" for one in self.failed)
 
 
 def phases(raw: Mapping[str, Any]) -> tuple[Phase, ...]:

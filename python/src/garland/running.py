@@ -61,7 +61,7 @@ class Running(Generic[R]):
             self._process.send_signal(signal.SIGINT)
 
     def result(self) -> R:
-        """Waits for the end. Raises NodesFailed, NothingDone, UsageError or Cancelled."""
+        """Waits for the end. Raises NodesFailed or another GarlandError."""
         for _ in self._watch():
             pass
         self._finish()
@@ -94,6 +94,7 @@ class Running(Generic[R]):
         self._reader.join()
         if drain.ident is not None:
             drain.join()
+        self._request.close()
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
