@@ -24,7 +24,7 @@ use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
 use self::attempt::Attempt;
-pub use self::job::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress};
+pub use self::job::{Agent, CopyJob, Ends, Latecomers, Newcomer, Pipeline, Progress};
 pub use self::session::CopySession;
 use crate::agent_set::AgentSet;
 use crate::outcome::Outcome;
@@ -104,6 +104,8 @@ impl<'a> Driver<'a> {
         let dead_after = Duration::from_nanos(job.policy.dead_after_ns);
         let mut head = Head::new(attempt.copy, job.plan, all, job.policy, now);
         job.reached.iter().for_each(|reached| head.feed_unreached(reached.clone()));
+        let late = job.late.iter().flat_map(|late| &late.awaited);
+        missing.extend(late.map(|id| HeadEvent::Awaited(*id)));
         missing.into_iter().for_each(|event| head.handle(now, event));
         head.handle(now, HeadEvent::Begin);
         Ok(Self {

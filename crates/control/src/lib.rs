@@ -36,7 +36,7 @@ pub use balance::{Exchange, RoundOutcome};
 pub use chain::{LinkedNeighbours, count_links, link_neighbours, stand_chain};
 pub use command::{CommandEnd, CommandEnds, CommandNews, CommandRequest, run_command};
 pub use compare::{CompareRequest, CompareSource, compare};
-pub use copy::{Agent, CopyJob, Ends, Newcomer, Pipeline, Progress, run_copy};
+pub use copy::{Agent, CopyJob, Ends, Latecomers, Newcomer, Pipeline, Progress, run_copy};
 pub use fabric_helper::bring as bring_helper;
 pub use farm::{FarmEnd, Stager, StagerSession, run_farm};
 pub use meeting::meet;

@@ -121,7 +121,11 @@ impl<'a> PlannedCopy<'a> {
     pub fn assemble(&self, session: &mut Session<'a>) -> Result<Fleet, Failure> {
         let Self { spec, place, planned, path, injections, .. } = self;
         let begun = Begun { spec, place, path, clocks: &injections.clocks, run: &session.run };
-        session.assemble(&begun.builder(&planned.nodes))
+        // Who joins late gets the same bytes; a stream cannot be read again for it, and a stripe
+        // counts only with all others.
+        let is_joinable = planned.stripes.is_none() && !planned.plan.layout.open;
+        let goes_ahead = is_joinable && !spec.run.is_dry;
+        session.assemble(&FleetBuilder { goes_ahead, ..begun.builder(&planned.nodes) })
     }
 
     /// Makes the copy on `fleet`, the agents of the plan's nodes, and reports its progress to

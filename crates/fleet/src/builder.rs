@@ -26,6 +26,7 @@ use garland_terminal::failure::Failure;
 use garland_terminal::starting;
 use garland_transport::detour;
 
+pub use self::late::{LateLogins, LateStarts};
 use self::notes::Notes;
 use crate::args::Launch;
 use crate::at_once::at_once;
@@ -33,8 +34,8 @@ use crate::claims::Claims;
 use crate::ending;
 use crate::inventory::{self, Inventory};
 use crate::launch::{
-    Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders, REAPING,
-    Serves, Trace, after, cannot, lab, local, log_name,
+    Answers, Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders,
+    REAPING, Serves, SilentLogins, Trace, after, cannot, lab, local, log_name,
 };
 use crate::processes::Processes;
 use crate::reach::{self, Unreached};
@@ -70,6 +71,9 @@ pub struct FleetBuilder<'a> {
     pub out_of_band: bool,
     /// The clock faults to inject, each with the name of its node.
     pub clocks: &'a [(String, ClockFault)],
+    /// Whether the command begins without nodes that do not answer their logins as the others do,
+    /// and serves them when they do: [`FleetBuilder::copy`] and [`FleetBuilder::on_late`].
+    pub goes_ahead: bool,
     /// Whether nodes write the bytes of a copy to this process's standard output.
     pub passes_output: bool,
     /// The root directory that all local agents of the command share; none if each has its own.
@@ -84,6 +88,16 @@ struct Starter<'a> {
     orders: &'a Orders,
     launchers: &'a Launchers<'a>,
     records: &'a RecordDir,
+    notes: &'a Notes,
+}
+
+/// The terms of one call of [`FleetBuilder::start_each`].
+struct Terms<'a> {
+    cancellation: &'a Cancellation,
+    answers: Arc<Answers>,
+    records: &'a RecordDir,
+    /// Counts the nodes that have an agent or have failed.
+    ready: &'a AtomicUsize,
     notes: &'a Notes,
 }
 
@@ -103,16 +117,21 @@ pub struct Fleet {
 /// standing agent), followed by elements for shared processes and for nodes that joined. Dropping
 /// this ends the agents.
 #[derive(Default)]
-pub struct Children(Vec<Option<LaunchedChild>>);
+pub struct Children {
+    processes: Vec<Option<LaunchedChild>>,
+    /// The logins on nodes that are late.
+    silent: SilentLogins,
+}
 
 impl Children {
     /// Ends all agents, and waits up to `patience` for all of them together. `is_silent` gets the
     /// index of an element; if it returns true, the process is killed at once.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
+        drop(std::mem::take(&mut self.silent));
         let deadline_ns = after(patience);
         let mut others = Vec::new();
         let mut hung = Vec::new();
-        for (at, child) in self.0.drain(..).enumerate() {
+        for (at, child) in self.processes.drain(..).enumerate() {
             let Some(mut child) = child else { continue };
             child.close_input();
             if is_silent(at) {
@@ -154,6 +173,7 @@ impl<'a> FleetBuilder<'a> {
             quiet: false,
             out_of_band: false,
             clocks: &[],
+            goes_ahead: false,
             passes_output: false,
             here: None,
             claims: Claims::default(),
@@ -173,8 +193,16 @@ impl FleetBuilder<'_> {
         let cancellation = Cancellation::by(self.interrupts.clone());
         let records = RecordDir::open(self.places, self.lab.map(Lab::name))?;
         let notes = Notes::default();
+        let answers = Arc::new(Answers::new(self.nodes.len(), self.goes_ahead));
         let started = starting::watch(self.quiet, self.nodes.len(), |ready| {
-            self.start_all(self.nodes, &cancellation, &records, ready, &notes)
+            let terms = Terms {
+                cancellation: &cancellation,
+                answers: Arc::clone(&answers),
+                records: &records,
+                ready,
+                notes: &notes,
+            };
+            self.start_all(self.nodes, &terms)
         });
         notes.print();
         let (results, shared) = started?;
@@ -186,7 +214,8 @@ impl FleetBuilder<'_> {
             })
             .unzip();
         children.extend(shared.into_iter().map(Some));
-        let mut fleet = Fleet { agents, children: Children(children) };
+        let children = Children { processes: children, silent: answers.take_silent() };
+        let mut fleet = Fleet { agents, children };
         if cancellation.is_cancelled() {
             // The agents end when their channels close.
             drop(fleet.agents);
@@ -197,16 +226,28 @@ impl FleetBuilder<'_> {
         Ok(fleet)
     }
 
-    /// Starts or finds the agents of `nodes`. Adds one to `ready` for each node that has an agent
-    /// or has failed. Returns the agents, and the processes that they share.
+    /// Starts or finds the agents of `nodes`. Returns the agents, and the processes that they
+    /// share.
     fn start_all(
         &self,
         nodes: &[Node],
-        cancellation: &Cancellation,
-        records: &RecordDir,
-        ready: &AtomicUsize,
-        notes: &Notes,
+        terms: &Terms<'_>,
     ) -> Result<(Vec<Started>, Vec<LaunchedChild>), Failure> {
+        let (mut results, shared) = self.start_each(nodes, terms, |_, started| started)?;
+        self.reject_rivals(nodes, &mut results, terms.records);
+        Ok((results, shared))
+    }
+
+    /// Starts or finds the agents of `nodes`, and gives each to `settled` as soon as it is there,
+    /// in several threads. Returns what that returned, in the order of `nodes`, and the processes
+    /// that the agents share.
+    fn start_each<R: Send>(
+        &self,
+        nodes: &[Node],
+        terms: &Terms<'_>,
+        settled: impl Fn(&Node, Started) -> R + Sync,
+    ) -> Result<(Vec<R>, Vec<LaunchedChild>), Failure> {
+        let Terms { cancellation, records, ready, notes, .. } = *terms;
         // Until the agents have records, by which those of this key are found.
         let lease = self.places.lease_controller_keys(|| cancellation.is_cancelled())?;
         let keys = &lease.keys;
@@ -217,6 +258,7 @@ impl FleetBuilder<'_> {
             stay: self.stay,
             max_life: self.max_life,
             cancellation: cancellation.clone(),
+            answers: Arc::clone(&terms.answers),
             passes_output: self.passes_output,
             ..Orders::default()
         };
@@ -225,15 +267,15 @@ impl FleetBuilder<'_> {
         let launchers =
             Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
         let starter = Starter { keys, orders: &orders, launchers: &launchers, records, notes };
-        let mut results = at_once(nodes, launchers.fanout(), |node| {
+        let results = at_once(nodes, launchers.fanout(), |node| {
             let mut result = self.find_or_start(node, &starter);
             if self.is_real(node) {
                 launchers.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
             }
+            terms.answers.settle(&node.name, result.is_ok());
             ready.fetch_add(1, Ordering::Relaxed);
-            result
+            settled(node, result)
         });
-        self.reject_rivals(nodes, &mut results, &starter);
         Ok((results, launchers.into_children()))
     }
 

@@ -235,6 +235,44 @@ fn a_late_node_joins_and_fails_if_its_agent_is_busy() {
     assert_eq!((head.moments(99).ready, head.moments(99).held), (1, 5));
 }
 
+#[test]
+fn a_copy_waits_for_a_node_that_is_still_being_reached() {
+    let finished = || "finished".to_owned();
+    let mut head = head_of(&plan(2), Policy::for_nodes(2));
+    head.handle(0, Event::Unavailable(NodeId(2), "no answer yet".to_owned()));
+    head.handle(0, Event::Awaited(NodeId(2)));
+    head.handle(0, Event::Begin);
+    assert_eq!(orders(&mut head), ["start", "begin 1"], "the other one waits for nobody");
+    head.handle(1, Event::SourceRead(ROOT));
+    says(&mut head, 2, 1, FromAgent::Complete(COPY, ROOT, Box::default()));
+    says(&mut head, 2, 1, FromAgent::Committed(COPY, Box::default()));
+    assert_eq!(orders(&mut head), ["commit 1"]);
+    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Ok));
+    head.handle(3, Event::Joined(NodeId(2), address()));
+    assert_eq!(orders(&mut head), ["begin 2"]);
+    says(&mut head, 4, 2, FromAgent::Complete(COPY, ROOT, Box::default()));
+    says(&mut head, 4, 2, FromAgent::Committed(COPY, Box::default()));
+    assert!(orders(&mut head).contains(&finished()));
+
+    let mut head = head_of(&plan(2), Policy::for_nodes(2));
+    head.handle(0, Event::Unavailable(NodeId(2), "no answer yet".to_owned()));
+    head.handle(0, Event::Awaited(NodeId(2)));
+    head.handle(0, Event::Unavailable(NodeId(1), "no such host".to_owned()));
+    head.handle(0, Event::Begin);
+    assert!(!orders(&mut head).contains(&finished()));
+    head.handle(1, Event::Unavailable(NodeId(2), "no route to host".to_owned()));
+    assert!(orders(&mut head).contains(&finished()));
+    let reason = "no route to host".to_owned();
+    assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Failed(reason)));
+
+    let mut head = head_of(&plan(1), Policy::for_nodes(1));
+    head.handle(0, Event::Unavailable(NodeId(1), "no answer yet".to_owned()));
+    head.handle(0, Event::Awaited(NodeId(1)));
+    head.handle(0, Event::Begin);
+    head.handle(1, Event::Interrupted);
+    assert!(orders(&mut head).contains(&finished()), "an interrupt ends it");
+}
+
 /// A head to which two nodes have sent everything.
 fn gathered(manifest: Vec<[u8; 32]>) -> Head {
     let names = ["n1".to_owned(), "n2".to_owned()];

@@ -1,6 +1,7 @@
 //! `garland exec`: runs a command on every node. Lines of output are prefixed with the node's name.
 
 mod display;
+mod everywhere;
 mod folded;
 
 use std::io::{IsTerminal, Read};
@@ -8,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::{CommandEnd, CommandEnds, CommandRequest, run_command};
+use garland_control::{CommandEnd, CommandEnds, CommandRequest};
 use garland_core::cluster::{Node, nodelist};
 use garland_core::units::Nanos;
 use garland_fleet::builder::FleetBuilder;
@@ -69,6 +70,8 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let builder = FleetBuilder {
         interrupts: Some(Arc::clone(&interrupts)),
         quiet: context.json,
+        // The input is read once, for all.
+        goes_ahead: input.is_none(),
         ..FleetBuilder::new(&nodes, &inventory, &places, &exec.launch, &run, lab.as_ref())
     };
     let fleet = builder.assemble()?;
@@ -83,7 +86,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
         timeout: exec.timeout.map(|Nanos(time)| Duration::from_nanos(time)),
         interrupts: Some(&interrupts),
     };
-    let ran = run_command(fleet.agents, request, &mut |at, news| {
+    let ran = everywhere::run(&builder, fleet, request, &mut |at, news| {
         display.admit(at, news)?;
         if let Err(error) = display.show(at, news) {
             failed.get_or_insert(error);
@@ -93,12 +96,11 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
             interrupts.raise();
         }
         Ok(())
-    })
-    .or_nothing("cannot run the command")?;
-    let CommandEnds { nodes: mut ends, unread_input } = ran;
+    });
+    let (CommandEnds { nodes: mut ends, unread_input }, children) = ran?;
     phases.end("command");
     let interrupted = ends.contains(&CommandEnd::Interrupted);
-    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
     phases.end("teardown");
     let any = ends.iter().any(|end| !matches!(end, CommandEnd::Failed(_)));
     // The interrupt is this command's own if the output could not be written.

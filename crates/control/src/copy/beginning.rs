@@ -105,10 +105,13 @@ impl Driver<'_> {
     /// Adds the nodes that have become available while the copy is running.
     pub(super) fn add_late(&mut self) {
         let late = self.job.late.as_ref().filter(|_| self.head.is_ready());
-        for newcomer in late.into_iter().flat_map(|late| late.try_iter()) {
+        for newcomer in late.into_iter().flat_map(|late| late.newcomers.try_iter()) {
             let now = clock::now_ns();
             match newcomer {
-                Newcomer::Late(id, agent) if self.head.may_join(id) => {
+                Newcomer::Late(id, Err(reason)) if self.head.may_join(id) => {
+                    self.head.handle(now, HeadEvent::Unavailable(id, reason));
+                }
+                Newcomer::Late(id, Ok(agent)) if self.head.may_join(id) => {
                     self.agents.set_connection(id, agent.connection);
                     self.addresses[id.index() - 1].clone_from(&agent.addresses);
                     self.head.handle(now, HeadEvent::Joined(id, agent.addresses));

@@ -30,10 +30,19 @@ impl Agent {
     }
 }
 
+/// The nodes that become available while the copy is running.
+pub struct Latecomers {
+    /// Receives them.
+    pub newcomers: Receiver<Newcomer>,
+    /// The nodes of the plan without an agent that are still being reached: the copy is not over
+    /// before a [`Newcomer::Late`] came for each.
+    pub awaited: Vec<NodeId>,
+}
+
 /// A node that becomes available while the copy is running.
 pub enum Newcomer {
-    /// A node of the plan that was not available when the copy began.
-    Late(NodeId, Agent),
+    /// A node of the plan that was not available when the copy began: its agent or error.
+    Late(NodeId, Result<Agent, String>),
     /// A node that is not in the plan: its name, and its agent or error.
     Joins(String, Result<Agent, String>),
 }
@@ -65,8 +74,8 @@ pub struct CopyJob<'a> {
     pub policy: Policy,
     /// The nodes that other ones reach, and so can feed; `None` for all. The head feeds the rest.
     pub reached: Option<BTreeSet<NodeId>>,
-    /// Receives the nodes that become available while the copy is running; `None` if no node can.
-    pub late: Option<Receiver<Newcomer>>,
+    /// The nodes that become available while the copy is running; `None` if no node can.
+    pub late: Option<Latecomers>,
     /// The parameters of the trace; `None` for no trace.
     pub tracing: Option<Tracing>,
     /// Faults to inject, each with its node.

@@ -118,16 +118,16 @@ impl FleetBuilder<'_> {
         &self,
         nodes: &[Node],
         results: &mut [Started],
-        starter: &Starter<'_>,
+        records: &RecordDir,
     ) {
         for (node, result) in nodes.iter().zip(results) {
             let rival = self.claims.rival(&node.name).filter(|_| result.is_ok());
             let Some(conflict) = rival else { continue };
             let mut error = LaunchError::Refused(conflict.reason());
             // That of a standing agent leads to the one of the other node.
-            if let Ok(Some(record)) = Standing::find(starter.records, &node.name) {
+            if let Ok(Some(record)) = Standing::find(records, &node.name) {
                 match self.processes().end(&record) {
-                    Ok(_) => record.forget(starter.records),
+                    Ok(_) => record.forget(records),
                     Err(why) => {
                         let text = format!("{error}; its agent may run all the same ({why})");
                         error = LaunchError::Refused(text);

@@ -1,24 +1,26 @@
-//! Adds nodes to a running copy: retries the start of missing agents, and lets other nodes join at
-//! a user's request.
+//! Adds nodes to a running copy: those that have not answered their logins when it began, missing
+//! agents, whose start is tried again, and other nodes at a user's request.
 
 use std::os::fd::AsFd;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_control::{CopyJob, Newcomer, Outcome, Progress, run_copy};
+use garland_control::{Agent, CopyJob, Latecomers, Newcomer, Outcome, Progress, run_copy};
 use garland_core::cluster::Node;
 use garland_core::plan::NodeId;
 use garland_sys::channel::{Sender, channel};
 use garland_sys::event::{self, Wake};
+use garland_sys::sync::Mutex;
 use garland_sys::{clock, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
 use super::notes::Notes;
-use super::{Children, Fleet, FleetBuilder, Started};
+use super::{Children, Fleet, FleetBuilder, Started, Terms};
 use crate::inventory::LAB_PREFIX;
 use crate::join_listener::{Answer, JoinListener};
-use crate::launch::{Cancellation, LaunchedChild, after};
+use crate::launch::{Answers, Cancellation, LaunchedChild, SilentLogins, after};
 use crate::standing::RecordDir;
 
 /// The pause before the first retry of missing nodes; each later pause is twice as long.
@@ -27,6 +29,22 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 /// The process that keeps a late agent alive, and the index of the agent's node in the fleet; no
 /// index for a node that joined, or for a shared process.
 type LateChild = (Option<usize>, LaunchedChild);
+
+/// The nodes of a fleet that have not answered their logins, for which a command has not waited.
+/// The logins go on; dropping this ends them.
+#[derive(Default)]
+pub struct LateLogins {
+    /// The indexes of the nodes.
+    pub places: Vec<usize>,
+    silent: SilentLogins,
+}
+
+/// What became of late nodes.
+pub struct LateStarts<R> {
+    /// What was made of each agent, or of the reason why there is none.
+    pub made: Vec<R>,
+    children: Vec<LateChild>,
+}
 
 impl Fleet {
     /// Returns the indexes of the nodes without an agent.
@@ -37,14 +55,15 @@ impl Fleet {
 }
 
 impl Children {
-    /// Adds the processes that keep late agents alive.
-    fn add_late(&mut self, late: Vec<LateChild>) {
-        for (place, child) in late {
-            match place.and_then(|place| self.0.get_mut(place)) {
+    /// Adds the processes that keep late agents alive. Returns what was made of these.
+    pub fn add_late<R>(&mut self, late: LateStarts<R>) -> Vec<R> {
+        for (place, child) in late.children {
+            match place.and_then(|place| self.processes.get_mut(place)) {
                 Some(slot) => *slot = Some(child),
-                None => self.0.push(Some(child)),
+                None => self.processes.push(Some(child)),
             }
         }
+        late.made
     }
 }
 
@@ -62,33 +81,142 @@ impl FleetBuilder<'_> {
         listener: Option<&mut JoinListener>,
         observe: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<(Outcome, Fleet), Failure> {
-        let missing = if job.takes_latecomers() { fleet.missing() } else { Vec::new() };
+        let mut missing = if job.takes_latecomers() { fleet.missing() } else { Vec::new() };
         let Fleet { agents, mut children } = fleet;
-        let (newcomers, late) = channel();
-        let job = CopyJob { late: Some(late), ..job };
+        let late = self.late_logins(&mut children);
+        missing.retain(|place| !late.places.contains(place));
+        let awaited: Vec<NodeId> = late.places.iter().copied().map(id_at).collect();
+        let (sender, newcomers) = channel();
+        let late_sender = sender.clone();
+        let job = CopyJob { late: Some(Latecomers { newcomers, awaited }), ..job };
         let over = Arc::new(AtomicBool::new(false));
         let ended = Wake::new().or_nothing("cannot run the copy")?;
+        let cancellation = Cancellation::by(self.interrupts.clone()).or_when(&over);
+        let retries = Retries {
+            places: Mutex::new(missing),
+            are_all: AtomicBool::new(late.places.is_empty()),
+        };
         let late_nodes = LateNodes {
             builder: self,
-            newcomers,
-            cancellation: Cancellation::by(self.interrupts.clone()).or_when(&over),
+            newcomers: sender,
+            cancellation: cancellation.clone(),
             ended: &ended,
             joined: Vec::new(),
             children: Vec::new(),
         };
-        let (copied, late) = std::thread::scope(|scope| {
-            let thread = threads::spawn_in(scope, "late", || late_nodes.run(missing, listener));
-            let thread = thread.or_nothing("cannot start the thread for late nodes")?;
-            let copied = run_copy(&job, agents, self.interrupts.as_deref(), observe);
+        let (copied, late, silent) = std::thread::scope(|scope| {
+            let silent = || self.await_silent(late, &cancellation, &late_sender, &retries);
+            let silent = threads::spawn_in(scope, "silent", silent);
+            let silent = silent.or_nothing("cannot start the thread for late nodes")?;
+            let thread = threads::spawn_in(scope, "late", || late_nodes.run(&retries, listener));
+            let copied =
+                thread.or_nothing("cannot start the thread for late nodes").map(|thread| {
+                    let copied = run_copy(&job, agents, self.interrupts.as_deref(), observe);
+                    over.store(true, Ordering::Relaxed);
+                    ended.raise();
+                    let late =
+                        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                    (copied, late)
+                });
             over.store(true, Ordering::Relaxed);
-            ended.raise();
-            let late = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok::<_, Failure>((copied, late))
+            let silent = silent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            copied.map(|(copied, late)| (copied, late, silent))
         })?;
-        children.add_late(late?);
+        children.add_late(LateStarts { made: Vec::<()>::new(), children: late? });
+        children.add_late(silent?);
         let (outcome, agents) = copied.or_nothing("cannot run the copy")?;
         Ok((outcome, Fleet { agents, children }))
     }
+
+    /// Takes the logins on the nodes that are late from `children`.
+    pub fn late_logins(&self, children: &mut Children) -> LateLogins {
+        let silent = std::mem::take(&mut children.silent);
+        let nodes = self.nodes.iter().enumerate();
+        let late = nodes.filter(|(_, node)| silent.has(&node.name)).map(|(place, _)| place);
+        LateLogins { places: late.collect(), silent }
+    }
+
+    /// Waits for the nodes of `late`. Gives the agent of each, or the reason why it has none, with
+    /// the node's index to `settled` as soon as it is there, in several threads.
+    ///
+    /// # Errors
+    /// When the state directory cannot be read.
+    pub fn on_late<R: Send>(
+        &self,
+        late: LateLogins,
+        cancellation: &Cancellation,
+        settled: impl Fn(usize, Result<Agent, String>) -> R + Sync,
+    ) -> Result<LateStarts<R>, Failure> {
+        let LateLogins { places, silent } = late;
+        let nodes: Vec<Node> = places.iter().map(|&at| self.nodes[at].clone()).collect();
+        let records = RecordDir::open(self.places, self.lab.map(garland_lab::Lab::name))?;
+        let notes = Notes::default();
+        let terms = Terms {
+            cancellation,
+            answers: Arc::new(Answers::resume(silent)),
+            records: &records,
+            ready: &AtomicUsize::new(0),
+            notes: &notes,
+        };
+        let children = Mutex::new(Vec::new());
+        let started = self.start_each(&nodes, &terms, |node, mut started| {
+            self.reject_rivals(slice::from_ref(node), slice::from_mut(&mut started), &records);
+            let place = self.nodes.iter().position(|other| other.name == node.name);
+            let agent = started.map_err(|error| error.to_string()).map(|(agent, child)| {
+                children.lock().extend(child.map(|child| (place, child)));
+                agent
+            });
+            settled(place.unwrap_or_default(), agent)
+        });
+        notes.print();
+        let (made, shared) = started?;
+        let shared = shared.into_iter().map(|child| (None, child));
+        let children = std::mem::take(&mut *children.lock());
+        Ok(LateStarts { made, children: children.into_iter().chain(shared).collect() })
+    }
+
+    /// Waits for the nodes of `late`, and passes the agent of each, or the reason why it has none,
+    /// to the copy. The start of those without one is to be tried again.
+    fn await_silent(
+        &self,
+        late: LateLogins,
+        cancellation: &Cancellation,
+        newcomers: &Sender<Newcomer>,
+        retries: &Retries,
+    ) -> Result<LateStarts<()>, Failure> {
+        let places = late.places.clone();
+        let settled = |place: usize, agent: Result<Agent, String>| {
+            if agent.is_err() {
+                retries.places.lock().push(place);
+            }
+            // Fails if the copy is over.
+            let _ = newcomers.send(Newcomer::Late(id_at(place), agent));
+        };
+        let started = match places.is_empty() {
+            true => Ok(LateStarts { made: Vec::new(), children: Vec::new() }),
+            false => self.on_late(late, cancellation, settled),
+        };
+        retries.are_all.store(true, Ordering::Relaxed);
+        started.inspect_err(|failure| {
+            // The copy must not wait for them.
+            let reason = || Err(failure.message().to_owned());
+            let sent = places.iter().map(|at| newcomers.send(Newcomer::Late(id_at(*at), reason())));
+            sent.for_each(|_| ());
+        })
+    }
+}
+
+/// Returns the node of a plan that has this index in a fleet.
+fn id_at(place: usize) -> NodeId {
+    NodeId(u32::try_from(place + 1).unwrap_or(u32::MAX))
+}
+
+/// The nodes whose start is to be tried again.
+struct Retries {
+    /// Their indexes.
+    places: Mutex<Vec<usize>>,
+    /// Whether no more are added.
+    are_all: AtomicBool,
 }
 
 /// Starts agents on late nodes while a copy is running.
@@ -105,20 +233,27 @@ struct LateNodes<'a> {
 }
 
 impl LateNodes<'_> {
-    /// Tries again to start the agents of the nodes with the indexes `missing`, and lets other
-    /// nodes join, until the copy is over. Returns the processes of the agents.
+    /// Tries again to start the agents of the nodes of `retries`, and lets other nodes join, until
+    /// the copy is over. Returns the processes of the agents.
     ///
     /// # Errors
     /// When the state directory cannot be read.
     fn run(
         mut self,
-        mut missing: Vec<usize>,
+        retries: &Retries,
         mut listener: Option<&mut JoinListener>,
     ) -> Result<Vec<LateChild>, Failure> {
         let mut pause = FIRST_PAUSE;
         let mut next_ns = after(pause);
-        while !self.cancellation.is_cancelled() && (listener.is_some() || !missing.is_empty()) {
-            let limit = (!missing.is_empty()).then(|| clock::until(next_ns));
+        let mut missing = Vec::new();
+        loop {
+            let are_all = retries.are_all.load(Ordering::Relaxed);
+            missing.append(&mut retries.places.lock());
+            let has_retries = !missing.is_empty() || !are_all;
+            if self.cancellation.is_cancelled() || listener.is_none() && !has_retries {
+                return Ok(self.children);
+            }
+            let limit = has_retries.then(|| clock::until(next_ns));
             self.wait(listener.as_deref_mut(), limit);
             for request in listener.iter_mut().flat_map(|listener| listener.requests()) {
                 match self.admitted(&request.list) {
@@ -132,13 +267,14 @@ impl LateNodes<'_> {
                     }
                 }
             }
-            if !missing.is_empty() && clock::until(next_ns).is_zero() {
-                missing = self.try_again(missing)?;
-                pause *= 2;
+            if clock::until(next_ns).is_zero() {
+                if !missing.is_empty() {
+                    missing = self.try_again(missing)?;
+                    pause *= 2;
+                }
                 next_ns = after(pause);
             }
         }
-        Ok(self.children)
     }
 
     /// Waits until the copy is over, a join request may have arrived, or `limit` has passed.
@@ -163,9 +299,8 @@ impl LateNodes<'_> {
                 continue;
             };
             self.children.extend(child.map(|child| (Some(place), child)));
-            let id = NodeId(u32::try_from(place + 1).unwrap_or(u32::MAX));
             // Fails if the copy is over.
-            let _ = self.newcomers.send(Newcomer::Late(id, agent));
+            let _ = self.newcomers.send(Newcomer::Late(id_at(place), Ok(agent)));
         }
         Ok(still_missing)
     }
@@ -208,9 +343,15 @@ impl LateNodes<'_> {
     fn start_all(&mut self, nodes: &[Node]) -> Result<Vec<Started>, Failure> {
         let builder = self.builder;
         let records = RecordDir::open(builder.places, builder.lab.map(garland_lab::Lab::name))?;
-        let ready = AtomicUsize::new(0);
         let notes = Notes::default();
-        let started = builder.start_all(nodes, &self.cancellation, &records, &ready, &notes);
+        let terms = Terms {
+            cancellation: &self.cancellation,
+            answers: Arc::default(),
+            records: &records,
+            ready: &AtomicUsize::new(0),
+            notes: &notes,
+        };
+        let started = builder.start_all(nodes, &terms);
         notes.print();
         let (results, shared) = started?;
         self.children.extend(shared.into_iter().map(|child| (None, child)));

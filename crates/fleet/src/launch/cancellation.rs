@@ -40,7 +40,8 @@ impl Cancellation {
         }
         self.interrupts.as_ref().is_some_and(|interrupts| {
             let ready = event::wait_readable(&[interrupts.as_fd()], Some(Duration::ZERO));
-            ready.is_ok_and(|ready| ready == [true])
+            // Who looked before may have taken the signal.
+            ready.is_ok_and(|ready| ready == [true]) || interrupts.have_come()
         })
     }
 

@@ -85,6 +85,8 @@ pub struct Starting {
     child: LaunchedChild,
     cancellation: Cancellation,
     lines: Receiver<Result<String, LaunchError>>,
+    /// The next line, or why there is none, if it was waited for and not read.
+    ahead: Option<Result<String, LaunchError>>,
     messages: ErrorOutput,
     /// The last line of its output that is not the script's or the agent's: a login shell that
     /// refuses, such as nologin, gives its reason there.
@@ -157,6 +159,7 @@ impl Starting {
             child,
             cancellation,
             lines,
+            ahead: None,
             messages,
             other: None,
             waited: Duration::ZERO,
@@ -192,6 +195,9 @@ impl Starting {
     /// # Errors
     /// When the process has ended or has printed too much, or the start is cancelled.
     pub fn line_within(&mut self, time: Duration) -> Result<Option<String>, LaunchError> {
+        if let Some(line) = self.ahead.take() {
+            return line.map(Some);
+        }
         let began_ns = clock::now_ns();
         let line = self.lines.recv_timeout(time);
         // A head that stood still has not waited.
@@ -208,6 +214,19 @@ impl Starting {
             Err(RecvTimeoutError::Timeout) => self.cancellation.check().map(|()| None),
             Err(RecvTimeoutError::Disconnected) => Err(self.last_words()),
         }
+    }
+
+    /// Waits for `time` for the next line of output, which stays to be read. Returns whether there
+    /// is one, or a reason why there will be none.
+    pub fn has_answered(&mut self, time: Duration) -> bool {
+        self.ahead = self.line_within(time).transpose();
+        self.ahead.is_some() || self.waited >= self.step_max
+    }
+
+    /// Returns this start, which `cancellation` cancels from now on.
+    pub fn cancelled_by(mut self, cancellation: Cancellation) -> Self {
+        self.child.input.iter_mut().for_each(|input| input.cancel_by(cancellation.clone()));
+        Self { cancellation, ..self }
     }
 
     /// Returns how long lines have been waited for, since the start or the last step.

@@ -54,6 +54,11 @@ impl Input {
         Ok(Self { pipe, cancellation })
     }
 
+    /// From now on a write ends when `cancellation` cancels the start.
+    pub fn cancel_by(&mut self, cancellation: Cancellation) {
+        self.cancellation = cancellation;
+    }
+
     /// Writes all of the bytes of a connection as they come. Waits for the process for as long as
     /// it takes, but not long after the other end of the connection is closed.
     ///

@@ -1,5 +1,6 @@
 //! Starts agents: on this machine, in a lab, over ssh, and in a Slurm allocation.
 
+mod answers;
 mod binary;
 mod bootstrap;
 mod cancellation;
@@ -19,6 +20,7 @@ mod stdout;
 
 pub use garland_sys::clock::after;
 
+pub use answers::{Answers, SilentLogins};
 pub use binary::own_binary;
 pub use cancellation::Cancellation;
 pub use child::{

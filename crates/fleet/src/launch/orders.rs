@@ -11,6 +11,7 @@ use garland_core::cluster::peer_address;
 use garland_protocol::copy::ClockFault;
 use garland_protocol::wire::ReadyLine;
 
+use super::answers::Answers;
 use super::binary::hexadecimal;
 use super::cancellation::Cancellation;
 use super::child::{Answered, LaunchedChild, StartTerms, Starting};
@@ -89,6 +90,8 @@ pub struct Orders {
     pub trace: Trace,
     /// Tells whether the start of the agents is cancelled, for example by an interrupt.
     pub cancellation: Cancellation,
+    /// Which nodes of the command have answered a login.
+    pub answers: Arc<Answers>,
     /// Whether agents write the bytes of a copy to this process's standard output.
     pub passes_output: bool,
 }

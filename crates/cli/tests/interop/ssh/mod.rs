@@ -4,6 +4,7 @@ mod bridged;
 mod carried;
 mod ends;
 mod fabric;
+mod late_start;
 mod light;
 mod listening;
 mod logins;

@@ -112,9 +112,7 @@ impl Logins {
             listening,
             reached: iter::once("ssh".to_owned()).chain(own.map(|it| it.to_string())).collect(),
         };
-        let command = self.command(node, orders, &doors)?;
-        let starting = Starting::start(command, log, &orders.terms(true))
-            .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
+        let starting = self.begin(node, orders, &doors, log)?;
         let mut script = Script::default();
         let started = starting.ready_after(|line, input| {
             let said = BootstrapLine::parse(line);
@@ -162,6 +160,30 @@ impl Logins {
         let addresses = found.iter().map(|rail| rail.reached(login_address, &ready.at)).collect();
         let addresses = doors.addresses(addresses, &ready, &doors.listening.listen)?;
         Ok(Launched { ready, addresses, child: Some(child) })
+    }
+
+    /// Begins the login on `node`, or goes on with it. Waits until the node has answered.
+    ///
+    /// # Errors
+    /// When ssh cannot be run, or the node is late: its login goes on, unless the agent is to stay,
+    /// since that has a record.
+    fn begin(
+        &self,
+        node: &Node,
+        orders: &Orders,
+        doors: &Doors,
+        log: &Path,
+    ) -> Result<Starting, LaunchError> {
+        let begun = orders.answers.go_on(&node.name, &orders.cancellation);
+        let starting = match begun {
+            Some(starting) => starting,
+            None => Starting::start(self.command(node, orders, doors)?, log, &orders.terms(true))
+                .map_err(cannot("run ssh", "; install the OpenSSH client"))?,
+        };
+        if orders.stay.is_some() {
+            return Ok(starting);
+        }
+        orders.answers.wait_for(&node.name, starting)
     }
 
     fn command(&self, node: &Node, orders: &Orders, doors: &Doors) -> Result<Command, LaunchError> {

@@ -17,6 +17,9 @@ pub enum HeadEvent {
     Heard(NodeId),
     /// A node's agent cannot take part, and why: it could not be reached, or has no free memory.
     Unavailable(NodeId, String),
+    /// A node that is unavailable is still being reached: the copy is not over before the node has
+    /// joined, or `Unavailable` says why it cannot.
+    Awaited(NodeId),
     /// The control connection to a node was lost, and why.
     Lost(NodeId, String),
     /// The head has sent the last block.

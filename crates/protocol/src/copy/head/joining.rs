@@ -40,6 +40,7 @@ impl Head {
         let mut next = Self::new(copy, plan, addresses, self.policy, now);
         (next.now, next.interrupted) = (now, self.interrupted);
         next.admission = std::mem::take(&mut self.admission);
+        next.awaited = std::mem::take(&mut self.awaited);
         // No node can have joined yet: nodes join only after all have begun.
         let ended: Vec<NodeId> = self.receivers().filter(|id| self.has_verdict(*id)).collect();
         for id in ended {
@@ -84,8 +85,23 @@ impl Head {
 
     /// Fails a node whose agent could not be started or reached. The node may join later.
     pub(super) fn miss(&mut self, id: NodeId, reason: String) {
+        self.awaited.remove(&id);
+        let node = &mut self.nodes[id.index()];
+        if node.absent {
+            // Now it is known why.
+            node.state = NodeState::Failed(reason);
+            return;
+        }
         self.take_out(id, NodeState::Failed(reason));
         self.nodes[id.index()].absent = true;
+    }
+
+    /// Notes that an absent node is still being reached. A copy in which each node has its own part
+    /// has failed without it.
+    pub(super) fn wait_for(&mut self, id: NodeId) {
+        if self.may_join(id) {
+            self.awaited.insert(id);
+        }
     }
 
     /// Adds a node that is not in the plan. The node joins if its agent was reached.
@@ -121,6 +137,7 @@ impl Head {
         if !self.may_join(id) {
             return;
         }
+        self.awaited.remove(&id);
         let at = id.index();
         // A node that is not in the plan gets the same bytes as the others.
         let wanted = self.roots.get(at - 1).or(self.roots.first()).copied();

@@ -91,6 +91,9 @@ pub struct Head {
     gathers: bool,
     /// Suspected nodes that are still in their lanes. The order to begin must have its routes.
     bypassing: Vec<NodeId>,
+    /// Nodes that are still being reached, and may join: the copy is not over before that is
+    /// settled.
+    awaited: BTreeSet<NodeId>,
     /// Sources that have delivered everything, with their reports: they complete when the file on
     /// the head's machine is committed.
     delivered: BTreeMap<NodeId, Box<Report>>,
@@ -150,6 +153,7 @@ impl Head {
             closing_until: None,
             gathers: plan.lanes.iter().any(|lane| lane.route.first() != HEAD),
             bypassing: Vec::new(),
+            awaited: BTreeSet::new(),
             delivered: BTreeMap::new(),
             has_begun: false,
             committing: false,
@@ -296,6 +300,7 @@ impl Head {
             }
             HeadEvent::Heard(node) => self.hear(now, node),
             HeadEvent::Unavailable(node, reason) => self.miss(node, reason),
+            HeadEvent::Awaited(node) => self.wait_for(node),
             HeadEvent::Lost(node, reason) => self.lose(node, reason),
             HeadEvent::Sent => self.milestones.sent(now),
             HeadEvent::SourceRead(root) => self.set_roots(&vec![root; self.nodes.len() - 1]),

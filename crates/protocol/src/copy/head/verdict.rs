@@ -186,8 +186,9 @@ impl Head {
         }
     }
 
-    /// Fails all nodes without a verdict.
+    /// Fails all nodes without a verdict, and waits for no other.
     pub(super) fn give_up(&mut self, reason: &str) {
+        self.awaited.clear();
         for id in self.receivers() {
             if !self.has_verdict(id) {
                 self.set_state(id, NodeState::Failed(reason.to_owned()));
@@ -196,9 +197,10 @@ impl Head {
         }
     }
 
-    /// Ends the copy if all nodes have verdicts.
+    /// Ends the copy if all nodes have verdicts, and none is still being reached.
     pub(super) fn finish(&mut self) {
-        if !self.finished && self.milestones.all_reached(Milestone::Over) {
+        let is_settled = self.awaited.is_empty() && self.milestones.all_reached(Milestone::Over);
+        if !self.finished && is_settled {
             self.finished = true;
             self.orders.push_back(HeadOrder::Finished);
         }

@@ -1,0 +1,169 @@
+//! Which nodes have answered a login, and when those that say nothing are no longer waited for:
+//! the command begins without them, and their logins go on.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use garland_sys::sync::Mutex;
+
+use super::cancellation::Cancellation;
+use super::child::Starting;
+use super::error::LaunchError;
+
+/// How long nodes that have answered wait at least for those that say nothing.
+const WAIT_MIN: Duration = Duration::from_millis(1500);
+
+/// Logins that a command no longer waits for, by node. None of them has said anything yet.
+/// Dropping this ends them.
+#[derive(Default)]
+pub struct SilentLogins(HashMap<String, Starting>);
+
+impl SilentLogins {
+    /// Returns whether the login on `node` is among these.
+    pub fn has(&self, node: &str) -> bool {
+        self.0.contains_key(node)
+    }
+}
+
+impl Drop for SilentLogins {
+    fn drop(&mut self) {
+        // An ssh that connects does not notice the end of its input.
+        self.0.drain().for_each(|(_, login)| login.abandon());
+    }
+}
+
+/// The logins of one command, which are started at the same time.
+#[derive(Default)]
+pub struct Answers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The number of nodes that have an agent, may get one, or failed after an answer.
+    nodes: usize,
+    /// Whether to go on without those that say nothing.
+    goes_ahead: bool,
+    /// How long each node that answered took for it.
+    took: HashMap<String, Duration>,
+    silent: SilentLogins,
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answers").finish_non_exhaustive()
+    }
+}
+
+impl Answers {
+    /// Waits for each of `nodes` nodes to answer or to fail; with `goes_ahead`, no longer for those
+    /// that say nothing than [`is_late`] says.
+    pub fn new(nodes: usize, goes_ahead: bool) -> Self {
+        Self(Mutex::new(State { nodes, goes_ahead, ..State::default() }))
+    }
+
+    /// Goes on with logins that an earlier part of the command did not wait for, and waits for
+    /// them.
+    pub fn resume(silent: SilentLogins) -> Self {
+        Self(Mutex::new(State { silent, ..State::default() }))
+    }
+
+    /// Waits until the login on `node` has said something, or has failed.
+    ///
+    /// # Errors
+    /// When the node is late: its login is kept.
+    pub fn wait_for(&self, node: &str, mut starting: Starting) -> Result<Starting, LaunchError> {
+        while !starting.has_answered(Cancellation::POLL) {
+            let mut state = self.0.lock();
+            if state.is_late(starting.waited()) {
+                let waited = starting.waited().as_secs_f64();
+                state.silent.0.insert(node.to_owned(), starting);
+                let why = format!("it has not answered within {waited:.1} s, and is awaited still");
+                return Err(LaunchError::Late(why));
+            }
+        }
+        self.0.lock().took.insert(node.to_owned(), starting.waited());
+        Ok(starting)
+    }
+
+    /// Returns the login on `node` that was not waited for, if there is one. It can be cancelled by
+    /// `cancellation` from now on.
+    pub fn go_on(&self, node: &str, cancellation: &Cancellation) -> Option<Starting> {
+        let login = self.0.lock().silent.0.remove(node)?;
+        Some(login.cancelled_by(cancellation.clone()))
+    }
+
+    /// Notes that `node` has an agent, or has none. Those that fail say nothing of how long a login
+    /// takes.
+    pub fn settle(&self, node: &str, has_agent: bool) {
+        let mut state = self.0.lock();
+        match has_agent {
+            true => _ = state.took.entry(node.to_owned()).or_default(),
+            false if state.took.contains_key(node) || state.silent.has(node) => {}
+            false => state.nodes = state.nodes.saturating_sub(1),
+        }
+    }
+
+    /// Returns the logins that were not waited for.
+    pub fn take_silent(&self) -> SilentLogins {
+        std::mem::take(&mut self.0.lock().silent)
+    }
+}
+
+impl State {
+    /// Returns whether a node that has said nothing for `waited` is late.
+    fn is_late(&self, waited: Duration) -> bool {
+        let took: Vec<Duration> = self.took.values().copied().collect();
+        self.goes_ahead && is_late(waited, took, self.nodes)
+    }
+}
+
+/// Returns whether a node that has said nothing for `waited` is late, if others took `took`, of
+/// `nodes` in all: at least half must have answered, and have waited for twice their median time,
+/// and [`WAIT_MIN`].
+fn is_late(waited: Duration, mut took: Vec<Duration>, nodes: usize) -> bool {
+    if took.is_empty() || took.len() * 2 < nodes {
+        return false;
+    }
+    took.sort_unstable();
+    let median = took[took.len() / 2];
+    waited.saturating_sub(median) > WAIT_MIN.max(2 * median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(tenths: &[u64]) -> Vec<Duration> {
+        tenths.iter().map(|tenths| Duration::from_millis(tenths * 100)).collect()
+    }
+
+    fn after(tenths: u64) -> Duration {
+        Duration::from_millis(tenths * 100 + 1)
+    }
+
+    #[test]
+    fn a_node_is_late_when_most_have_waited_for_twice_their_median() {
+        let logins = || seconds(&[3, 90, 4]);
+        assert!(!is_late(after(18), logins(), 4) && is_late(after(19), logins(), 4), "1.5 s");
+        let slow = || seconds(&[20, 10]);
+        assert!(!is_late(after(59), slow(), 3) && is_late(after(60), slow(), 3), "twice 2 s");
+    }
+
+    #[test]
+    fn nobody_is_late_before_half_of_the_nodes_have_answered() {
+        assert!(!is_late(after(900), Vec::new(), 1));
+        assert!(!is_late(after(900), seconds(&[1]), 3), "it may be quicker than most");
+        assert!(is_late(after(17), seconds(&[1]), 2));
+    }
+
+    #[test]
+    fn a_node_that_failed_says_nothing_of_logins() {
+        let answers = Answers::new(4, true);
+        answers.settle("n1", true);
+        assert!(!answers.0.lock().is_late(after(20)));
+        answers.settle("n2", false);
+        answers.settle("n3", false);
+        assert!(answers.0.lock().is_late(after(20)), "n1 waits for n4 alone");
+        assert!(!Answers::new(1, false).0.lock().is_late(after(20)));
+    }
+}
