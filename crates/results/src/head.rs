@@ -4,8 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use garland_core::printable;
-use garland_state::run::Run;
+use garland_state::run::{self, Run};
 use garland_sys::{clock, process};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
@@ -48,9 +47,7 @@ impl Head {
         Self {
             schema: Cow::Borrowed(schema),
             run: run.map(|run| run.name().to_owned()),
-            command: std::env::args_os()
-                .map(|arg| printable::json_name(arg.as_encoded_bytes()))
-                .collect(),
+            command: run::own_words(),
             elapsed_ns: phases.list.iter().map(|phase| phase.ns).sum(),
             phases: phases.list,
             limit: None,

@@ -201,6 +201,7 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
     // A run without a result, or with one of another release, is listed with what is known.
     let Stored { command, elapsed_ns, bytes, nodes, tree } =
         serde_json::from_slice(&text).unwrap_or_default();
+    let command = if command.is_empty() { run.words() } else { command };
     let began = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
     let age_s = began.ok().and_then(|began| now.duration_since(began).ok());
     let node = |node: Value| serde_json::from_value(node).ok();
@@ -233,6 +234,9 @@ mod tests {
         let killed = listed(&folder, wall_time()).unwrap();
         assert_eq!((killed.kind.as_str(), killed.elapsed_ns), ("cp", None));
         assert!(!killed.is_running && !killed.has_traces && killed.nodes.is_empty());
+        assert_eq!(killed.words(), "cp");
+        fs::write(folder.join("words.json"), r#"["garland", "cp", "x", "n1:"]"#).unwrap();
+        assert_eq!(listed(&folder, wall_time()).unwrap().words(), "cp x n1:");
         let result = r#"{"command": ["garland", "cp"], "elapsed_ns": 5, "bytes": 7,
             "nodes": [{"name": "n1", "verdict": "ok", "reason": null, "rate": 1}, {"odd": 1}]}"#;
         fs::write(folder.join("result.json"), result).unwrap();

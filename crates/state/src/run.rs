@@ -26,6 +26,10 @@ use crate::places::Places;
 /// The name by which users refer to the last run.
 pub const LAST: &str = "last";
 
+/// The file with the command line of a run's command. Only this user can read it: an argument may
+/// be a password.
+const WORDS: &str = "words.json";
+
 /// A run: its name, and the directory in which its results are stored.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -78,7 +82,15 @@ impl Run {
         let forgetting = threads::spawn("retention", move || {
             retention::forget_old(&folders_in(&runs), &command, traced, wall_time());
         });
-        Ok(Self { name, folder, _held: Held::new(held, forgetting.ok()) })
+        let run = Self { name, folder, _held: Held::new(held, forgetting.ok()) };
+        run.keep(WORDS, &own_words())?;
+        Ok(run)
+    }
+
+    /// Returns the command line of the run's command, the program first; empty if it is not stored.
+    pub fn words(&self) -> Vec<String> {
+        let stored = read_file(&self.folder.join(WORDS)).unwrap_or_default();
+        serde_json::from_slice(&stored).unwrap_or_default()
     }
 
     /// Takes the run's lock, and holds it until the value is dropped. A run whose lock is held is
@@ -263,6 +275,12 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// Returns the command line of this process, the program first. In words that are no text, bytes
+/// that are none are `\xHH`.
+pub fn own_words() -> Vec<String> {
+    std::env::args_os().map(|word| printable::json_name(word.as_encoded_bytes())).collect()
 }
 
 /// Returns whether a run is named by the path of its directory.

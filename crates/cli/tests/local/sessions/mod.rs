@@ -1,6 +1,7 @@
 //! What people see: help, errors with hints, tables. Times and rates are replaced by signs.
 //! Standing agents, also of other releases.
 
+mod command_lines;
 mod exec_ends;
 mod exec_input;
 mod hostile;
