@@ -27,7 +27,7 @@ impl BitTorrent {
     }
 
     /// Returns the directory in which nodes say that they have the file.
-    fn done() -> PathBuf {
+    fn folder_of_those_done() -> PathBuf {
         Path::new(DIR).join("torrent-done")
     }
 }
@@ -53,7 +53,7 @@ impl Peer for BitTorrent {
     }
 
     fn copy(&mut self, field: &Field, job: &Job) -> Result<Timing> {
-        let done = Self::done();
+        let done = Self::folder_of_those_done();
         // It is left by an earlier copy, or not there.
         let _ = fs::remove_dir_all(&done);
         fs::create_dir(&done).with_context(|| format!("failed to create {}", done.display()))?;

@@ -155,9 +155,11 @@ impl StandingResult {
             let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
             let names = nodelist::fold(&names);
             let ages = || nodes.iter().filter_map(|node| node.age_s);
-            let ages = ages().min().zip(ages().max()).map(|(first, last)| span(first, last));
-            let ages = ages.map_or_else(String::new, |ages| format!(", up for {ages}"));
-            format!("agents  {names}: garland {release}{ages}\n")
+            let up_for = match (ages().min(), ages().max()) {
+                (Some(first), Some(last)) => format!(", up for {}", span(first, last)),
+                _ => String::new(),
+            };
+            format!("agents  {names}: garland {release}{up_for}\n")
         };
         releases.into_iter().map(line).collect()
     }
