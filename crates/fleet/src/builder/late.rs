@@ -199,9 +199,11 @@ impl FleetBuilder<'_> {
         retries.are_all.store(true, Ordering::Relaxed);
         started.inspect_err(|failure| {
             // The copy must not wait for them.
-            let reason = || Err(failure.message().to_owned());
-            let sent = places.iter().map(|at| newcomers.send(Newcomer::Late(id_at(*at), reason())));
-            sent.for_each(|_| ());
+            for place in &places {
+                let reason = failure.message().to_owned();
+                // Fails if the copy is over.
+                let _ = newcomers.send(Newcomer::Late(id_at(*place), Err(reason)));
+            }
         })
     }
 }
