@@ -204,7 +204,7 @@ function drawn(all, of, fastest, width, media) {
     const [x, y, right, under] = [left(link.from), top(link.from), left(link.to), top(link.to)];
     const middle = y + BOX.height / 2, end = under + BOX.height / 2, centre = x + BOX.width / 2;
     const wide = Math.max(1.5, (12 * link.rate) / fastest);
-    let way, beside = false, at = [(x + BOX.width + right) / 2, middle - wide / 2 - 5];
+    let way, beside = false, wraps = false, at = [(x + BOX.width + right) / 2, middle - wide / 2 - 5];
     if (!link.main) {
       const peak = Math.min(y, under) - 20;
       way = `M${centre} ${y} C${centre} ${peak} ${right + BOX.width / 2} ${peak} ${right + BOX.width / 2} ${under}`;
@@ -218,6 +218,7 @@ function drawn(all, of, fastest, width, media) {
       way = `M${centre} ${y + BOX.height} V${gap} H${6} V${end} H${right}`;
       // Below the line, since what is above it belongs to the nodes of the row.
       at = [(centre + 6) / 2, gap + wide / 2 + 11];
+      wraps = true;
     } else if (to.column === from.column) {
       way = `M${centre} ${y + BOX.height} V${under}`;
       // Near the lower node: right below the upper one is what took its time.
@@ -231,8 +232,9 @@ function drawn(all, of, fastest, width, media) {
     const words = `${link.node} to ${link.name}: ${bytes(link.bytes)}, ${rate(link.rate)}${limits ? `, ${percent(link.share)} of the time` : ""}`;
     picture.append(svg("path", { d: way, class: `link ${limits ? `l-${link.kind}` : ""} ${link.main ? "" : "part"}`, "stroke-width": link.main ? wide : 1.5 }, svg("title", {}, words)));
     if (at) {
-      labels.push(svg("text", { x: at[0], y: at[1], class: "rate" }, `${Number((link.rate / 1e6).toPrecision(3))} MB/s`));
-      if (limits) labels.push(svg("text", { x: at[0], y: at[1] + (beside ? 14 : (to.packed ? 0 : wide) + 17), class: "share" }, `${Math.round(link.share * 100)} %`));
+      const share = `${Math.round(link.share * 100)} %`;
+      labels.push(svg("text", { x: at[0], y: at[1], class: "rate" }, `${Number((link.rate / 1e6).toPrecision(3))} MB/s${wraps && limits ? `, ${share}` : ""}`));
+      if (limits && !wraps) labels.push(svg("text", { x: at[0], y: at[1] + (beside ? 14 : (to.packed ? 0 : wide) + 17), class: "share" }, share));
     }
   }
   for (const node of all.nodes) {

@@ -15,7 +15,7 @@ function forecast(parent, told) {
   const at = new Map(curve.map((point) => [point.nodes, point]));
   const column = (of) => every.map((nodes) => { const point = at.get(nodes); return point ? of(point) : null; });
   const knee = answer.knee;
-  const section = part(parent, "Forecast", 2);
+  const section = part(parent, "Forecast", 2, document.getElementById("forecast-words"));
   chart(section, `Power by nodes${knee ? `; the knee is at ${number(knee.nodes)} nodes: ${knee.resource}` : ""}`, () => ({
     options: {
       scales: { x: { time: false }, y: { range: (_, low, high) => [0, high * 1.05 || 1] } },

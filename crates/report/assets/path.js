@@ -16,7 +16,7 @@ const broad = (run) => list(run.explained?.path).filter((one) => one.ns > 0).map
 const lengthOf = (run) => Math.max(1, run.result?.elapsed_ns ?? 0, run.timeline?.length_ns ?? 0, ...broad(run).map((one) => one.end_ns));
 
 function axis(length) {
-  return el("div", { class: "axis", "aria-hidden": "true" }, ...ticks(0, length * 0.93, 10).map((at) => el("span", { style: `left: ${(at / length) * 100}%` }, time(at))));
+  return el("div", { class: "axis", "aria-hidden": "true" }, ...ticks(0, length * 0.93, innerWidth < 640 ? 5 : 10).map((at) => el("span", { style: `left: ${(at / length) * 100}%` }, time(at))));
 }
 
 function ledger(parent, run) {

@@ -59,14 +59,14 @@ pub fn page(output: &mut dyn Write, sheets: &[Sheet], forecast: Option<&Value>) 
     for (place, sheet) in sheets.iter().enumerate() {
         head(output, sheet, !(leads && place == 0))?;
     }
+    output.write_all(
+        b"</header>\n<nav id=\"contents\" aria-label=\"Contents\"></nav>\n<main id=\"runs\"></main>\n",
+    )?;
     if let Some(told) = forecast {
-        for line in summary::of_forecast(told) {
-            writeln!(output, "<p>{}</p>", escaped(&line))?;
-        }
+        forecast_words(output, told)?;
     }
     output.write_all(
-        b"</header>\n<nav id=\"contents\" aria-label=\"Contents\"></nav>\n<main id=\"runs\"></main>\n\
-          <noscript><p>The charts need scripts; the text above does not.</p></noscript>\n",
+        b"<noscript><p>The charts need scripts; the text above does not.</p></noscript>\n",
     )?;
     let data: Vec<Value> = sheets.iter().map(data).collect();
     let all = json!({ "runs": data, "leads": leads, "forecast": forecast });
@@ -91,6 +91,15 @@ fn first_leads(sheets: &[Sheet]) -> bool {
             others.iter().any(|one| differs(one, "schema") || differs(one, "bytes"))
         }
     }
+}
+
+/// Writes the summary of a forecast, which scripts move beside its chart.
+fn forecast_words(output: &mut dyn Write, told: &Value) -> io::Result<()> {
+    writeln!(output, "<section class=\"words\" id=\"forecast-words\">")?;
+    for line in summary::of_forecast(told) {
+        writeln!(output, "<p>{}</p>", escaped(&line))?;
+    }
+    writeln!(output, "</section>")
 }
 
 /// Writes what a run was, its tiles, and its summary in words, which is folded if there are tiles.
