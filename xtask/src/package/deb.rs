@@ -1,5 +1,6 @@
 //! Makes the Debian package: the program, its manual and completions, and the systemd units of
-//! `docs/deploy.md`. The package has no dependencies, since the program is static.
+//! `docs/deploy.md` and `docs/spool.md`. The package has no dependencies, since the program is
+//! static.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 const CONTROL: &str = include_str!("../../../packaging/control");
 const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
 const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
-const SPOOL: &str = include_str!("../../../packaging/garland-spool.service");
+const SPOOL: &str = include_str!("../../../packaging/garland-spool@.service");
 const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
 
 /// Makes the package in the directory `folder`, and returns its path.
@@ -58,7 +59,7 @@ fn put_program(staging: &Staging, program: &Program) -> Result<()> {
     said(&mut gzip)?;
     staging.put("usr/lib/systemd/user/garland-up.service", SERVICE)?;
     staging.put("usr/lib/systemd/user/garland-up.timer", TIMER)?;
-    staging.put("usr/lib/systemd/user/garland-spool.service", SPOOL)?;
+    staging.put("usr/lib/systemd/user/garland-spool@.service", SPOOL)?;
     Ok(())
 }
 
@@ -107,9 +108,39 @@ mod tests {
 
     #[test]
     fn the_units_are_those_of_the_book() {
-        let book = include_str!("../../../docs/deploy.md");
-        for unit in [SERVICE, TIMER] {
-            assert!(book.contains(unit), "docs/deploy.md has another one than:\n{unit}");
+        let deploy = include_str!("../../../docs/deploy.md");
+        let spool = include_str!("../../../docs/spool.md");
+        for (name, page, unit) in [
+            ("deploy.md", deploy, SERVICE),
+            ("deploy.md", deploy, TIMER),
+            ("spool.md", spool, SPOOL),
+        ] {
+            assert!(page.contains(unit), "docs/{name} has another one than:\n{unit}");
         }
+    }
+
+    #[test]
+    fn systemd_understands_all_of_the_units() {
+        let folder = std::env::temp_dir().join(format!("garland-units-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let units = [
+            ("garland-up.service", SERVICE),
+            ("garland-up.timer", TIMER),
+            ("garland-spool@models.service", SPOOL),
+        ];
+        let mut verify = Command::new("systemd-analyze");
+        verify.args(["verify", "--user", "--man=no"]).env("XDG_RUNTIME_DIR", &folder);
+        for (name, unit) in units {
+            let path = folder.join(name);
+            // The package is not installed here, and the program must exist.
+            fs::write(&path, unit.replace("/usr/bin/garland", "/bin/true")).unwrap();
+            verify.arg(path);
+        }
+        let output = verify.output();
+        fs::remove_dir_all(&folder).unwrap();
+        let output = output.unwrap();
+        // Keys that it does not know are no failure to it.
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
     }
 }
