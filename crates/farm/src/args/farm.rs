@@ -133,7 +133,7 @@ pub struct FarmRun {
     /// that the run has had so far; no job is run.
     #[arg(long)]
     pub analysis: bool,
-    /// Print no progress.
+    /// Print no progress, and no summary if all jobs are done, except with --analysis.
     #[arg(short, long)]
     pub quiet: bool,
     /// The options of the figures.

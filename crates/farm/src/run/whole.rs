@@ -120,6 +120,9 @@ fn tell(telling: &Telling<'_>, result: &FarmResult) -> Result<(), Failure> {
     if context.json {
         return print_json(result);
     }
+    if asked.quiet && !asked.analysis && result.exit() == Exit::Done {
+        return Ok(());
+    }
     let summary = match asked.analysis {
         true => result.to_string(),
         // Where output is printed, the words of failed jobs are on the screen.

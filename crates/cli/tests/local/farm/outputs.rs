@@ -72,7 +72,8 @@ fn inputs_are_lines_of_standard_input_and_of_files() {
     }
     // Nodes and jobs in the other order.
     list(&scratch, "jobs", "echo here\n");
-    assert_eq!(garland.run(&["farm", "run", "local1", "jobs"]).with_code(0).out, "here\n");
+    let said = garland.run(&["farm", "run", "-q", "local1", "jobs"]).with_code(0);
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("here\n", ""));
     scratch.assert_nothing_left();
 }
 
