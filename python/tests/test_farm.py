@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+import signal
 import tempfile
 import time
 
@@ -139,6 +140,17 @@ class Farms(Case):
         go.touch()
         again = garland.farm(garland.Resume(result.run))
         self.assertEqual((again.run, again.done), (result.run, 2))
+
+    def test_a_cancelled_farm_ends_also_where_ctrl_c_is_ignored(self) -> None:
+        # As in a script that runs `python3 x.py &`.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with garland.Farm(["sleep 600"], "local[1-2]", self.local()) as farm:
+                farm.cancel()
+                with self.assertRaises(garland.Cancelled):
+                    farm.result()
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def test_asyncio_runs_farms_and_a_cancelled_task_ends_its_jobs(self) -> None:
         async def both() -> list[garland.FarmResult]:

@@ -29,6 +29,9 @@ pub struct ListedRun {
     pub command: Vec<String>,
     /// Seconds since the command began.
     pub age_s: u64,
+    /// When the command began, in seconds since 1970; `None` if its file system does not tell.
+    #[serde(skip)]
+    pub began_s: Option<u64>,
     /// Nanoseconds from the start of the command to its end; `None` without a result.
     pub elapsed_ns: Option<u64>,
     /// Bytes of what was copied; `None` if the command copies nothing.
@@ -203,13 +206,16 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
         serde_json::from_slice(&text).unwrap_or_default();
     let command = if command.is_empty() { run.words() } else { command };
     let began = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
-    let age_s = began.ok().and_then(|began| now.duration_since(began).ok());
+    let began = began.ok();
+    let age_s = began.and_then(|began| now.duration_since(began).ok());
+    let began_s = began.and_then(|began| began.duration_since(SystemTime::UNIX_EPOCH).ok());
     let node = |node: Value| serde_json::from_value(node).ok();
     Some(ListedRun {
         run: run.name().to_owned(),
         kind,
         command,
         age_s: age_s.map_or(0, |age| age.as_secs()),
+        began_s: began_s.map(|since| since.as_secs()),
         elapsed_ns,
         bytes,
         is_running: run.is_running(),

@@ -83,7 +83,8 @@ impl Run {
             retention::forget_old(&folders_in(&runs), &command, traced, wall_time());
         });
         let run = Self { name, folder, _held: Held::new(held, forgetting.ok()) };
-        run.keep(WORDS, &own_words())?;
+        // Lists show a run without it by its kind. On a full disk the command is worth more.
+        let _ = run.keep(WORDS, &own_words());
         Ok(run)
     }
 

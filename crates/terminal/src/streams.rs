@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use crate::output;
@@ -99,6 +99,8 @@ pub struct Kept {
     /// What follows it.
     memory: Vec<u8>,
     length: usize,
+    /// Why the file could not be created or written: what came later is not kept.
+    failed: Option<ErrorKind>,
 }
 
 impl Kept {
@@ -110,19 +112,36 @@ impl Kept {
     /// Adds output. A file is created in `folder`, if one is needed.
     ///
     /// # Errors
-    /// When the file cannot be created or written.
+    /// When the file cannot be created or written, now or earlier. What had been added before is
+    /// kept, and nothing more is.
     pub fn add(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<()> {
+        if let Some(kind) = self.failed {
+            return Err(kind.into());
+        }
+        if self.memory.len() + bytes.len() > KEPT_MAX {
+            self.write(folder, bytes).inspect_err(|error| self.failed = Some(error.kind()))?;
+        } else {
+            self.memory.extend(bytes);
+        }
         self.length += bytes.len();
-        self.memory.extend(bytes);
-        if self.memory.len() > KEPT_MAX {
-            let file = match &mut self.file {
-                Some(file) => file,
-                none => none.insert(without_name(&folder.join("output.part"))?),
-            };
-            file.write_all(&self.memory)?;
+        Ok(())
+    }
+
+    /// Writes what is in memory, and then `bytes`, to the file.
+    fn write(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(without_name(&folder.join("output.part"))?),
+        };
+        let before = (self.length - self.memory.len()) as u64;
+        let written = file.write_all(&self.memory).and_then(|()| file.write_all(bytes));
+        if written.is_err() {
+            // A part of it may be there: what is in memory would be printed twice.
+            file.set_len(before)?;
+        } else {
             self.memory.clear();
         }
-        Ok(())
+        written
     }
 
     /// Passes the output to `each` in pieces.
@@ -278,6 +297,14 @@ impl Streams {
         stream.parts.iter_mut().try_for_each(|(lines, _)| lines.end())
     }
 
+    /// Prints the outputs that have ended and wait for their turn, in order. Returns the number of
+    /// each, and whether it could be printed. Those that have not ended are left.
+    pub fn end_waiting(&mut self) -> Vec<(u32, io::Result<()>)> {
+        let ended = self.open.iter().filter(|(_, stream)| stream.has_ended);
+        let ended: Vec<u32> = ended.map(|(number, _)| *number).collect();
+        ended.into_iter().map(|number| (number, self.close_one(number))).collect()
+    }
+
     /// Prints all that is left.
     ///
     /// # Errors
@@ -299,6 +326,40 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_not_kept_in_memory_and_not_read_twice() {
+        let nowhere = Path::new("/nonexistent");
+        let full = File::options().read(true).write(true).open("/dev/full").expect("it exists");
+        for file in [None, Some(full)] {
+            let mut kept = Kept { file, ..Kept::default() };
+            kept.add(nowhere, &[1; KEPT_MAX]).expect("memory has room");
+            for _ in 0..3 {
+                kept.add(nowhere, &[2; KEPT_MAX]).expect_err("there is no file");
+            }
+            assert_eq!((kept.length(), kept.memory.len()), (KEPT_MAX, KEPT_MAX));
+            let has_file = kept.file.take().is_some();
+            let mut read = Vec::new();
+            kept.read(|bytes| {
+                read.extend_from_slice(bytes);
+                Ok(())
+            })
+            .expect("it is in memory");
+            assert_eq!(read, [1; KEPT_MAX], "{has_file}");
+        }
+    }
+
+    #[test]
+    fn outputs_that_wait_for_their_turn_are_printed_when_there_is_none_any_more() {
+        let mut streams = Streams::new(Arrangement::Numbered, Vec::new(), &std::env::temp_dir());
+        streams.add(2, false, b"").expect("it is kept");
+        streams.end(2).expect("it waits");
+        streams.add(1, false, b"").expect("it is kept");
+        let printed: Vec<u32> =
+            streams.end_waiting().into_iter().map(|(number, _)| number).collect();
+        assert_eq!(printed, [2], "1 runs still");
+        assert!(streams.end_waiting().is_empty());
+    }
 
     #[test]
     fn what_waits_for_others_has_a_limit_and_what_is_printed_has_none() {

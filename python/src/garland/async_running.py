@@ -68,7 +68,8 @@ class AsyncRunning(Generic[R]):
     def cancel(self) -> None:
         """Gives up, as Ctrl-C does: within about a second all nodes have cleaned up."""
         if self._process.returncode is None:
-            self._process.send_signal(signal.SIGINT)
+            # It ends the program as Ctrl-C does, also where that is ignored (`python3 x.py &`).
+            self._process.send_signal(signal.SIGTERM)
 
     async def result(self) -> R:
         """Waits for the end. Raises NodesFailed or another GarlandError."""

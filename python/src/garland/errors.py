@@ -63,7 +63,7 @@ def error_of(code: int, said: str, result: Result | None) -> GarlandError | None
     if code == 0:
         return None
     some = JobsFailed if isinstance(result, FarmResult) else NodesFailed
-    kinds = {1: some, 2: UsageError, 3: NothingDone, 130: Cancelled, -2: Cancelled}
+    kinds = {1: some, 2: UsageError, 3: NothingDone, 130: Cancelled, -2: Cancelled, -15: Cancelled}
     kind: type[GarlandError] = kinds.get(code, GarlandError)
     unsaid = "it was given up" if kind is Cancelled else f"garland ended with {code}"
     return kind(_reasons(result) or said.strip() or unsaid, result)

@@ -17,6 +17,8 @@ from .running import Running
 
 def _request(jobs: Jobs, nodes: str | None, options: FarmOptions) -> Request[FarmResult]:
     words = ["farm", "run", "--json", *options.words()]
+    if nodes is not None and nodes.startswith("-"):
+        raise UsageError(f"cannot run jobs on {nodes!r}: it names no node")
     where = [] if nodes is None else [nodes]
     if isinstance(jobs, ForEach):
         out = [] if jobs.out is None else [f"--out={jobs.out}"]
@@ -25,7 +27,10 @@ def _request(jobs: Jobs, nodes: str | None, options: FarmOptions) -> Request[Far
     if isinstance(jobs, Resume):
         return Request([*words, f"--resume={jobs.run}", *where], FarmResult.parse)
     if isinstance(jobs, (str, os.PathLike)):
-        return Request([*words, os.fspath(jobs), *where], FarmResult.parse)
+        path = os.fspath(jobs)
+        # A name that begins with a dash is no option.
+        path = os.path.join(".", path) if path.startswith("-") else path
+        return Request([*words, path, *where], FarmResult.parse)
     file = ListFile(jobs)
     return Request([*words, file.path, *where], FarmResult.parse, jobs=file)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -61,9 +62,15 @@ class ListFile:
     def __init__(self, jobs: Sequence[str | Job]) -> None:
         tables = [_table(Job(job) if isinstance(job, str) else job) for job in jobs]
         handle, self.path = tempfile.mkstemp(prefix="garland-jobs-", suffix=".toml")
-        self.remove = weakref.finalize(self, os.unlink, self.path)
+        self.remove = weakref.finalize(self, _remove, self.path)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write("".join(tables))
+
+
+def _remove(path: str) -> None:
+    # Whoever cleans up temporary files may have been first.
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _table(job: Job) -> str:

@@ -58,7 +58,8 @@ class Running(Generic[R]):
     def cancel(self) -> None:
         """Gives up, as Ctrl-C does: within about a second all nodes have cleaned up."""
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
+            # It ends the program as Ctrl-C does, also where that is ignored (`python3 x.py &`).
+            self._process.send_signal(signal.SIGTERM)
 
     def result(self) -> R:
         """Waits for the end. Raises NodesFailed or another GarlandError."""

@@ -4,6 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use garland_analysis::farm::{Loss, Losses};
+use garland_core::printable;
 use garland_terminal::verdicts::folded;
 
 use super::summary::{Failed, Summary};
@@ -61,10 +62,14 @@ impl Brief<'_> {
             }
         }
         let shown: usize = reasons.iter().take(MAX_REASONS).map(|same| same.jobs.len()).sum();
-        match jobs.failed.saturating_sub(shown) {
+        match jobs.failures.len().saturating_sub(shown) {
+            0 => {}
+            1 => writeln!(f, "failed  1 more job, for another reason")?,
+            more => writeln!(f, "failed  {more} more jobs, for other reasons")?,
+        }
+        match jobs.failed.saturating_sub(jobs.failures.len()) {
             0 => Ok(()),
-            1 => writeln!(f, "failed  1 more job, for another reason"),
-            more => writeln!(f, "failed  {more} more jobs, for other reasons"),
+            more => writeln!(f, "failed  {more} more, which only the run's records.jsonl names"),
         }
     }
 }
@@ -101,7 +106,8 @@ impl Display for SameReason<'_> {
             0 => {}
             more => write!(f, " and {more} more")?,
         }
-        write!(f, ": {}", self.reason)
+        // A reason must stay on its line, whatever a node sends.
+        write!(f, ": {}", printable::line(self.reason))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::{self, Formatter};
 
 use garland_analysis::farm::{Loss, Losses, Spread, bar};
 use garland_core::farm::{Move, Record};
+use garland_core::printable;
 use garland_core::units::bytes;
 use garland_terminal::verdicts::folded;
 
@@ -213,6 +214,8 @@ impl FarmResult {
             let node = one.node.as_deref().unwrap_or("no node");
             let tries = if one.tries == 1 { "try" } else { "tries" };
             let Failed { job, name, reason, tries: count, .. } = one;
+            // A reason must stay on its line, whatever a node sends.
+            let reason = printable::line(reason);
             writeln!(f, "failed  job {job} ({name}) on {node}: {reason} ({count} {tries})")?;
             one.last_words.iter().try_for_each(|line| writeln!(f, "          {line}"))?;
         }
@@ -242,7 +245,7 @@ fn show_job(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
         true => "ok".to_owned(),
         false => match record.last_words.first() {
             Some(line) => format!("{}: {}", record.outcome, beginning(&line.to_string())),
-            None => record.outcome.to_string(),
+            None => printable::line(&record.outcome.to_string()),
         },
     };
     writeln!(

@@ -226,6 +226,16 @@ impl Ledger {
         });
     }
 
+    /// Prints the output of jobs that have ended and wait for those before them in the list, which
+    /// an interrupt has ended.
+    pub fn print_waiting(&mut self) {
+        self.erase();
+        let printed = self.streams.as_mut().map(Streams::end_waiting).unwrap_or_default();
+        for (at, result) in printed {
+            self.note_unwritten(at.saturating_add(1), result);
+        }
+    }
+
     fn print(&mut self, job: u32, print: impl FnOnce(&mut Streams, u32) -> io::Result<()>) {
         let printed = self.streams.as_mut().map(|streams| print(streams, number(job)));
         self.note_unwritten(job, printed.unwrap_or(Ok(())));

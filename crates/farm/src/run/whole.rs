@@ -78,6 +78,7 @@ pub fn run(context: &Context, asked: &FarmRun) -> Result<Exit, Failure> {
         engine(settings.engine).run(&work, left, &mut ledger)?
     };
     phases.end("jobs");
+    ledger.print_waiting();
     let unwritten = ledger.unwritten().clone();
     let records = ledger.close()?;
     let result = account.close(&work, phases, ending, records)?;

@@ -22,6 +22,9 @@ pub struct ReadyLine {
     pub log: Option<PathBuf>,
 }
 
+/// The most bytes of a release's name: it is an agent's word, which records and results keep.
+const RELEASE_MAX: usize = 64;
+
 impl ReadyLine {
     const WORD: &str = "garland-agent";
 
@@ -35,7 +38,8 @@ impl ReadyLine {
         if words.next()? != Self::WORD {
             return None;
         }
-        let release = words.next()?.to_owned();
+        let release = words.next()?;
+        let release = release[..release.floor_char_boundary(RELEASE_MAX)].to_owned();
         let port = words.next()?.parse().ok()?;
         let hex = words.next()?;
         let mut key = [0; 32];

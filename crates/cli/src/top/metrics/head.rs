@@ -4,7 +4,6 @@ use garland_commands::spool::record::served;
 use garland_results::listed::{self, ListedRun};
 use garland_results::spool::SpoolState;
 use garland_state::places::Places;
-use garland_sys::clock;
 
 use super::exposition::{Exposition, Kind};
 
@@ -20,10 +19,11 @@ pub fn add(text: &mut Exposition, places: &Places) {
 
 /// Adds what the last copy of the user came to.
 fn add_copy(text: &mut Exposition, copy: &ListedRun) {
-    let began_s = (clock::wall_ns() / 1_000_000_000).saturating_sub(copy.age_s);
     let name = "last_copy_start_time_seconds";
     text.begin(name, Kind::Gauge, "When the last copy began, in seconds since 1970.");
-    text.value(name, &[("run", &copy.run)], began_s as f64);
+    if let Some(began_s) = copy.began_s {
+        text.value(name, &[], began_s as f64);
+    }
     let name = "last_copy_duration_seconds";
     text.begin(name, Kind::Gauge, "How long the last copy took.");
     if let Some(ns) = copy.elapsed_ns {

@@ -9,9 +9,6 @@ use crate::top::figures::{Figures, Lane};
 /// A metric of a node's activity: its name without the prefix, its help, and its value.
 type ActivityMetric = (&'static str, &'static str, fn(&Figures) -> f64);
 
-/// A metric that the node's kernel counts since it was booted.
-type KernelMetric = (&'static str, &'static str, fn(&KernelCounts) -> u64);
-
 /// A metric of the lanes of copies; there is no value if it is unknown.
 type LaneMetric = (&'static str, &'static str, fn(&Lane) -> Option<f64>);
 
@@ -24,22 +21,6 @@ const OF_ACTIVITY: [ActivityMetric; 8] = [
     ("disk_busy_ratio", "Share of the time in which the busiest disk was busy.", |node| node.disk),
     ("cpu_busy_ratio", "Share of the processors' time that was used.", |node| node.cpu),
     ("running_jobs", "Jobs of farms that run.", |node| node.jobs.len() as f64),
-];
-
-const OF_KERNEL: [KernelMetric; 5] = [
-    ("received_bytes_total", "Bytes received over all NICs.", |counts| {
-        counts.nics.iter().map(|nic| nic.received).sum()
-    }),
-    ("sent_bytes_total", "Bytes sent over all NICs.", |counts| {
-        counts.nics.iter().map(|nic| nic.sent).sum()
-    }),
-    ("resent_segments_total", "Retransmitted TCP segments.", |counts| counts.resent),
-    ("read_bytes_total", "Bytes read from all disks.", |counts| {
-        counts.disks.iter().map(|disk| disk.read).sum()
-    }),
-    ("written_bytes_total", "Bytes written to all disks.", |counts| {
-        counts.disks.iter().map(|disk| disk.written).sum()
-    }),
 ];
 
 const OF_LANES: [LaneMetric; 4] = [
@@ -64,15 +45,7 @@ pub fn add(text: &mut Exposition, board: &Board) {
             text.value(&name, &[("node", &node.name)], figure(figures));
         }
     }
-    for (name, help, count) in OF_KERNEL {
-        let name = format!("node_{name}");
-        text.begin(&name, Kind::Counter, help);
-        for node in &board.nodes {
-            if let Some(counts) = node.counts() {
-                text.value(&name, &[("node", &node.name)], count(counts) as f64);
-            }
-        }
-    }
+    add_counters(text, board);
     let lanes = || known().flat_map(|(node, it)| it.lanes.iter().map(move |lane| (node, lane)));
     for (name, help, figure) in OF_LANES {
         let name = format!("lane_{name}");
@@ -90,6 +63,67 @@ pub fn add(text: &mut Exposition, board: &Board) {
         let waits_for = ("for", lane.limiter.word());
         let labels = [&labels(node, lane, &number)[..], &[waits_for]].concat();
         text.value(name, &labels, lane.share.unwrap_or(1.0));
+    }
+}
+
+/// A counter of a NIC, a disk, or the whole kernel, since boot.
+struct Counter {
+    name: &'static str,
+    help: &'static str,
+    /// The name of the label that tells apart what is counted; empty if there is only one.
+    label: &'static str,
+    /// What is counted, and how much.
+    counts: fn(&KernelCounts) -> Vec<(&str, u64)>,
+}
+
+const COUNTERS: [Counter; 5] = [
+    Counter {
+        name: "node_received_bytes_total",
+        help: "Bytes received over a NIC.",
+        label: "nic",
+        counts: |kernel| kernel.nics.iter().map(|nic| (nic.name.as_str(), nic.received)).collect(),
+    },
+    Counter {
+        name: "node_sent_bytes_total",
+        help: "Bytes sent over a NIC.",
+        label: "nic",
+        counts: |kernel| kernel.nics.iter().map(|nic| (nic.name.as_str(), nic.sent)).collect(),
+    },
+    Counter {
+        name: "node_read_bytes_total",
+        help: "Bytes read from a disk.",
+        label: "disk",
+        counts: |kernel| kernel.disks.iter().map(|disk| (disk.name.as_str(), disk.read)).collect(),
+    },
+    Counter {
+        name: "node_written_bytes_total",
+        help: "Bytes written to a disk.",
+        label: "disk",
+        counts: |kernel| {
+            kernel.disks.iter().map(|disk| (disk.name.as_str(), disk.written)).collect()
+        },
+    },
+    Counter {
+        name: "node_resent_segments_total",
+        help: "Retransmitted TCP segments.",
+        label: "",
+        counts: |kernel| vec![("", kernel.resent)],
+    },
+];
+
+/// Adds what kernels count. A NIC that goes away takes its own series along: in a sum, its end
+/// would look like a restart of the counter.
+fn add_counters(text: &mut Exposition, board: &Board) {
+    for Counter { name, help, label, counts } in COUNTERS {
+        text.begin(name, Kind::Counter, help);
+        for node in &board.nodes {
+            let kernel = node.counts().into_iter();
+            for (counted, count) in kernel.flat_map(counts) {
+                let all = [("node", node.name.as_str()), (label, counted)];
+                let labels = if label.is_empty() { &all[..1] } else { &all[..] };
+                text.value(name, labels, count as f64);
+            }
+        }
     }
 }
 

@@ -42,8 +42,8 @@ fn a_dead_node_delays_no_copy_to_the_others() {
     let copy = start(&field, &["cp", "/mnt/head/source", "n[1-4]:/mnt/home/copy"]);
     // The copy is killed after 30 s: long before ssh gives n4 up.
     wait_for(|| (1..=3).all(|node| read(&field, node, "/mnt/home/copy").is_some()));
-    let interrupt = format!("kill -INT $(pgrep -f '^[^ ]*garland --cluster')");
-    field.machines.shell(0, &interrupt).expect("it runs still");
+    let interrupt = "kill -INT $(pgrep -f '^[^ ]*garland --cluster')";
+    field.machines.shell(0, interrupt).expect("it runs still");
     let output = copy.wait_with_output().expect("it ends");
     let text = said(&output);
     for node in 1..=3 {

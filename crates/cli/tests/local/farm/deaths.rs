@@ -123,6 +123,21 @@ fn a_run_goes_on_after_its_controllers_death() {
 }
 
 #[test]
+fn an_interrupt_loses_no_output_of_jobs_that_have_ended() {
+    let scratch = Scratch::new("farm-turns");
+    list(&scratch, "jobs", "until test -e go; do sleep 0.02; done; echo 1\necho 2\necho 3\n");
+    let garland = garland_in(&scratch);
+    let farm = garland.start(&["farm", "run", "-k", "--slots", "2", "jobs"]);
+    until("the last job", || journaled(&garland) == 2);
+    farm.process().interrupt();
+    let first = farm.end().with_code(130).out;
+    list(&scratch, "go", "");
+    let second = garland.run(&["farm", "run", "-k", "--resume"]).with_code(0).out;
+    assert_eq!((first.as_str(), second.as_str()), ("2\n3\n", "1\n"));
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn the_user_may_give_up_and_go_on() {
     let scratch = Scratch::new("farm-interrupt");
     noted(&scratch, 8, "0.4");

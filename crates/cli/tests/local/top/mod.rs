@@ -65,8 +65,10 @@ fn the_file_for_prometheus_has_the_figures_of_all_nodes() {
         assert_eq!(metric(&text, "garland_node_up", node), Some(1.0), "{text}");
         let busy = metric(&text, "garland_node_cpu_busy_ratio", node);
         assert!(busy.is_some_and(|busy| (0.0..=1.0).contains(&busy)), "{text}");
-        let written = metric(&text, "garland_node_written_bytes_total", node);
-        assert!(written.is_some_and(|bytes| bytes >= 0.0), "{text}");
+        let resent = metric(&text, "garland_node_resent_segments_total", node);
+        assert!(resent.is_some_and(|count| count >= 0.0), "{text}");
+        let nic = format!("\ngarland_node_received_bytes_total{{node=\"{node}\",nic=\"");
+        assert!(text.contains(&nic), "{text}");
     }
     assert!(text.contains("\ngarland_last_copy_nodes{verdict=\"ok\"} 3\n"), "{text}");
     assert!(text.contains("\ngarland_last_copy_bytes 4096\n"), "{text}");

@@ -1,6 +1,7 @@
 //! The result of one attempt at a job.
 
 use garland_core::farm::{Engine, Job, Outcome, Record, Text, last_words};
+use garland_core::printable;
 
 use crate::farm::jobs::{CORES_MAX, TaskEnd};
 
@@ -102,9 +103,10 @@ impl Try {
     }
 }
 
-/// Returns the outcome of a job that failed for the reason `why`, which a node may have told.
+/// Returns the outcome of a job that failed for the reason `why`, which a node may have told: its
+/// beginning, as one line.
 pub fn failed(why: String) -> Outcome {
-    Outcome::Failed(shortened(why))
+    Outcome::Failed(shortened(printable::line(&why)))
 }
 
 /// Returns the beginning of a reason.
@@ -116,6 +118,14 @@ fn shortened(mut reason: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_one_line() {
+        let Outcome::Failed(reason) = failed("boom\nok  n1\x1b[2J".to_owned()) else {
+            panic!("not failed")
+        };
+        assert!(!reason.contains(['\n', '\x1b']) && reason.starts_with("boom"), "{reason}");
+    }
 
     #[test]
     fn a_long_reason_is_cut_between_letters() {

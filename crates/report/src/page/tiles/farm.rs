@@ -66,8 +66,9 @@ fn attention(result: &Value) -> Option<String> {
     if open > 0 {
         lines.push(format!("{open} did not run."));
     }
-    if reasons.len() > MAX_REASONS {
-        lines.push("The others are in the result.".to_owned());
+    let listed = result["failures"].as_array().map_or(0, |failures| failures.len() as u64);
+    if reasons.len() > MAX_REASONS || failed > listed {
+        lines.push("The others are in the run's records.".to_owned());
     }
     Some(tile(TITLE, " bad", &format!("{} of {jobs}", failed + open), &lines))
 }
