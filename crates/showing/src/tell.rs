@@ -56,7 +56,8 @@ pub fn tell(
     }
 }
 
-/// Stores and prints the result, and how the copy goes on if it was interrupted or nodes died.
+/// Stores and prints the result, and how the copy goes on if it was interrupted, or nodes died
+/// or were not reached.
 /// Returns the exit code.
 pub fn end_with(
     context: &Context,
@@ -69,7 +70,10 @@ pub fn end_with(
     let exit = result.exit(spec.slow.min_ok);
     tell(context, spec, path, result).map_err(|failure| failure.after(exit))?;
     let is_lost = |node: &NodeResult| !node.end.is_ok() && node.end.verdict != NodeVerdict::Failed;
-    let goes_on = exit == Exit::Interrupted || result.nodes.iter().any(is_lost);
+    // Where no node was reached, the same command is as good.
+    let is_late = |node: &NodeResult| node.is_absent && exit != Exit::Nothing;
+    let goes_on =
+        exit == Exit::Interrupted || result.nodes.iter().any(|node| is_lost(node) || is_late(node));
     // What standard output has received cannot be taken back.
     if goes_on && path != b"-" && !spec.run.is_quiet && !context.json {
         CommandLine::tell_how_to_resume(run);

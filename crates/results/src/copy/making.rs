@@ -194,6 +194,7 @@ impl NodeResult {
             slow: node.slow,
             tried: node.tried,
             reopened: node.reopened,
+            is_absent: node.absent,
             memory: node.report.memory,
             cpu_ns: node.report.cpu_ns,
             opening_ns: node.report.opening_ns,

@@ -133,6 +133,9 @@ pub struct NodeResult {
     /// this machine.
     #[serde(default)]
     reopened: u32,
+    /// Whether the node could not be reached, and did not join either.
+    #[serde(skip)]
+    pub is_absent: bool,
     #[serde(default)]
     memory: u64,
     #[serde(default)]

@@ -58,6 +58,7 @@ fn a_dead_node_delays_no_copy_to_the_others() {
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("failed  n4: ssh: it does not answer"), "{text}");
+    assert!(text.contains("to go on: garland cp --resume "), "{text}");
     assert_nothing_left(&field);
 }
 

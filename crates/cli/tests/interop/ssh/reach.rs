@@ -88,8 +88,9 @@ fn ctrl_c_does_not_wait_for_a_login_that_hangs() {
                      nft add chain inet wall in '{ type filter hook input priority 0; }'; \
                      nft add rule inet wall in tcp dport 22 drop";
         field.machines.shell(2, rules).expect("a firewall");
-        let mut copy = garland(&field, &COPY);
-        let copy = copy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        // It has an input, which all nodes must get.
+        let mut exec = garland(&field, &["exec", "n[1-3]", "--", "true"]);
+        let exec = exec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         // The others' agents are there, and wait for n2's.
         wait_for(|| agents(&field) == 2);
         let began = clock::now_ns();
@@ -97,7 +98,7 @@ fn ctrl_c_does_not_wait_for_a_login_that_hangs() {
             .machines
             .shell(0, "kill -INT $(pgrep -f '^[^ ]*/garland[^ /]* --cluster ')")
             .expect("it runs");
-        let output = copy.wait_with_output().expect("it ends");
+        let output = exec.wait_with_output().expect("it ends");
         let waited = Duration::from_nanos(clock::now_ns() - began);
         let text = said(&output);
         assert_eq!(output.status.code(), Some(130), "{text}");

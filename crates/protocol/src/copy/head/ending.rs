@@ -58,6 +58,7 @@ impl Head {
             held_ns: node.held_ns,
             silent: self.is_stuck(id) || self.is_open(id),
             absence: node.absence.absence().clone(),
+            absent: node.absent,
         }
     }
 

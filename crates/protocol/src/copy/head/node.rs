@@ -73,6 +73,8 @@ pub struct NodeOutcome {
     pub silent: bool,
     /// The parts of the tree that the node did not deliver, or could not put in place.
     pub absence: Absence,
+    /// Whether the node could not be reached, and did not join either.
+    pub absent: bool,
 }
 
 impl NodeOutcome {
@@ -90,6 +92,7 @@ impl NodeOutcome {
             held_ns: None,
             silent: false,
             absence: Absence::default(),
+            absent: false,
         }
     }
 }
