@@ -2,6 +2,7 @@
 //! what may slow it down.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use garland_protocol::FromAgent;
 use garland_protocol::copy::{Examination, PlaceFacts};
 use garland_protocol::farm::NodeFacts;
 use garland_sys::confine::Root;
-use garland_sys::error::reason_in;
+use garland_sys::error::{reason, reason_in};
 use garland_sys::{limits, process, random};
 use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, fstatvfs, openat, unlinkat};
 
@@ -63,12 +64,30 @@ fn examine(root: &Root, path: &Path) -> Examination {
     }
 }
 
-/// Creates a file in the directory of the destination `given`, and removes it.
+/// Creates a file in the directory of the destination `given`, and removes it. Where a copy would
+/// make that directory, the file is created in the one in which it would be made.
 fn place(root: &Root, given: &Path) -> Result<PlaceFacts, OrderError> {
-    let (path, _) = target(root, given, OsStr::new(""));
+    let (mut path, _) = target(root, given, OsStr::new(""));
+    let makes = given.as_os_str().as_bytes().ends_with(b"/");
+    let folder = loop {
+        let error = match root.open_dir(&path, false) {
+            Ok(folder) => break folder,
+            Err(error) => error,
+        };
+        let shown = printable::path(&path);
+        match path.parent().filter(|_| error.kind() == ErrorKind::NotFound) {
+            Some(above) if makes => path = above.to_owned(),
+            Some(_) => {
+                let why = reason(&error);
+                return Err(OrderError::Other(format!(
+                    "cannot open the directory {shown}: {why}; a copy to {shown}/ makes it"
+                )));
+            }
+            None => return Err(cannot(format!("open the directory {shown}"))(error)),
+        }
+    };
     let shown = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
     let doing = |what: &str| format!("{what} {}", printable::path(shown));
-    let folder = root.open_dir(&path, false).map_err(cannot(doing("open the directory")))?;
     // If this process is killed now, the file is removed as the partial file of a copy is.
     let name = partial_name(OsStr::new("examined"), &hexadecimal(random::bytes()));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -109,13 +128,22 @@ mod tests {
         let top = std::env::temp_dir().join(format!("garland-examined-{}", std::process::id()));
         std::fs::create_dir_all(top.join("d")).unwrap();
         let root = Root::confined(&top).unwrap();
-        for (given, path) in [("/d", "/d"), ("/d/", "/d/"), ("/d/file", "/d"), ("file", ".")] {
+        let made = [("/d/new/", "/d"), ("/new/er/", "/"), ("new/", ".")];
+        let there = [("/d", "/d"), ("/d/", "/d/"), ("/d/file", "/d"), ("file", ".")];
+        for (given, path) in there.into_iter().chain(made) {
             let found = place(&root, Path::new(given)).unwrap();
             assert_eq!(found.path, path.as_bytes());
             assert!(found.free > 0 && !found.file_system.is_empty());
         }
         let error = place(&root, Path::new("/none/file")).unwrap_err().to_string();
-        assert_eq!(error, "cannot open the directory /none: no such file or directory");
+        let hint = "; a copy to /none/ makes it";
+        assert_eq!(
+            error,
+            format!("cannot open the directory /none: no such file or directory{hint}")
+        );
+        std::fs::write(top.join("file"), "").unwrap();
+        let error = place(&root, Path::new("/file/new/")).unwrap_err().to_string();
+        assert_eq!(error, "cannot open the directory /file/new/: not a directory");
         assert_eq!(std::fs::read_dir(top.join("d")).unwrap().count(), 0);
         let examination = examine(&root, Path::new("/d"));
         assert!(examination.open_files > 10 && examination.cores > 0);

@@ -156,9 +156,11 @@ pub struct Doctor {
 }
 
 const DOCTOR_HELP: &str = "\
-Each node is logged in to, and creates and removes an empty file in the directory of PATH. Then each
-node connects to the next one, as in a copy. A fault prevents a copy, a warning may slow it down or
-affect others; the exit code of a fault is 4.";
+Each node is logged in to, and creates and removes an empty file in the directory of PATH, or where
+a copy would make that directory. `copy` says what cp of a file to the same argument would do. Then
+each node connects to the next one, as in a copy. A fault prevents a copy, a warning may slow it
+down or affect others. The exit code is 4 if there is a fault, otherwise 1 if some nodes could not
+be examined, 3 if none could.";
 
 /// `garland disk`.
 #[derive(Debug, ClapArgs)]

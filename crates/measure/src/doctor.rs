@@ -35,7 +35,7 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
             |(agent, examination)| (Some(agent), Ok(examination)),
         );
         agents.push(agent);
-        checks.push(NodeCheck::new(&node.name, examined));
+        checks.push(NodeCheck::new(&node.name, &path, examined));
     }
     // The data of a copy goes from each node to the next one.
     let links = stand_chain(agents).or_nothing("cannot link the nodes")?;
@@ -43,7 +43,7 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
     checks.iter_mut().zip(links).for_each(|(check, links)| check.add_links(links));
     let interrupted = interrupts.have_come();
     end_agents(fleet.children, interrupted, &mut phases);
-    let result = DoctorResult::new(&run, phases, checks, interrupted);
+    let result = DoctorResult::new(&run, phases, checks, path, interrupted);
     tell(&run, context.json, &result)?;
     Ok(result.exit())
 }

@@ -38,6 +38,15 @@ impl Exit {
         }
     }
 
+    /// Returns the exit code of a check of several nodes: [`Exit::Fault`] if it found one, and
+    /// otherwise that of its work, as [`Exit::of_work`] has it.
+    pub fn of_check(has_fault: bool, all: bool, any: bool, interrupted: bool) -> Self {
+        match Self::of_work(all, any, interrupted) {
+            Self::Done | Self::SomeFailed | Self::Nothing if has_fault => Self::Fault,
+            exit => exit,
+        }
+    }
+
     /// Returns the number of the exit code.
     pub fn code(self) -> u8 {
         match self {

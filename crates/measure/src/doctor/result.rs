@@ -24,6 +24,9 @@ pub struct DoctorResult {
     nodes: Vec<NodeCheck>,
     /// Whether the user interrupted the command.
     interrupted: bool,
+    /// The path that was asked about.
+    #[serde(skip)]
+    asked: Vec<u8>,
 }
 
 /// What was found on a node.
@@ -43,6 +46,43 @@ pub struct NodeCheck {
     links: u32,
 }
 
+/// What a copy of a file would do with the path that was asked about.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum CopyEffect {
+    /// Put the file into it: it is a directory.
+    Into,
+    /// Make the directory, and put the file into it.
+    Makes,
+    /// Give the file this name: it is no directory.
+    As,
+}
+
+impl CopyEffect {
+    /// Returns the effect on `asked`, if the node says that `place` is the directory in which the
+    /// copy creates something.
+    fn new(asked: &[u8], place: &PlaceFacts) -> Self {
+        if place.path == asked {
+            Self::Into
+        } else if asked.ends_with(b"/") {
+            Self::Makes
+        } else {
+            Self::As
+        }
+    }
+
+    /// Returns what is told of it.
+    fn told(&self, asked: &[u8]) -> String {
+        let shown = printable::name(asked);
+        match self {
+            Self::Into if asked == b"." => "into the directory of relative paths".to_owned(),
+            Self::Into => format!("into the directory {shown}"),
+            Self::Makes => format!("into the directory {shown}, which it makes"),
+            Self::As => format!("as the file {shown}: it is no directory, and {shown}/ makes one"),
+        }
+    }
+}
+
 /// What a node has.
 #[derive(Serialize)]
 struct Facts {
@@ -51,7 +91,8 @@ struct Facts {
     /// In bytes.
     memory_free: u64,
     open_files: u64,
-    /// The directory of the destination; the fields are `None` if nothing can be written there.
+    /// The directory in which a copy creates something; the fields are `None` if nothing can be
+    /// written there.
     path: Option<String>,
     /// The path in hexadecimal, if it is no text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,21 +103,27 @@ struct Facts {
     /// In bytes.
     free: Option<u64>,
     file_system: Option<String>,
+    /// What a copy does with the path that was asked about.
+    copy: Option<CopyEffect>,
 }
 
 impl NodeCheck {
-    /// Creates the check of the node `name`: its examination, or why there is none.
-    pub fn new(name: &str, examined: Result<Examination, String>) -> Self {
+    /// Creates the check of the node `name`: its examination, or why there is none. The path that
+    /// was asked about is `asked`.
+    pub fn new(name: &str, asked: &[u8], examined: Result<Examination, String>) -> Self {
         let (reason, examination) = match examined {
             Ok(examination) => (None, Some(examination)),
             Err(reason) => (Some(reason), None),
         };
         let end = NodeEnd::new(NodeVerdict::Failed, reason);
         let warnings = examination.as_ref().map(warnings).unwrap_or_default();
-        let fault = examination.as_ref().and_then(|it| it.place.as_ref().err().cloned());
+        let fault = examination.as_ref().and_then(|it| it.place.as_ref().err());
+        let shown = printable::name(asked);
+        let fault = fault.map(|why| format!("cannot copy to {shown}: {why}"));
         let name = name.to_owned();
         let faults = fault.into_iter().collect();
-        Self { name, end, faults, warnings, facts: examination.map(Facts::new), links: 0 }
+        let facts = examination.map(|examination| Facts::new(examination, asked));
+        Self { name, end, faults, warnings, facts, links: 0 }
     }
 
     /// Adds the node's links to the next node.
@@ -92,32 +139,48 @@ impl NodeCheck {
 }
 
 impl Facts {
-    fn new(examination: Examination) -> Self {
+    fn new(examination: Examination, asked: &[u8]) -> Self {
         let Examination { kernel, cores, memory_free, open_files, place, .. } = examination;
         let place = place.ok();
         let path = place.as_ref().map(|it| printable::json_name(&it.path));
         let path_bytes = place.as_ref().and_then(|it| printable::name_bytes(&it.path));
         let shown = place.as_ref().map(|it| printable::name(&it.path));
         let free = place.as_ref().map(|it| it.free);
+        let copy = place.as_ref().map(|it| CopyEffect::new(asked, it));
         let file_system = place.map(|PlaceFacts { file_system, .. }| file_system);
-        Self { kernel, cores, memory_free, open_files, path, path_bytes, shown, free, file_system }
+        Self {
+            kernel,
+            cores,
+            memory_free,
+            open_files,
+            path,
+            path_bytes,
+            shown,
+            free,
+            file_system,
+            copy,
+        }
     }
 }
 
 impl DoctorResult {
-    /// Creates the result of the checks of all nodes.
-    pub fn new(run: &Run, phases: Phases, nodes: Vec<NodeCheck>, interrupted: bool) -> Self {
-        Self { head: Head::new("garland.doctor/1", Some(run), phases), nodes, interrupted }
+    /// Creates the result of the checks of all nodes, for copies to the path `asked`.
+    pub fn new(
+        run: &Run,
+        phases: Phases,
+        nodes: Vec<NodeCheck>,
+        asked: Vec<u8>,
+        interrupted: bool,
+    ) -> Self {
+        Self { head: Head::new("garland.doctor/1", Some(run), phases), nodes, interrupted, asked }
     }
 
-    /// Returns the exit code: a fault if a copy to a node that was examined would fail.
+    /// Returns the exit code: that of a fault if a copy to a node that was examined would fail.
     pub fn exit(&self) -> Exit {
         let reached = self.nodes.iter().filter(|node| node.end.is_ok()).count();
         let has_fault = self.nodes.iter().any(|node| !node.faults.is_empty());
-        match Exit::of_work(reached == self.nodes.len(), reached > 0, self.interrupted) {
-            Exit::Done if has_fault => Exit::Fault,
-            exit => exit,
-        }
+        let all = reached == self.nodes.len();
+        Exit::of_check(has_fault, all, reached > 0, self.interrupted)
     }
 
     fn facts(&self) -> impl Iterator<Item = &Facts> {
@@ -137,6 +200,13 @@ impl fmt::Display for DoctorResult {
             ok.into_iter().chain(failed).chain(faults).chain(warnings)
         });
         write!(f, "{}", folded(lines))?;
+        let effects = self.nodes.iter().filter_map(|node| {
+            let effect = node.facts.as_ref()?.copy.as_ref()?;
+            Some((effect.told(&self.asked), node.name.as_str()))
+        });
+        let effects: Vec<(String, &str)> = effects.collect();
+        let effects = effects.iter().map(|(told, name)| ("copy", Some(told.as_str()), *name));
+        write!(f, "{}", folded(effects))?;
         let links: u32 = self.nodes.iter().map(|node| node.links).sum();
         if links > 0 {
             writeln!(f, "links   {links} between neighbours")?;

@@ -197,8 +197,6 @@ fn loss(names: &[&str], rail: &Rail) -> Option<String> {
 fn exit(result: &WiresFindings) -> Exit {
     let any = !result.directions.is_empty();
     let whole = result.failed.is_empty() && result.nodes.iter().all(|node| node.end.is_ok());
-    match Exit::of_work(any && whole, any, result.measured.interrupted) {
-        Exit::Done | Exit::SomeFailed if !result.faults.is_empty() => Exit::Fault,
-        exit => exit,
-    }
+    let has_fault = !result.faults.is_empty();
+    Exit::of_check(has_fault, any && whole, any, result.measured.interrupted)
 }

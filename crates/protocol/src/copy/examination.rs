@@ -19,7 +19,8 @@ pub struct Examination {
     /// Conditions that affect rates, as names and values.
     #[serde(deserialize_with = "bounds::facts")]
     pub conditions: Vec<(String, String)>,
-    /// The directory of the destination, or why nothing can be written there.
+    /// The directory in which a copy would create the destination, or why nothing can be written
+    /// there.
     #[serde(deserialize_with = "bounds::answer")]
     pub place: Result<PlaceFacts, String>,
 }

@@ -75,10 +75,8 @@ impl VerifyResult {
     /// Returns the exit code, which is [`Exit::Fault`] if there are findings.
     pub fn exit(&self) -> Exit {
         let failed = self.nodes.iter().filter(|node| !node.end.is_ok()).count();
-        match self.findings.is_empty() {
-            true => Exit::of_work(failed == 0, failed < self.nodes.len(), false),
-            false => Exit::Fault,
-        }
+        let has_fault = !self.findings.is_empty();
+        Exit::of_check(has_fault, failed == 0, failed < self.nodes.len(), false)
     }
 }
 
