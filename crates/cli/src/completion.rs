@@ -30,6 +30,11 @@ const VARIABLE: &str = "GARLAND_COMPLETE";
 /// The most runs that are offered.
 const RUNS: usize = 50;
 
+/// The words of the command line as zsh has them, and without their quotes, as far as the cursor: of
+/// the last one, zsh has set apart a quote that is open.
+const ZSH_WORDS: &str = r#""${words[@]}""#;
+const ZSH_UNQUOTED: &str = r#""${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}""#;
+
 /// Prints candidates and exits, if a shell asks for them.
 pub fn answer() {
     CompleteEnv::with_factory(|| with_names(Args::command())).var(VARIABLE).complete();
@@ -45,6 +50,9 @@ pub fn script(shell: Shell) -> Result<Exit, Failure> {
         .write_registration(VARIABLE, "garland", "garland", "garland", &mut script)
         .or_nothing("cannot write the completion script")?;
     if shell == Shell::Zsh {
+        // The words as the program would get them. Otherwise nothing begins with an open quote.
+        let text = String::from_utf8_lossy(&script).replace(ZSH_WORDS, ZSH_UNQUOTED);
+        script = text.into_bytes();
         // The file is also the function that zsh loads when the user presses Tab for the first
         // time.
         script.extend(b"\nif [ \"$funcstack[1]\" = _garland ]; then\n    _clap_dynamic_completer_garland \"$@\"\nfi\n");

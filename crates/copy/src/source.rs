@@ -58,9 +58,8 @@ impl CopySource {
             }
             _ if !spec.source.is_tree => {
                 let count = spec.source.paths.len();
-                Err(Failure::usage(format!(
-                    "several sources ({count}) need -r, which copies them into one directory"
-                )))
+                let message = format!("cannot copy several sources ({count}) as one file");
+                Err(Failure::usage(message).hint("copy each by itself"))
             }
             _ => Self::open_tree(spec, interrupts, disk),
         }

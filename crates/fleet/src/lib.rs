@@ -36,4 +36,5 @@ pub mod launch;
 pub mod members;
 pub mod processes;
 pub mod reach;
+pub mod shell_expansion;
 pub mod standing;

@@ -3,15 +3,16 @@
 mod groups;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand};
 use garland_commands::args::*;
 use garland_commands::cp::Cp;
 use garland_experiments::args::*;
 use garland_farm::args::*;
 use garland_fleet::context::Context;
+use garland_fleet::shell_expansion;
 use garland_measure::args::*;
 use garland_names::args::{Get, Names, Publish, Unpublish};
 
@@ -38,8 +39,9 @@ impl Args {
     ) -> Result<Self, clap::Error> {
         let mut command = groups::grouped(Self::command());
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-        let matches =
-            command.try_get_matches_from_mut(&words).map_err(|error| with_name(error, &command))?;
+        let matches = command
+            .try_get_matches_from_mut(&words)
+            .map_err(|error| with_tip(with_name(error, &command), &words))?;
         let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
         match (&mut args.command, matches.subcommand()) {
             (Command::Cp(cp), Some((_, matches))) => {
@@ -51,6 +53,42 @@ impl Args {
         }
         Ok(args)
     }
+}
+
+/// What to write for options of other programs that cp does not have.
+const FOREIGN_OPTIONS: [(&str, &str); 2] = [
+    ("-z", "rsync's -z is --compress=auto here, which compresses if that is faster"),
+    (
+        "-R",
+        "directories are copied with -r; for rsync's -R, which keeps paths, write the paths to a \
+         file: -r --files-from=FILE SOURCE, relative to SOURCE",
+    ),
+];
+
+/// Adds to an error about an argument that is not known what to write instead, if that is known: of
+/// an option of rsync, or of a node list that the shell has replaced by names of files.
+fn with_tip(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let foreign = FOREIGN_OPTIONS.iter().find(|(option, _)| unknown == option);
+    let foreign = foreign.filter(|_| words.iter().skip(1).any(|word| word == "cp"));
+    let list = || {
+        let texts = words.iter().skip(1).filter_map(|word| word.to_str());
+        shell_expansion::list_of(texts).filter(|_| Path::new(unknown).exists())
+    };
+    let tip = match foreign {
+        Some((_, tip)) => Some((*tip).to_owned()),
+        None => list().map(|list| shell_expansion::advice(&list)),
+    };
+    if let Some(tip) = tip {
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
 }
 
 /// Replaces the alias of an option by its name in the tip of an error about a mistyped option.

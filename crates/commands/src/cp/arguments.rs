@@ -3,9 +3,11 @@
 use garland_copy::command_line::CommandLine;
 use garland_copy::lists;
 use garland_copy::spec::CopySpec;
+use garland_core::printable;
 use garland_terminal::failure::Failure;
 
 use super::options::Cp;
+use super::options::kind::Kind;
 use super::refusal::{kind_of, refuse_without_effect};
 use super::task::Task;
 
@@ -19,7 +21,43 @@ pub fn parse(args: &Cp, task: &Task) -> Result<CopySpec, Failure> {
     if args.join.is_none() {
         refuse_missing_source(args)?;
     }
-    spec(args)
+    let mut copy = spec(args)?;
+    copy.source.is_tree |= matches!(task, Task::Out) && are_several_files(args)?;
+    Ok(copy)
+}
+
+/// Returns whether the sources are several plain files of this machine, which are copied as with
+/// -r: into one directory.
+///
+/// # Errors
+/// When they have something else among them, which only -r copies, or an option that is for one
+/// file.
+fn are_several_files(args: &Cp) -> Result<bool, Failure> {
+    let sources = args.sources();
+    let is_tree = args.source.recursive || args.plan.stripe.is_some();
+    if sources.len() < 2 || is_tree || kind_of(args, &Task::Out)? != Kind::Tree {
+        return Ok(false);
+    }
+    if args.checks.digest.is_some() {
+        let failure = Failure::usage("cannot print the digests of several files");
+        return Err(failure.hint("--digest takes one SOURCE: copy each file by itself"));
+    }
+    for source in sources {
+        // What is not there is told when it is opened.
+        let Ok(stat) = source.symlink_metadata() else { continue };
+        let shown = printable::path(source);
+        let failure = |what: &str| {
+            Failure::usage(format!("cannot copy {shown} without -r among other sources: {what}"))
+        };
+        if stat.is_dir() {
+            return Err(failure("it is a directory").hint("directories are copied with -r"));
+        }
+        if stat.is_symlink() {
+            let hint = "-r copies the link; to copy the file, name that";
+            return Err(failure("it is a symbolic link").hint(hint));
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the copy that `args` ask for, all of which have an effect on it.

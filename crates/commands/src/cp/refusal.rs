@@ -30,7 +30,7 @@ pub fn kind_of(cp: &Cp, task: &Task) -> Result<Kind, Failure> {
         Kind::Object
     } else if cp.sources().iter().any(|source| is_stream(source)) {
         Kind::Stream
-    } else if cp.source.recursive {
+    } else if cp.source.recursive || cp.sources().len() > 1 {
         Kind::Tree
     } else {
         Kind::File

@@ -16,6 +16,7 @@ use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_fleet::shell_expansion;
 use garland_protocol::wire::MAX_MESSAGE;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
 use garland_state::places::Places;
@@ -62,6 +63,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let inventory = Inventory::open(context)?;
     let nodes = nodes_of(exec, &inventory)?;
+    tell_expansion(exec);
     let input = input_of(exec)?;
     refuse_too_long(&words(exec))?;
     let places = Places::open()?;
@@ -143,6 +145,16 @@ fn tell_unread_input(bytes: u64) {
         "note: {bytes} bytes of standard input were read here, and by no command there; -n leaves \
          the input to others, such as to a `while read` loop\n"
     ));
+}
+
+/// Tells if the first words of the command are probably names of nodes: the shell has replaced a
+/// list by names of files.
+fn tell_expansion(exec: &Exec) {
+    let words = exec.command.iter().map_while(|word| word.to_str());
+    let nodes = std::iter::once(exec.nodes.as_str());
+    if let Some(list) = shell_expansion::list_of(nodes.chain(words)) {
+        output::warn(format!("note: {}\n", shell_expansion::advice(&list)));
+    }
 }
 
 /// Returns the nodes on which the command is run.

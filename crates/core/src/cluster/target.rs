@@ -16,7 +16,8 @@ pub enum Target {
     Nodes {
         /// The node list, not expanded; never empty.
         nodes: String,
-        /// The path on these nodes; never empty, not necessarily UTF-8.
+        /// The path on these nodes; not necessarily UTF-8. If the argument has none, it is `.`, where
+        /// relative paths begin: the home directory.
         path: PathBuf,
     },
     /// Standard input or output, written `-`.
@@ -35,7 +36,7 @@ pub enum TargetError {
     /// The node list before the colon is empty.
     #[error("`{0}` has no nodes before the colon: write NODES:PATH")]
     NoNodes(String),
-    /// The path after the nodes is empty.
+    /// Nothing follows the nodes of a lab, not even a colon.
     #[error("`{argument}` has no path after the nodes")]
     NoPath {
         /// The argument, with invalid UTF-8 replaced.
@@ -113,9 +114,7 @@ pub fn parse(argument: &OsStr) -> Result<Target, TargetError> {
         let meant = format!("{before}[{address}]{}", &argument[before.len() + address.len()..]);
         return Err(TargetError::BareAddress { argument, meant });
     }
-    if path.is_empty() {
-        return Err(TargetError::NoPath { argument: shown(), meant: format!("{nodes}:/path") });
-    }
+    let path = if path.is_empty() { b"." } else { path };
     Ok(Target::Nodes { nodes, path: OsStr::from_bytes(path).into() })
 }
 
@@ -193,6 +192,8 @@ mod tests {
         let table = [
             ("n[01-20]:/data/x", nodes("n[01-20]", "/data/x")),
             ("n1:x", nodes("n1", "x")),
+            ("n[1-3]:", nodes("n[1-3]", ".")),
+            ("lab:n1:", nodes("lab:n1", ".")),
             ("n1:/a:b", nodes("n1", "/a:b")),
             ("n1:a b\nc", nodes("n1", "a b\nc")),
             ("n[1-9/2],r[1,3]:/x", nodes("n[1-9/2],r[1,3]", "/x")),
@@ -246,7 +247,6 @@ mod tests {
             |bytes: &[u8]| parse(OsStr::from_bytes(bytes)).expect_err("no target").to_string();
         insta::assert_snapshot!(message(b""), @"the path is empty");
         insta::assert_snapshot!(message(b":/x"), @"`:/x` has no nodes before the colon: write NODES:PATH");
-        insta::assert_snapshot!(message(b"n[1-3]:"), @"`n[1-3]:` has no path after the nodes");
         insta::assert_snapshot!(message(b"lab:n1"), @"`lab:n1` has no path after the nodes");
         insta::assert_snapshot!(message(b"fd99::11:/x"), @"`fd99::11:/x` has an IPv6 address without brackets");
         insta::assert_snapshot!(message(b"bob@fd99::11:/x"), @"`bob@fd99::11:/x` has an IPv6 address without brackets");
@@ -258,9 +258,7 @@ mod tests {
 
     #[test]
     fn guesses_what_was_meant() {
-        for (argument, wanted) in
-            [("n[1-3]:", "n[1-3]:/path"), ("lab:n1", "lab:n1:/path"), ("lab:n1/x/y", "lab:n1:/x/y")]
-        {
+        for (argument, wanted) in [("lab:n1", "lab:n1:/path"), ("lab:n1/x/y", "lab:n1:/x/y")] {
             let error = parse(OsStr::new(argument)).expect_err("no target");
             assert!(matches!(error, TargetError::NoPath { meant, .. } if meant == wanted));
         }

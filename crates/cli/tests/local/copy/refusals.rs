@@ -143,10 +143,6 @@ fn a_destination_that_is_none() {
     error: `lab:n1/x` has no path after the nodes
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'lab:n1:/x'?
     ");
-    insta::assert_snapshot!(said("to-no-path", "local[1-3]:"), @r"
-    error: `local[1-3]:` has no path after the nodes
-    hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'local[1-3]:/path'?
-    ");
     insta::assert_snapshot!(said("to-no-node", ":/x"), @r"
     error: `:/x` has no nodes before the colon: write NODES:PATH
     hint: a destination is NODES:PATH, such as 'n[01-20]:/path'; did you mean 'n1:/x', or 'local1:/x' on this machine?

@@ -31,3 +31,33 @@ fn each_run_is_listed_with_its_command_line_which_nobody_else_can_read() {
     assert_eq!(mode & 0o777, 0o700);
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn a_list_that_the_shell_has_replaced_by_names_of_files_is_told() {
+    let scratch = Scratch::new("expanded");
+    for node in ["local1", "local2", "local3"] {
+        std::fs::create_dir(scratch.path(node)).expect("it can be made");
+    }
+    let garland = garland_in(&scratch);
+    let advice =
+        "quote node lists, or the shell replaces them by names of files here: 'local[1-3]'";
+    let said = garland.run(&["exec", "local1", "local2", "local3", "--", "true"]).with_code(3);
+    assert!(said.err.starts_with(&format!("note: {advice}\n")), "{}", said.err);
+    let said = garland.run(&["up", "local1", "local2", "local3"]).with_code(2);
+    assert!(said.err.contains(&format!("tip: {advice}\n")), "{}", said.err);
+    let said = garland.run(&["exec", "local1", "--", "true", "local2"]).with_code(0);
+    assert_eq!(said.err, "");
+}
+
+#[test]
+fn options_of_rsync_are_told_with_what_to_write() {
+    let scratch = Scratch::new("foreign");
+    let said =
+        |option: &str| garland_in(&scratch).run(&["cp", option, "x", "n1:"]).with_code(2).err;
+    for option in ["-z", "-avz"] {
+        let said = said(option);
+        assert!(said.contains("'-z' found\n\n  tip: rsync's -z is --compress=auto here"), "{said}");
+    }
+    let said = said("-R");
+    assert!(said.contains("tip: directories are copied with -r; for rsync's -R"), "{said}");
+}

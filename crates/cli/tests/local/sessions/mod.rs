@@ -402,6 +402,7 @@ fn shells_offer_commands_runs_nodes_and_topologies() {
     assert_eq!(asked("lab up hub"), ["hub10"]);
     let zsh = garland.run(&["completions", "zsh"]).with_code(0).out;
     assert!(zsh.starts_with("#compdef garland\n"), "{zsh}");
+    assert!(zsh.contains(r#" "${(Q)PREFIX}" "#) && !zsh.contains(r#"${words[@]}"#), "{zsh}");
     assert!(garland.run(&["completions", "fish"]).with_code(0).out.contains("--command garland"));
 }
 

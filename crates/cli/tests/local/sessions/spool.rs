@@ -123,8 +123,8 @@ fn options_hold_for_all_entries_of_a_spool_and_others_are_refused() {
         let said = garland.run(&[&words[..], options].concat()).with_code(2);
         assert!(said.err.contains("a spool"), "{options:?}: {}", said.err);
     }
-    let said = garland.run(&["up", "--spool", shown, "local1:"]).with_code(2);
-    assert!(said.err.contains("`local1:` has no path after the nodes"), "{}", said.err);
+    let said = garland.run(&["up", "--spool", shown, "local1"]).with_code(2);
+    assert!(said.err.contains("did you mean 'local1:/path'?"), "{}", said.err);
     assert!(!folder.join("done").exists() && !scratch.root("local1").join("to").exists());
     let list = scratch.path("list");
     fs::write(&list, "*.part\n").expect("it is written");

@@ -187,14 +187,49 @@ fn one_plain_file_is_copied_alike_with_and_without_the_word() {
 }
 
 #[test]
+fn several_plain_files_need_no_word() {
+    let scratch = Scratch::new("tree-files");
+    write(&scratch, "one", b"1");
+    write(&scratch, "two", b"22");
+    std::os::unix::fs::symlink("two", scratch.path("link")).expect("a link");
+    let garland = garland_in(&scratch);
+    let result = garland.cp(&["--json", "one", "two", "local[1-2]:/new/in/"]).with_code(0).json();
+    assert_eq!(result["tree"]["files"], 2);
+    for node in ["local1", "local2"] {
+        let there = scratch.root(node).join("new/in");
+        assert_eq!(std::fs::read(there.join("one")).expect("it is there"), b"1");
+        assert_eq!(std::fs::read(there.join("two")).expect("it is there"), b"22");
+    }
+    let said = garland.cp(&["one", "link", "local1:/new/in/"]).with_code(2);
+    let wanted = "cannot copy link without -r among other sources: it is a symbolic link";
+    assert!(said.err.contains(wanted), "{}", said.err);
+    let said = garland.cp(&["one", "nosuch", "local1:/new/in/"]).with_code(3);
+    assert!(said.err.contains("cannot open nosuch: no such file or directory"), "{}", said.err);
+}
+
+#[test]
+fn a_destination_without_a_path_is_where_relative_paths_begin() {
+    let scratch = Scratch::new("tree-home");
+    write(&scratch, "one", b"1");
+    let _ = garland_in(&scratch).cp(&["one", "local[1-2]:"]).with_code(0);
+    for node in ["local1", "local2"] {
+        assert_eq!(paths(&scratch.root(node)), ["one"]);
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_is_done() {
     let scratch = Scratch::new("tree-refused");
     make(&scratch);
     write(&scratch, "b/in/a/x", b"");
     let garland = garland_in(&scratch);
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 13] = [
         (&["a", "local1:/"], 3, "hint: directories are copied with -r"),
-        (&["a", "b", "local1:/"], 2, "several sources (2) need -r"),
+        (&["a", "b", "local1:/"], 2, "cannot copy a without -r among other sources: it is a dir"),
+        (&["one", "b", "local1:/"], 2, "cannot copy b without -r among other sources: it is a dir"),
+        (&["--digest", "one", "one", "local1:/"], 2, "cannot print the digests of several files"),
+        (&["one", "two", "--exclude", "x", "local1:/"], 2, "required arguments were not provided"),
+        (&["--stripe", "one", "one", "local[1-2]:/"], 2, "cannot copy several sources (2) as one"),
         (&["-r", "a", "b/in/a", "local1:/"], 2, "two sources are named a"),
         (&["-r", "nosuch", "local1:/"], 3, "cannot open nosuch: no such file or directory"),
         (&["-r", "one/", "local1:/"], 3, "cannot open one/: not a directory"),

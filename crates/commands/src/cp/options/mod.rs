@@ -107,11 +107,13 @@ pub struct Cp {
     /// input, '|COMMAND' for the output of a command of this machine, NODES:PATH to gather that
     /// path from every node (several of these go together, and PATH may be a pattern such as
     /// '/log/*.log', which nodes expand), or an object or URL (s3://BUCKET/KEY, http, https), which
-    /// this machine reads once for all nodes. With -r it is any number of files and directories of
-    /// this machine, or all objects below s3://BUCKET/PREFIX.
+    /// this machine reads once for all nodes. Several plain files of this machine go into the
+    /// directory PATH. With -r it is any number of files and directories of this machine, or all
+    /// objects below s3://BUCKET/PREFIX.
     ///
     /// DESTINATION is NODES:PATH, or a path of this machine if the source is on nodes. A PATH that
-    /// ends in / is a directory; created if missing. /dev/null verifies the bytes and drops them. -
+    /// ends in / is a directory; created if missing. Without PATH, as in n1:, it is where relative
+    /// paths begin. /dev/null verifies the bytes and drops them. -
     /// is the standard output of this command. 'NODES:|COMMAND' is the standard input of a command
     /// on the node, run by `sh -c`; its exit code is the verdict of the node. Block devices and
     /// named pipes are written to in place.
