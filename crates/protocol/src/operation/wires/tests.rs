@@ -495,6 +495,17 @@ fn an_interrupted_survey_keeps_what_was_measured_and_looks_at_no_suspects() {
 }
 
 #[test]
+fn nothing_is_said_of_loads_and_rounds_that_an_interrupt_left_out() {
+    // At the second load, of two pairs at once: after three turns of one pair.
+    let run = run_survey(6, 1, |it| if it.step < 3 { rate(RATE) } else { Answer::Interrupt });
+    let rail = run.rail();
+    let loads: Vec<usize> = rail.loads.iter().map(|load| load.pairs).collect();
+    assert_eq!((loads, rail.at_once, rail.rounds), (vec![1], 1, 0));
+    assert_eq!((rail.directions.len(), rail.forgotten), (0, 0));
+    assert!(run.survey.interrupted);
+}
+
+#[test]
 fn conditions_are_those_before_the_load_except_changes_of_the_clock() {
     let mut survey = Survey::new(vec![None; 2], 1, 1);
     let named = |names: &[&str]| -> Conditions {
