@@ -11,7 +11,7 @@ use garland_core::cluster::{Node, Ssh};
 use garland_protocol::wire::BridgeLine;
 use garland_sys::socket::{TcpStream, pair};
 use garland_sys::sync::{Condvar, Mutex};
-use garland_sys::threads;
+use garland_sys::{clock, threads};
 use garland_transport::detour::Detour;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ use crate::launch::{Cancellation, StartTerms, Starting};
 /// The time in which a login must reach the agent. The head of a copy counts attempts to open a
 /// link by it: `OPENING_NS` in `garland_protocol`.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// How long a login waits for its turn. Each of those before it has [`LOGIN_TIMEOUT`].
+const TURN_MAX: Duration = Duration::from_secs(30);
 
 /// How a node is logged in to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,11 +84,11 @@ impl Bridge {
             is_for_life: true,
             is_labelled: false,
         };
-        let _place = LoginPlace::take(ssh.fanout, &self.cancellation)?;
+        let place = LoginPlace::take(ssh.fanout, TURN_MAX, &self.cancellation)?;
         // What ssh says is in the error.
         let mut starting = Starting::start(command, Path::new("/dev/null"), &terms)
             .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
-        if let Err(error) = self.await_open(&mut starting) {
+        if let Err(error) = self.await_open(&mut starting, place) {
             starting.abandon();
             return Err(error);
         }
@@ -95,8 +98,10 @@ impl Bridge {
         Ok(near)
     }
 
-    /// Waits until the login has reached the agent.
-    fn await_open(&self, starting: &mut Starting) -> Result<(), Unbridged> {
+    /// Waits until the login has reached the agent. Its `place` is free as soon as it is logged in:
+    /// a node that has the program sent must not keep it from others.
+    fn await_open(&self, starting: &mut Starting, place: LoginPlace) -> Result<(), Unbridged> {
+        let mut place = Some(place);
         let Login { host, ssh } = &self.login;
         let node = Node { host: host.clone(), ..Node::named(host) };
         let binary = running()?;
@@ -123,13 +128,17 @@ impl Bridge {
                         return Err(LaunchError::from(ASKS_AGAIN).into());
                     }
                     bootstrap::fits(binary, &machine, missing.as_deref())?;
+                    drop(place.take());
                     if let Some(input) = starting.input() {
                         send(binary, input)?;
                     }
                     starting.has_gone_on();
                 }
                 BootstrapLine::Refused(why) => return Err(bootstrap::refused(&why).into()),
-                BootstrapLine::At(..) => has_begun = true,
+                BootstrapLine::At(..) => {
+                    has_begun = true;
+                    drop(place.take());
+                }
                 BootstrapLine::Unserved(_) | BootstrapLine::Ended(_) | BootstrapLine::Other => {}
             }
         }
@@ -155,10 +164,23 @@ static IN_PROGRESS: Mutex<u32> = Mutex::new(0);
 static ONE_ENDED: Condvar = Condvar::new();
 
 impl LoginPlace {
-    /// Waits until fewer than `fanout` logins are in progress.
-    fn take(fanout: u32, cancellation: &Cancellation) -> Result<Self, LaunchError> {
+    /// Waits until fewer than `fanout` logins are in progress, at most for `limit`.
+    fn take(
+        fanout: u32,
+        limit: Duration,
+        cancellation: &Cancellation,
+    ) -> Result<Self, LaunchError> {
+        let until_ns = clock::after(limit);
         let mut in_progress = IN_PROGRESS.lock();
         while *in_progress >= fanout.max(1) {
+            if clock::now_ns() >= until_ns {
+                let seconds = limit.as_secs();
+                return Err(LaunchError::Refused(format!(
+                    "its turn to log in did not come within {seconds} s, as {in_progress} other \
+                     logins are in progress; a higher `fanout` below [ssh] in the cluster file \
+                     permits more"
+                )));
+            }
             let _ = ONE_ENDED.wait_for(&mut in_progress, Cancellation::POLL);
             cancellation.check()?;
         }
@@ -180,4 +202,19 @@ fn running() -> Result<&'static Binary, LaunchError> {
     let read =
         RUNNING.get_or_init(|| Binary::running().map_err(cannot("read the running program", "")));
     read.as_ref().map_err(Clone::clone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_turn_of_a_login_has_a_limit_and_the_reason_says_what_permits_more() {
+        let take = |limit| LoginPlace::take(1, limit, &Cancellation::default());
+        let first = take(TURN_MAX).expect("it is the only one");
+        let why = take(Duration::ZERO).err().expect("there is another one").to_string();
+        assert!(why.starts_with("its turn to log in did not come within 0 s, as 1 other"), "{why}");
+        drop(first);
+        assert!(take(Duration::ZERO).is_ok());
+    }
 }
