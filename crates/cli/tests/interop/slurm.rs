@@ -124,3 +124,10 @@ fn a_silent_node_of_a_step_takes_neither_the_program_nor_the_copy_from_others() 
     hostile(&slurm, "echo AT n1 -; exec sleep 100");
     copied_but_to_one(&slurm, "failed  n1: its agent did not start within ");
 }
+
+#[test]
+fn a_node_of_a_step_that_asks_for_the_program_and_does_not_read_it_keeps_it_from_nobody() {
+    let slurm = cluster(3);
+    hostile(&slurm, "echo AT n1 -; echo NEED $(uname -m) -; exec sleep 100");
+    copied_but_to_one(&slurm, "failed  n1: it does not read the program");
+}

@@ -67,8 +67,9 @@ pub struct StartTerms {
     pub is_for_life: bool,
     /// Whether it runs something on another machine, and writes nothing on this one but its log.
     pub is_elsewhere: bool,
-    /// Whether its output is that of several tasks of a Slurm step, whose lines have numbers.
-    pub is_labelled: bool,
+    /// The number of tasks of a Slurm step whose output it passes on, if there are several: their
+    /// lines have numbers.
+    pub tasks: Option<usize>,
 }
 
 /// Whether a line of output was a step of the start.
@@ -146,10 +147,10 @@ impl Starting {
         child.input = pipe.map(|pipe| Input::new(pipe, cancellation.clone())).transpose()?;
         let (tell, lines) = channel();
         let rest = terms.rest.clone();
-        let is_labelled = terms.is_labelled;
-        let read = move |output: ChildStdout| match is_labelled {
-            true => stdout::read_labelled(output, &tell),
-            false => stdout::read(output, tell, rest),
+        let tasks = terms.tasks;
+        let read = move |output: ChildStdout| match tasks {
+            Some(tasks) => stdout::read_labelled(output, tasks, &tell),
+            None => stdout::read(output, tell, rest),
         };
         let reader = output.map(|output| threads::spawn("child", move || read(output)));
         child.reader = reader.transpose()?;

@@ -2,51 +2,33 @@
 //! `srun`.
 //!
 //! `srun` forwards its input to every task, and keeps it for those that have not read it yet. So if
-//! nodes lack the program, it is sent once; nodes which have it ignore the input.
+//! nodes lack the program, it is sent once; nodes which have it ignore the input. It keeps about a
+//! megabyte: a node that does not read keeps the rest from all others ([`steps`]).
 
 mod step;
+mod steps;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use garland_core::cluster::Node;
 use garland_core::cluster::listen::{ListenAt, Listening};
-use garland_protocol::wire::ReadyLine;
 use garland_sys::sync::Mutex;
 
-use self::step::{READY_WAIT_MAX, Step};
+use self::step::Waits;
+use self::steps::{Started, Steps};
 use super::binary::Binary;
 use super::bootstrap;
-use super::cancellation::Cancellation;
-use super::child::{LaunchedChild, StartTerms, Starting};
-use super::error::{LaunchError, cannot};
-use super::input::upload_limit;
+use super::child::LaunchedChild;
+use super::error::LaunchError;
 use super::orders::{Doors, LaunchResult, Launched, Orders};
 use super::resolve::{HostAddresses, Lookup, Unresolved};
-
-/// How long the next line is awaited while the program is sent.
-const SENDING_POLL: Duration = Duration::from_millis(2);
-
-/// Why a node that waits for the program does not get it.
-const NOT_SENT: &str =
-    "the program cannot be sent to it: a node of its Slurm step does not read it";
 
 /// The agents started by one `srun`, or by several if a node keeps the program from others.
 pub struct SlurmStep {
     launched: Mutex<HashMap<String, LaunchResult>>,
     children: Vec<LaunchedChild>,
-}
-
-/// How the start of a step's agents has ended.
-enum Ended {
-    /// All are ready or have failed.
-    Settled,
-    /// Some wait for the program, which is sent no further.
-    Stuck,
-    /// srun has failed.
-    Failed(LaunchError),
 }
 
 impl SlurmStep {
@@ -81,7 +63,9 @@ impl SlurmStep {
             .map(|lookups| lookups.into_iter().map(Lookup::addresses).collect())
             .collect();
         let doors = choose_doors(nodes, &found, orders)?;
-        let Steps { mut ends, children } = Steps::start(nodes, binary, orders, &doors, log)?;
+        let make = |nodes: &[Node]| command(nodes, binary, orders, &doors);
+        let steps = Steps::new(&make, binary, orders.terms(true), log);
+        let Started { mut ends, children } = steps.start(nodes, Waits::FIRST);
         let mut launched = HashMap::new();
         for (node, found) in nodes.iter().zip(found) {
             let ready =
@@ -111,109 +95,6 @@ impl SlurmStep {
     pub fn into_children(self) -> Vec<LaunchedChild> {
         self.children
     }
-}
-
-/// What became of the agents of all nodes, and the sruns that keep them alive.
-struct Steps {
-    ends: HashMap<String, Result<ReadyLine, LaunchError>>,
-    children: Vec<LaunchedChild>,
-}
-
-impl Steps {
-    /// Starts the agents of all `nodes` in one step. If a node keeps the program from others, these
-    /// are started anew in another one.
-    fn start(
-        nodes: &[Node],
-        binary: &Binary,
-        orders: &Orders,
-        doors: &Doors,
-        log: &Path,
-    ) -> Result<Self, LaunchError> {
-        let mut steps = Self { ends: HashMap::new(), children: Vec::new() };
-        let mut nodes = nodes.to_vec();
-        let mut ready_wait = READY_WAIT_MAX;
-        while !nodes.is_empty() {
-            let terms = StartTerms { is_labelled: nodes.len() > 1, ..orders.terms(true) };
-            let mut starting =
-                match Starting::start(command(&nodes, binary, orders, doors), log, &terms) {
-                    Ok(starting) => starting,
-                    // The agents of the first step are used.
-                    Err(_) if !steps.children.is_empty() => break,
-                    Err(error) => {
-                        return Err(cannot("run srun", "; install Slurm's client commands")(error));
-                    }
-                };
-            let mut step = Step::new(&nodes, ready_wait);
-            let ended = drive(&mut starting, &mut step, binary);
-            let now = starting.waited();
-            steps.children.push(starting.keep());
-            ready_wait = step.ready_wait_left(now);
-            let waiting = step.waiting();
-            let has_others = waiting.len() < nodes.len();
-            nodes.retain(|node| waiting.contains(&node.name));
-            let why = match ended {
-                Ended::Stuck if has_others => {
-                    step.give_up_silent(now);
-                    NOT_SENT.into()
-                }
-                Ended::Settled | Ended::Stuck => {
-                    nodes.clear();
-                    NOT_SENT.into()
-                }
-                Ended::Failed(error) => {
-                    nodes.clear();
-                    error
-                }
-            };
-            steps.ends.extend(step.into_ends(&why));
-        }
-        Ok(steps)
-    }
-}
-
-/// Reads what the tasks say, and sends the program to those that wait for it, until all agents are
-/// ready or have failed. Sending waits for nobody, so that a task that does not read hides no line.
-fn drive(starting: &mut Starting, step: &mut Step, binary: &Binary) -> Ended {
-    let mut program = Vec::new();
-    let mut sent = None;
-    while !step.is_settled() {
-        let now = starting.waited();
-        if sent.is_none() && step.needs_program() {
-            if program.is_empty() {
-                match binary.bytes() {
-                    Ok(bytes) => program = [bootstrap::SEND, bytes].concat(),
-                    Err(error) => return Ended::Failed(error),
-                }
-            }
-            step.sending(now, upload_limit(program.len()));
-            sent = Some(0);
-        }
-        if let (Some(at), Some(input)) = (sent, starting.input()) {
-            let at = at + input.write_some(&program[at..]);
-            if sent != Some(at) {
-                step.sending_goes_on(now);
-            }
-            sent = (at < program.len()).then_some(at);
-            if sent.is_none() {
-                step.sent(now);
-                continue;
-            }
-        }
-        if step.is_stuck(now) && step.needs_program() {
-            return Ended::Stuck;
-        }
-        let poll = if sent.is_some() { SENDING_POLL } else { Cancellation::POLL };
-        match starting.line_within(poll) {
-            Ok(Some(line)) => step.handle(starting.waited(), &line, binary),
-            Ok(None) => {}
-            Err(LaunchError::Ended(words)) => {
-                return Ended::Failed(LaunchError::Ended(format!("srun: {words}")));
-            }
-            Err(error) => return Ended::Failed(error),
-        }
-        step.give_up_late(starting.waited());
-    }
-    Ended::Settled
 }
 
 /// The addresses of a node's rails.
@@ -290,9 +171,11 @@ fn command(nodes: &[Node], binary: &Binary, orders: &Orders, doors: &Doors) -> C
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
+    use std::time::Duration;
 
     use garland_core::cluster::Cluster;
 
+    use super::step::Step;
     use super::*;
 
     fn binary() -> Binary {
@@ -337,30 +220,9 @@ mod tests {
             srun.get_args().any(|argument| argument == "--label")
         };
         assert!(!arguments(&nodes) && arguments(&["n1", "n2"].map(Node::named)));
-        let mut step = Step::new(&nodes, READY_WAIT_MAX);
+        let mut step = Step::new(&nodes, Waits::FIRST);
         step.handle(Duration::ZERO, "AT n1 -", &binary());
         step.handle(Duration::ZERO, "NEED x86_64 -", &binary());
         assert!(step.needs_program());
-    }
-
-    #[test]
-    fn the_program_reaches_a_task_while_another_one_is_silent() {
-        let ready = format!("garland-agent 0.1.0 4001 {}", "0a".repeat(32));
-        let script = format!(
-            "echo '0: AT n1 -'; echo '1: AT n2 -'; echo '1: NEED x86_64 -'; \
-             read -r word; head -c 3 >/dev/null; echo '1: {ready}'"
-        );
-        let mut srun = Command::new("sh");
-        srun.args(["-c", &script]);
-        let log = std::env::temp_dir().join(format!("garland-srun-{}", std::process::id()));
-        let terms = StartTerms { is_elsewhere: true, is_labelled: true, ..StartTerms::default() };
-        let mut starting = Starting::start(srun, &log, &terms).expect("sh is there");
-        let nodes = ["n1", "n2"].map(Node::named);
-        let mut step = Step::new(&nodes, READY_WAIT_MAX);
-        let ended = drive(&mut starting, &mut step, &binary());
-        assert!(matches!(ended, Ended::Failed(_)), "the script has ended, and n1 has said nothing");
-        let ends: HashMap<_, _> = step.into_ends(&"silent".into()).into_iter().collect();
-        assert!(ends["n2"].is_ok() && ends["n1"].is_err());
-        std::fs::remove_file(log).expect("there is a log");
     }
 }

@@ -44,9 +44,10 @@ pub enum Rest {
     Connection(Arc<TcpStream>),
 }
 
-/// Reads the `output` of the tasks of a Slurm step to its end, and tells the lines, each with the
-/// number of its task. A task that says too much is not heard any more: others go on.
-pub fn read_labelled(output: impl Read, tell: &Sender<Result<String, LaunchError>>) {
+/// Reads the `output` of the `tasks` tasks of a Slurm step to its end, and tells the lines, each
+/// with the number of its task. A task that says too much is not heard any more: others go on.
+/// Lines with other numbers are none of a task, and share one limit: a node may make them up.
+pub fn read_labelled(output: impl Read, tasks: usize, tell: &Sender<Result<String, LaunchError>>) {
     let mut output = BufReader::with_capacity(PIECE, output);
     let mut costs: HashMap<usize, usize> = HashMap::new();
     let mut unlabelled = 0;
@@ -56,8 +57,8 @@ pub fn read_labelled(output: impl Read, tell: &Sender<Result<String, LaunchError
         // srun itself says little.
         let Some(line) = next_line(&mut output, &mut cost) else { return };
         let so_far = match labelled(&line) {
-            Some((task, _)) => costs.entry(task).or_default(),
-            None => &mut unlabelled,
+            Some((task, _)) if task < tasks => costs.entry(task).or_default(),
+            _ => &mut unlabelled,
         };
         *so_far += cost;
         if is_heard && *so_far <= TASK_LINES_MAX {
@@ -217,7 +218,7 @@ mod tests {
         let long = format!("0: {}\n", "x".repeat(1000)).repeat(100_000);
         let text = format!("1: AT n2 -\n{long}no number\n1: last\n");
         let (tell, lines) = garland_sys::channel::channel();
-        read_labelled(text.as_bytes(), &tell);
+        read_labelled(text.as_bytes(), 2, &tell);
         drop(tell);
         let mut others = Vec::new();
         let mut length = 0;
@@ -230,6 +231,18 @@ mod tests {
         }
         assert_eq!(others, ["1: AT n2 -", "no number", "1: last"]);
         assert!(length <= TASK_LINES_MAX, "{length}");
+    }
+
+    #[test]
+    fn numbers_that_no_task_has_share_one_limit() {
+        let made_up = |number: usize| format!("{number}: {}\n", "x".repeat(1000));
+        let text: String = (2..2000).map(made_up).collect();
+        let (tell, lines) = garland_sys::channel::channel();
+        read_labelled(format!("{text}1: last\n").as_bytes(), 2, &tell);
+        drop(tell);
+        let lines: Vec<String> = std::iter::from_fn(|| lines.recv().ok()).flatten().collect();
+        assert!(lines.iter().map(String::len).sum::<usize>() <= TASK_LINES_MAX);
+        assert_eq!(lines.last().map(String::as_str), Some("1: last\n"));
     }
 
     #[test]

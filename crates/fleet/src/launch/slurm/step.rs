@@ -1,6 +1,7 @@
 //! What the tasks of a Slurm step have said, which of them wait for the program, and which are
 //! given up. A node may lie or be silent: neither costs another node its agent.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use garland_core::cluster::Node;
@@ -18,15 +19,45 @@ const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// it, and this time.
 const ANSWER_SLACK: Duration = Duration::from_secs(20);
 
-/// How long agents that are ready wait for others. An agent that nobody has used ends after 60 s.
-pub const READY_WAIT_MAX: Duration = Duration::from_secs(45);
-
-/// Timeout for sending the program without progress: a task that does not read may keep it from
-/// all.
-const SENDING_MAX: Duration = Duration::from_secs(20);
-
 /// What is said of a task that is given up.
 const NOT_STARTED: &str = "its agent did not start within";
+
+/// What is said of a node for which two agents report: one of them is not its own.
+const TWO_AGENTS: &str = "its task of the Slurm step reports two agents: a node that lies in the \
+                          step speaks as this one";
+
+/// Why a node that waits for the program does not get it.
+const NOT_SENT: &str =
+    "the program cannot be sent to it: a node of its Slurm step does not read it";
+
+/// Why the only node of a step does not get the program.
+pub const NOT_READ: &str = "it does not read the program";
+
+/// How long the tasks of a step are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// How long agents that are ready, also those of other steps, may wait for others.
+    pub ready: Duration,
+    /// How long the start may take in all.
+    pub all: Duration,
+    /// How long the program may be sent without progress: a task that does not read may keep it
+    /// from all.
+    pub sending: Duration,
+}
+
+impl Waits {
+    /// Those of a command's first step.
+    pub const FIRST: Self = Self {
+        // An agent that nobody has used ends after 60 s.
+        ready: Duration::from_secs(45),
+        all: Duration::from_secs(180),
+        sending: Duration::from_secs(20),
+    };
+
+    /// How long the program may be sent without progress in a step of those that did not get it in
+    /// another one: a node that does not read is among them.
+    const SENDING_AGAIN: Duration = Duration::from_secs(10);
+}
 
 /// The state of a task of the step; there is one per node.
 enum State {
@@ -47,6 +78,8 @@ struct Task {
 
 /// A sending of the program to all tasks.
 struct Sending {
+    /// When it began.
+    began: Duration,
     /// When it has last gone on.
     last: Duration,
     /// When it must be over.
@@ -65,16 +98,14 @@ pub struct Step {
     /// How long each task took for its first report, and for that after it got the program.
     first_reports: Vec<Duration>,
     later_reports: Vec<Duration>,
-    /// When the first agent became ready.
+    /// When the first agent of this step, or of one beside it, became ready.
     first_ready: Option<Duration>,
-    /// How long agents that are ready may wait for others of this step.
-    ready_wait: Duration,
+    waits: Waits,
 }
 
 impl Step {
     /// Creates the step of `nodes`, whose task of number n Slurm runs on the node of index n.
-    /// Agents that are ready may wait for `ready_wait`.
-    pub fn new(nodes: &[Node], ready_wait: Duration) -> Self {
+    pub fn new(nodes: &[Node], waits: Waits) -> Self {
         let task = |node: &Node| Task {
             name: node.name.clone(),
             state: State::Starting,
@@ -87,7 +118,7 @@ impl Step {
             first_reports: Vec::new(),
             later_reports: Vec::new(),
             first_ready: None,
-            ready_wait,
+            waits,
         }
     }
 
@@ -100,14 +131,18 @@ impl Step {
         };
         let Some(task) = self.tasks.get_mut(rank) else { return };
         let parsed = BootstrapLine::parse(text);
-        let has_ended = matches!(parsed, BootstrapLine::Ended(_));
-        let is_open = match &task.state {
+        match &task.state {
             // An agent that was ready may end while others start.
-            State::Settled(ready) => has_ended && ready.is_ok(),
-            State::Starting | State::Needing(_) => true,
-        };
-        if !is_open {
-            return;
+            State::Settled(Ok(_)) if matches!(parsed, BootstrapLine::Ended(_)) => {}
+            // srun believes the number that a node's daemon writes.
+            State::Settled(Ok(ready)) => {
+                if ReadyLine::parse(text).is_some_and(|other| other != *ready) {
+                    task.state = State::Settled(Err(TWO_AGENTS.into()));
+                }
+                return;
+            }
+            State::Settled(Err(_)) => return,
+            State::Starting | State::Needing(_) => {}
         }
         let next = match parsed {
             // The number is Slurm's word, the name that of the node.
@@ -168,9 +203,27 @@ impl Step {
         matches!(task.state, State::Needing(asked) if asked > self.sent)
     }
 
+    /// Returns whether an agent of this step has become ready.
+    pub fn has_ready(&self) -> bool {
+        self.tasks.iter().any(|task| matches!(task.state, State::Settled(Ok(_))))
+    }
+
+    /// Notes that agents of another step are ready, which wait for this one.
+    pub fn others_are_ready(&mut self, now: Duration) {
+        self.first_ready.get_or_insert(now);
+    }
+
     /// Notes that the program begins to be sent, which may take `limit`.
     pub fn sending(&mut self, now: Duration, limit: Duration) {
-        self.sending = Some(Sending { last: now, until: now.saturating_add(limit) });
+        let until = now.saturating_add(limit);
+        self.sending = Some(Sending { began: now, last: now, until });
+    }
+
+    /// Limits the time of the sending that goes on, if one does.
+    pub fn limit_sending(&mut self, limit: Duration) {
+        if let Some(sending) = &mut self.sending {
+            sending.until = sending.until.min(sending.began.saturating_add(limit));
+        }
     }
 
     /// Notes that a part of the program was sent.
@@ -178,20 +231,25 @@ impl Step {
         self.sending.iter_mut().for_each(|sending| sending.last = now);
     }
 
-    /// Notes that all of the program was sent once more.
-    pub fn sent(&mut self, now: Duration) {
-        self.sending = None;
+    /// Notes that all of the program was sent once more. Returns how long that took.
+    pub fn sent(&mut self, now: Duration) -> Duration {
+        let began = self.sending.take().map_or(now, |sending| sending.began);
         self.sent += 1;
         let sent = self.sent;
         let has_it =
             |task: &&mut Task| matches!(task.state, State::Needing(asked) if asked == sent);
         self.tasks.iter_mut().filter(has_it).for_each(|task| task.since = now);
+        now.saturating_sub(began)
     }
 
     /// Returns whether the program is sent no further, or too slowly, because a task does not read.
+    /// Agents that are ready do not wait for it to the end of their time: then nothing would be
+    /// left for other steps.
     pub fn is_stuck(&self, now: Duration) -> bool {
+        let ready_waited = self.first_ready.map(|ready| now.saturating_sub(ready));
+        let is_late = ready_waited.is_some_and(|waited| waited > self.waits.ready * 2 / 3);
         let is_stuck = |sending: &Sending| {
-            now.saturating_sub(sending.last) > SENDING_MAX || now > sending.until
+            is_late || now.saturating_sub(sending.last) > self.waits.sending || now > sending.until
         };
         self.sending.as_ref().is_some_and(is_stuck)
     }
@@ -199,8 +257,9 @@ impl Step {
     /// Gives up the tasks that report nothing for much longer than the others took, and all that
     /// are not ready when others have waited long for them.
     pub fn give_up_late(&mut self, now: Duration) {
+        let ready_waited = self.first_ready.map(|ready| now.saturating_sub(ready));
         let is_over =
-            self.first_ready.is_some_and(|ready| now.saturating_sub(ready) > self.ready_wait);
+            now > self.waits.all || ready_waited.is_some_and(|waited| waited > self.waits.ready);
         let count = self.tasks.len();
         let first = limit(&mut self.first_reports, count);
         let later = limit(&mut self.later_reports, count);
@@ -215,35 +274,46 @@ impl Step {
                 State::Needing(_) => later,
             };
             if is_over || waited > limit {
-                task.state = State::Settled(Err(LaunchError::Stalled(NOT_STARTED, now.as_secs())));
+                let why = match task.state {
+                    State::Needing(asked) if asked > sent => NOT_SENT.into(),
+                    _ => LaunchError::Stalled(NOT_STARTED, now.as_secs()),
+                };
+                task.state = State::Settled(Err(why));
             }
         }
     }
 
     /// Returns the nodes that wait for the program.
-    pub fn waiting(&self) -> Vec<String> {
+    pub fn waiting(&self) -> BTreeSet<String> {
         let waiting = self.tasks.iter().filter(|task| self.waits(task));
         waiting.map(|task| task.name.clone()).collect()
     }
 
-    /// Returns how long agents that are ready may still wait for others.
-    pub fn ready_wait_left(&self, now: Duration) -> Duration {
+    /// Returns how long the tasks of another step, of nodes that still wait for the program, are
+    /// waited for: what is left of this one's times. None if nothing is.
+    pub fn waits_again(&self, now: Duration) -> Option<Waits> {
         let waited = self.first_ready.map(|ready| now.saturating_sub(ready));
-        self.ready_wait.saturating_sub(waited.unwrap_or_default())
+        let ready = self.waits.ready.saturating_sub(waited.unwrap_or_default());
+        let all = self.waits.all.saturating_sub(now);
+        let sending = self.waits.sending.min(Waits::SENDING_AGAIN);
+        (!ready.is_zero() && !all.is_zero()).then_some(Waits { ready, all, sending })
     }
 
-    /// Gives up at once the tasks that neither are settled nor wait for the program.
-    pub fn give_up_silent(&mut self, now: Duration) {
+    /// Gives up at once all tasks that are not settled. The program is sent no further: those that
+    /// wait for it do without.
+    pub fn give_up_all(&mut self, now: Duration) {
+        let is_alone = self.tasks.len() == 1;
         let sent = self.sent;
         for task in &mut self.tasks {
-            let is_silent = match task.state {
-                State::Settled(_) => false,
-                State::Starting => true,
-                State::Needing(asked) => asked <= sent,
+            let why = match task.state {
+                State::Settled(_) => continue,
+                State::Needing(asked) if asked > sent && is_alone => NOT_READ.into(),
+                State::Needing(asked) if asked > sent => NOT_SENT.into(),
+                State::Starting | State::Needing(_) => {
+                    LaunchError::Stalled(NOT_STARTED, now.as_secs())
+                }
             };
-            if is_silent {
-                task.state = State::Settled(Err(LaunchError::Stalled(NOT_STARTED, now.as_secs())));
-            }
+            task.state = State::Settled(Err(why));
         }
     }
 
@@ -258,8 +328,9 @@ impl Step {
     }
 }
 
-/// Returns how long a report may take, if others took `times`, of `count` tasks in all.
-fn limit(times: &mut [Duration], count: usize) -> Duration {
+/// Returns how long a report may take, if others took `times`, of `count` tasks in all. The same
+/// holds for the sending of the program to a step, if there are several.
+pub fn limit(times: &mut [Duration], count: usize) -> Duration {
     if times.len() * 2 < count || times.is_empty() {
         return ANSWER_MAX;
     }
@@ -278,7 +349,7 @@ mod tests {
 
     fn begun(names: &[&str]) -> Step {
         let nodes: Vec<Node> = names.iter().map(|name| Node::named(name)).collect();
-        Step::new(&nodes, READY_WAIT_MAX)
+        Step::new(&nodes, Waits::FIRST)
     }
 
     fn seconds(seconds: u64) -> Duration {
@@ -329,7 +400,8 @@ mod tests {
     fn the_program_goes_to_those_that_wait_while_others_are_silent() {
         let mut step = begun(&["n1", "n2", "n3"]);
         say(&mut step, seconds(1), &["0: AT n1 -", "1: AT n2 -", "1: NEED x86_64 -"]);
-        assert!(step.needs_program() && step.waiting() == ["n2"]);
+        let waits_n2 = |step: &Step| step.waiting().into_iter().eq(["n2"]);
+        assert!(step.needs_program() && waits_n2(&step));
         step.sending(seconds(1), seconds(30));
         assert!(!step.is_stuck(seconds(21)) && step.is_stuck(seconds(22)));
         step.sending_goes_on(seconds(30));
@@ -342,7 +414,7 @@ mod tests {
         assert!(!step.needs_program());
         // Another directory.
         say(&mut step, seconds(3), &["1: NEED x86_64 -"]);
-        assert!(step.needs_program() && step.waiting() == ["n2"]);
+        assert!(step.needs_program() && waits_n2(&step));
         step.sent(seconds(4));
         let ready = ready_line();
         say(&mut step, seconds(5), &[&format!("1: {ready}"), &format!("2: {ready}")]);
@@ -372,9 +444,68 @@ mod tests {
         say(&mut step, seconds(1), &["0: AT n2 -", "0: REFUSED for n2", &format!("0: {ready}")]);
         say(&mut step, seconds(1), &["1: AT n2 -", &format!("1: {ready}"), "7: ENDED 1"]);
         say(&mut step, seconds(1), &["2: AT n3 -", "2: NEED x86_64 -", "2: NEED x86_64 -"]);
-        assert_eq!(step.waiting(), ["n3"]);
+        assert!(step.waiting().into_iter().eq(["n3"]));
         let why = "Slurm started task 0 of the step on it, which says that it runs on n2";
         assert_eq!(ends_of(step), [why, "", "not settled"]);
+    }
+
+    #[test]
+    fn a_node_for_which_two_agents_report_is_not_used() {
+        // A daemon of n1 writes the number of n2's task, before it or after it.
+        let mut step = begun(&["n1", "n2", "n3"]);
+        let ready = ready_line();
+        let forged = ready.replace("0a", "0b");
+        say(&mut step, seconds(1), &[&format!("1: {forged}"), &format!("1: {ready}")]);
+        say(&mut step, seconds(1), &[&format!("2: {ready}"), &format!("2: {ready}")]);
+        let ends = ends_of(step);
+        assert_eq!((&*ends[1], &*ends[2]), (TWO_AGENTS, ""));
+    }
+
+    #[test]
+    fn agents_that_are_ready_wait_no_longer_for_other_steps_than_for_their_own() {
+        // An earlier step has used half of the time; it has agents that are ready.
+        let mut first = begun(&["n1", "n2", "n3"]);
+        say(&mut first, seconds(1), &[&format!("0: {}", ready_line()), "1: NEED x86_64 -"]);
+        let waits = first.waits_again(seconds(22)).expect("time is left");
+        assert_eq!((waits.ready, waits.all), (seconds(24), seconds(158)));
+        let nodes = ["n2", "n3"].map(Node::named);
+        let mut second = Step::new(&nodes, waits);
+        second.others_are_ready(seconds(0));
+        say(&mut second, seconds(1), &["0: NEED x86_64 -", "1: NEED x86_64 -"]);
+        second.sending(seconds(1), seconds(100));
+        for now in 1..24 {
+            // It takes a little of the program again and again.
+            second.sending_goes_on(seconds(now));
+            second.give_up_late(seconds(now));
+        }
+        // There is time for further steps.
+        assert!(!second.is_settled() && !second.is_stuck(seconds(16)));
+        assert!(second.is_stuck(seconds(17)));
+        second.give_up_late(seconds(25));
+        assert!(second.is_settled() && second.waits_again(seconds(25)).is_none());
+        assert_eq!(ends_of(second), [NOT_SENT, NOT_SENT]);
+    }
+
+    #[test]
+    fn all_steps_together_have_a_limit() {
+        let mut step = begun(&["n1", "n2"]);
+        say(&mut step, seconds(1), &["0: NEED x86_64 -", "1: NEED x86_64 -"]);
+        step.give_up_late(seconds(180));
+        assert!(!step.is_settled(), "nobody is ready, and the program is on its way");
+        step.give_up_late(seconds(181));
+        assert_eq!(ends_of(step), [NOT_SENT, NOT_SENT]);
+    }
+
+    #[test]
+    fn a_sending_that_takes_longer_than_others_is_stuck() {
+        let mut step = begun(&["n1"]);
+        step.limit_sending(seconds(1));
+        step.sending(seconds(1), seconds(100));
+        step.sending_goes_on(seconds(30));
+        assert!(!step.is_stuck(seconds(30)));
+        step.limit_sending(seconds(28));
+        assert!(step.is_stuck(seconds(30)));
+        assert_eq!(step.sent(seconds(30)), seconds(29));
     }
 
     #[test]

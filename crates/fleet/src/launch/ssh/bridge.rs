@@ -82,7 +82,7 @@ impl Bridge {
             is_elsewhere: true,
             step_max: Some(LOGIN_TIMEOUT),
             is_for_life: true,
-            is_labelled: false,
+            tasks: None,
         };
         let place = LoginPlace::take(ssh.fanout, TURN_MAX, &self.cancellation)?;
         // What ssh says is in the error.
