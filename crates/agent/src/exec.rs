@@ -6,6 +6,7 @@
 mod input;
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -99,15 +100,20 @@ fn start(controller: &Controller, order: CommandOrder) -> Running {
     });
     let started = waiting.and_then(|waiting| {
         let (pipes, [output, errors]) = Pipes::new()?;
-        let guard = Guard::start(&mark, None)?;
         let mut sender = None;
         let mut input = None;
-        if has_input {
-            let fed = input::open(session)?;
-            command.stdin(fed.reader);
-            sender = Some(fed.sender);
-            input = Some(fed.read);
-        }
+        let guard = match has_input {
+            false => Guard::start(&mark, None, None)?,
+            true => {
+                let (reader, writer) = io::pipe()?;
+                let guard = Guard::start(&mark, None, Some(writer.try_clone()?))?;
+                let fed = input::open(session, writer, guard.held_input())?;
+                command.stdin(reader);
+                sender = Some(fed.sender);
+                input = Some(fed.read);
+                guard
+            }
+        };
         let child = command.stdout(output).stderr(errors).spawn()?;
         // The command has the only other end of its input.
         command.stdin(Stdio::null());

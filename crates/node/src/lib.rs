@@ -54,6 +54,8 @@ fn bridge(address: &OsStr) -> Result<Exit, Failure> {
 
 /// Kills the jobs of an agent when standard input ends, from which it learns them.
 fn guard() -> Result<Exit, Failure> {
-    garland_agent::guard(inherited::input().or_nothing("cannot guard jobs")?);
+    let words = inherited::input().or_nothing("cannot guard jobs")?;
+    // It fails for no open descriptor.
+    garland_agent::guard(words, || drop(inherited::close_output()));
     Ok(Exit::Done)
 }

@@ -77,6 +77,15 @@ pub fn output() -> io::Result<Stdout> {
     open_at_start(1, "standard output").map(|()| io::stdout())
 }
 
+/// Closes the standard output, so that whoever reads it sees its end. The standard input takes its
+/// place: a file that is opened later must not.
+///
+/// # Errors
+/// When there is no standard input.
+pub fn close_output() -> io::Result<()> {
+    Ok(rustix::stdio::dup2_stdout(rustix::stdio::stdin())?)
+}
+
 fn open_at_start(descriptor: u8, name: &str) -> io::Result<()> {
     match CLOSED.load(Ordering::Relaxed) & (1 << descriptor) {
         0 => Ok(()),

@@ -1,8 +1,10 @@
 //! The standard input of a command: a pipe, and a thread that fills it with what the head sends.
-//! The head sends no more than its window until the command has read something.
+//! The head sends no more than its window until the command has read something. The command sees
+//! the end of the pipe when all of the input has come, or nothing of the command runs any more: its
+//! guard holds it open, too.
 
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Write};
+use std::io::{self, PipeWriter, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +17,15 @@ use garland_sys::event::{self, Interest};
 use garland_sys::sync::Mutex;
 use garland_sys::{pipe, threads};
 
+use crate::farm::HeldInput;
 use crate::session::Session;
 
 /// The interval at which a blocked write checks whether the session is over: what a command has
 /// left running may hold the pipe open, and read nothing.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The two ends of a command's input.
+/// The input of a command.
 pub struct OpenInput {
-    /// The command's end.
-    pub reader: PipeReader,
     /// Passes on what the head sends.
     pub sender: InputSender,
     /// Tells at the end how much the command has read.
@@ -64,25 +65,26 @@ struct Count {
     taken: AtomicU64,
 }
 
-/// Opens the input of a command of `session`.
+/// Opens the input of a command of `session`, which is written to `writer`. The command's guard
+/// holds this pipe open as `held`.
 ///
 /// # Errors
-/// When there is no pipe or thread.
-pub fn open(session: &Arc<Session>) -> io::Result<OpenInput> {
-    let (reader, writer) = io::pipe()?;
+/// When there is no descriptor or thread left.
+pub fn open(session: &Arc<Session>, writer: PipeWriter, held: HeldInput) -> io::Result<OpenInput> {
     event::never_block(writer.as_fd())?;
     let end = Arc::new(Mutex::new(OwnEnd::Writer(writer.try_clone()?)));
     let count = Arc::new(Count::default());
     let (pieces, coming) = channel();
     let filler = Filler {
         writer,
+        held,
         end: Arc::clone(&end),
         count: Arc::clone(&count),
         session: Arc::clone(session),
     };
     threads::spawn("input", move || filler.fill(&coming))?;
     let sender = InputSender { pieces, count: Arc::clone(&count) };
-    Ok(OpenInput { reader, sender, read: ReadCount { end, count } })
+    Ok(OpenInput { sender, read: ReadCount { end, count } })
 }
 
 impl InputSender {
@@ -117,6 +119,7 @@ impl ReadCount {
 /// Fills the pipe.
 struct Filler {
     writer: PipeWriter,
+    held: HeldInput,
     end: Arc<Mutex<OwnEnd>>,
     count: Arc<Count>,
     session: Arc<Session>,
@@ -138,6 +141,8 @@ impl Filler {
         }
         let reader = pipe::another_reader(&self.writer);
         *self.end.lock() = reader.map_or(OwnEnd::None, OwnEnd::Reader);
+        drop(self.writer);
+        self.held.release();
     }
 
     /// Writes a piece. Returns false if nobody reads it any more, or the session is over.

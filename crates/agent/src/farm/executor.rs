@@ -77,7 +77,7 @@ impl JobExecutor {
     /// When the system has no file descriptors or threads left.
     pub fn new(slots: u32, place: Place, guarded: bool, tell: Tell) -> io::Result<Self> {
         let mark = Mark::new();
-        let guard = guarded.then(|| Guard::start(&mark, place.own.as_deref())).transpose()?;
+        let guard = guarded.then(|| Guard::start(&mark, place.own.as_deref(), None)).transpose()?;
         let shared = Shared {
             place,
             events: EventBatcher::begin(tell)?,

@@ -16,7 +16,7 @@ mod window;
 
 pub use executor::JobExecutor;
 pub use facts::node_facts;
-pub use guard::{Guard, guard};
+pub use guard::{Guard, HeldInput, guard};
 pub use output::Pipes;
 pub use run::Place;
 pub use service::JobService;

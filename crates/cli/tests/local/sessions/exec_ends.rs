@@ -52,6 +52,31 @@ fn a_command_whose_agent_is_killed_ends_with_what_it_started_in_other_sessions()
 }
 
 #[test]
+fn a_command_whose_agent_is_killed_sees_no_end_of_its_input() {
+    let scratch = Scratch::new("exec-killed-input");
+    let roots = scratch.path("roots");
+    let words = ["exec", "--local-root", roots.to_str().expect("a path of text")];
+    // It would take what came for all of its input.
+    let command = ["-s", "local1", "head -n 1 >first; cat >rest; echo >after"];
+    // The input stays open until the test ends.
+    let input = scratch.path("input");
+    let line = format!(
+        "mkfifo {0}; (echo one; exec sleep 1000) >{0} 2>/dev/null & \"$0\" \"$@\" <{0}",
+        input.display()
+    );
+    let garland = garland_in(&scratch);
+    let exec = Running::start(garland.by_shell(&line, &[&words[..], &command].concat()));
+    let first = scratch.path("roots/local1/first");
+    until("the command reads", || std::fs::read(&first).is_ok_and(|read| read == b"one\n"));
+    garland.agent("local1").kill();
+    let _ = exec.end().with_code(3);
+    let sleepers = scratch.processes().into_iter().filter(|it| it.command == "sleep 1000");
+    sleepers.for_each(|sleeper| sleeper.kill());
+    scratch.assert_nothing_left();
+    assert!(!scratch.path("roots/local1/after").exists(), "it took half of its input for all");
+}
+
+#[test]
 fn what_a_command_leaves_running_goes_on_when_it_has_ended() {
     let scratch = Scratch::new("exec-daemon");
     let garland = garland_in(&scratch);
