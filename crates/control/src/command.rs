@@ -13,10 +13,13 @@ use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::error::reason;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
-use garland_sys::threads;
+use garland_sys::{clock, threads};
 
 use crate::copy::Agent;
 use crate::session::Session;
+
+/// How long a node may hold up the input of others before it is named, in nanoseconds.
+const INPUT_PATIENCE_NS: u64 = 1_000_000_000;
 
 /// A command to run on nodes.
 pub struct CommandRequest<'a> {
@@ -62,7 +65,8 @@ pub enum CommandNews<'a> {
 
 /// Runs a command on all `agents`. Calls `news` with the index of a node, and an event there. If it
 /// refuses an output, the command has failed on that node for the reason that it gives, and nothing
-/// more comes from there.
+/// more comes from there. Calls `waits` ten times a second with the indexes of the nodes that hold
+/// up the input of others.
 ///
 /// # Errors
 /// When this host cannot wait for the agents, start the thread that reads the input, or read it:
@@ -71,6 +75,7 @@ pub fn run_command(
     agents: Vec<Result<Agent, String>>,
     request: CommandRequest<'_>,
     news: &mut dyn FnMut(usize, CommandNews<'_>) -> Result<(), String>,
+    waits: &mut dyn FnMut(&[usize]),
 ) -> io::Result<CommandEnds> {
     let CommandRequest { words, input, timeout, interrupts } = request;
     let news = RefCell::new(news);
@@ -98,6 +103,7 @@ pub fn run_command(
             // Nothing follows that could be refused.
             let _ = news.borrow_mut()(node, CommandNews::Ended);
         }
+        waits(&run.holding_up(clock::now_ns(), INPUT_PATIENCE_NS));
         wake.lower();
         if let Some(reader) = &mut reader
             && unreadable.is_none()

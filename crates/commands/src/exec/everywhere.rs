@@ -20,6 +20,7 @@ const RUNNING: &str = "cannot run the command";
 
 /// Runs the command of `request` on the nodes of `fleet`, which `builder` has assembled. Returns
 /// how it ended on each, and the processes that keep the agents alive. Late nodes get no input.
+/// `waits` is that of [`run_command`].
 ///
 /// # Errors
 /// Those of [`run_command`], and when the state directory cannot be read.
@@ -28,6 +29,7 @@ pub fn run(
     fleet: Fleet,
     request: CommandRequest<'_>,
     news: &mut OnNews<'_>,
+    waits: &mut dyn FnMut(&[usize]),
 ) -> Result<(CommandEnds, Children), Failure> {
     let Fleet { agents, mut children } = fleet;
     let late = builder.late_logins(&mut children);
@@ -47,10 +49,11 @@ pub fn run(
             }
             let run_late = |place: usize, agent| {
                 let request = CommandRequest { words, input: None, timeout, interrupts };
-                let ran = run_command(vec![agent], request, &mut |_, event| {
+                let mut news = |_: usize, event: CommandNews<'_>| {
                     let mut tell = news.lock();
                     tell(place, event)
-                });
+                };
+                let ran = run_command(vec![agent], request, &mut news, &mut |_| {});
                 let failed = |error| vec![CommandEnd::Failed(reason(&error))];
                 let ends = ran.map_or_else(failed, |ends| ends.nodes);
                 ends.into_iter().map(|end| (place, end)).collect::<Vec<_>>()
@@ -58,10 +61,12 @@ pub fn run(
             builder.on_late(late, &cancellation, run_late).map(Some)
         });
         let late = late.or_nothing(RUNNING)?;
-        let ran = run_command(agents, request, &mut |at, event| {
+        let mut news = |at: usize, event: CommandNews<'_>| {
             let mut tell = news.lock();
             tell(punctual[at], event)
-        });
+        };
+        // With input no node is late: the indexes are the same.
+        let ran = run_command(agents, request, &mut news, waits);
         let has_interrupt = interrupts.is_some_and(Interrupts::have_come);
         over.store(ran.is_err() || has_interrupt, Ordering::Relaxed);
         let late = late.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

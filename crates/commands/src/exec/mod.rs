@@ -3,16 +3,17 @@
 mod display;
 mod everywhere;
 mod folded;
+mod waiting;
 
-use std::io::{IsTerminal, Read};
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use garland_control::{CommandEnd, CommandEnds, CommandRequest};
+use garland_control::{CommandEnd, CommandEnds, CommandNews, CommandRequest};
 use garland_core::cluster::{Node, nodelist};
 use garland_core::units::Nanos;
-use garland_fleet::builder::FleetBuilder;
+use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_fleet::launch::{FAREWELL, HURRY};
@@ -23,6 +24,7 @@ use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_sys::inherited;
 use garland_sys::signal::Interrupts;
+use garland_sys::sync::Mutex;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use garland_terminal::verdicts::folded;
@@ -30,6 +32,7 @@ use serde::Serialize;
 
 use crate::args::Exec;
 use display::Display;
+use waiting::Waiting;
 
 /// The result object `garland.exec/2`.
 #[derive(Serialize)]
@@ -81,25 +84,16 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let command = words(exec);
     let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
     let mut display = Display::new(exec, context.json, &names, run.folder());
-    let mut failed = None;
     let request = CommandRequest {
         words: &command,
         input,
         timeout: exec.timeout.map(|Nanos(time)| Duration::from_nanos(time)),
         interrupts: Some(&interrupts),
     };
-    let ran = everywhere::run(&builder, fleet, request, &mut |at, news| {
-        display.admit(at, news)?;
-        if let Err(error) = display.show(at, news) {
-            failed.get_or_insert(error);
-        }
-        // Nobody reads the output of the commands any more, or not all of it can be written.
-        if failed.is_some() || !display.is_wanted() {
-            interrupts.raise();
-        }
-        Ok(())
-    });
-    let (CommandEnds { nodes: mut ends, unread_input }, children) = ran?;
+    let waiting = Waiting::new(&names, context.json);
+    let Ran { ends, children, failed } =
+        run_shown(&builder, fleet, request, &mut display, waiting)?;
+    let CommandEnds { nodes: mut ends, unread_input } = ends;
     phases.end("command");
     let interrupted = ends.contains(&CommandEnd::Interrupted);
     children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
@@ -129,6 +123,41 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     unread_input.into_iter().for_each(tell_unread_input);
     let all = ends.iter().all(|end| *end == CommandEnd::Exited(0));
     Ok(Exit::of_work(all, any, ends.contains(&CommandEnd::Interrupted)))
+}
+
+/// How a command ended, what keeps its agents alive, and the error if its output cannot be printed.
+struct Ran {
+    ends: CommandEnds,
+    children: Children,
+    failed: Option<io::Error>,
+}
+
+/// Runs the command of `request`, and shows what it prints and which nodes hold up its input.
+fn run_shown(
+    builder: &FleetBuilder<'_>,
+    fleet: Fleet,
+    request: CommandRequest<'_>,
+    display: &mut Display,
+    waiting: Waiting<'_>,
+) -> Result<Ran, Failure> {
+    let interrupts = request.interrupts;
+    let waiting = Mutex::new(waiting);
+    let mut failed = None;
+    let mut news = |at: usize, news: CommandNews<'_>| {
+        display.admit(at, news)?;
+        waiting.lock().clear();
+        if let Err(error) = display.show(at, news) {
+            failed.get_or_insert(error);
+        }
+        // Nobody reads the output of the commands any more, or not all of it can be written.
+        if failed.is_some() || !display.is_wanted() {
+            interrupts.iter().for_each(|interrupts| interrupts.raise());
+        }
+        Ok(())
+    };
+    let mut waits = |nodes: &[usize]| waiting.lock().show(nodes);
+    let (ends, children) = everywhere::run(builder, fleet, request, &mut news, &mut waits)?;
+    Ok(Ran { ends, children, failed })
 }
 
 /// Names the nodes whose commands failed.

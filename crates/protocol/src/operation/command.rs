@@ -26,8 +26,37 @@ struct Feed {
 #[derive(Clone, Copy, Default)]
 struct FedNode {
     taken: u64,
+    /// Whether something that was sent to it before is not on its way yet. More would stay in this
+    /// machine's memory.
+    has_unsent: bool,
+    /// Since when there is no room for another piece.
+    full_since_ns: Option<u64>,
     /// The bytes that the command had read when it ended; 0 if it never began.
     read: u64,
+}
+
+impl Feed {
+    /// Returns whether another piece can be passed on to `node`.
+    fn has_room(&self, node: &FedNode) -> bool {
+        node.has_room(self.sent)
+    }
+
+    /// Notes which nodes have no room from `now_ns` on. A node that takes a little from time to
+    /// time has none until it has taken a whole piece.
+    fn note_full(&mut self, now_ns: u64, orders: &Orders) {
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            node.has_unsent = !orders.has_room(at);
+            let is_full = !node.has_room(self.sent);
+            node.full_since_ns = is_full.then_some(node.full_since_ns.unwrap_or(now_ns));
+        }
+    }
+}
+
+impl FedNode {
+    /// Returns whether the node has room for another piece when `sent` bytes were sent to it.
+    fn has_room(&self, sent: u64) -> bool {
+        !self.has_unsent && sent.saturating_sub(self.taken) + INPUT_PIECE as u64 <= INPUT_WINDOW
+    }
 }
 
 impl<'a> CommandRun<'a> {
@@ -54,12 +83,29 @@ impl<'a> CommandRun<'a> {
     #[must_use]
     pub fn wants_input(&self) -> bool {
         let Some(feed) = &self.input else { return false };
-        let runs = |node: usize| !self.query.has_answered(node);
-        let running = feed.nodes.iter().enumerate().filter(|(node, _)| runs(*node));
-        let slowest = running.map(|(_, node)| node.taken).min();
-        let has_room =
-            |taken: u64| feed.sent.saturating_sub(taken) + INPUT_PIECE as u64 <= INPUT_WINDOW;
-        feed.waiting.is_none() && !feed.has_ended && slowest.is_some_and(has_room)
+        let mut running = self.running(feed).peekable();
+        let is_wanted = feed.waiting.is_none() && !feed.has_ended && running.peek().is_some();
+        is_wanted && running.all(|(_, node)| feed.has_room(node))
+    }
+
+    /// Returns the nodes that hold up the input of others: for longer than `patience_ns` their
+    /// commands have read less than a piece, while another one has room for more.
+    #[must_use]
+    pub fn holding_up(&self, now_ns: u64, patience_ns: u64) -> Vec<usize> {
+        let Some(feed) = self.input.as_ref().filter(|feed| !feed.has_ended) else {
+            return Vec::new();
+        };
+        if !self.running(feed).any(|(_, node)| feed.has_room(node)) {
+            return Vec::new();
+        }
+        let is_long = |since_ns: u64| now_ns.saturating_sub(since_ns) > patience_ns;
+        let full = self.running(feed).filter(|(_, node)| node.full_since_ns.is_some_and(is_long));
+        full.map(|(node, _)| node).collect()
+    }
+
+    /// Returns the nodes whose command still runs.
+    fn running<'f>(&self, feed: &'f Feed) -> impl Iterator<Item = (usize, &'f FedNode)> {
+        feed.nodes.iter().enumerate().filter(|(node, _)| !self.query.has_answered(*node))
     }
 
     /// Passes a piece of the input on; an empty one is its end.
@@ -108,6 +154,7 @@ impl Operation for CommandRun<'_> {
     fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
         self.query.tick(now_ns, orders);
         let Some(feed) = &mut self.input else { return };
+        feed.note_full(now_ns, orders);
         let Some(piece) = feed.waiting.take() else { return };
         feed.sent += piece.len() as u64;
         feed.has_ended = piece.is_empty();

@@ -51,6 +51,25 @@ fn input_that_a_command_does_not_read_stops_nobody() {
 }
 
 #[test]
+fn a_command_that_does_not_read_is_named_while_others_wait_for_their_input() {
+    let scratch = Scratch::new("exec-input-held");
+    let told = scratch.path("told");
+    // One reads nothing until it is named.
+    let line = format!(
+        "case $PWD in *1) until test -s {}; do sleep 0.02; done;; esac; wc -c",
+        told.display()
+    );
+    let words = ["--timeout", "60", "-s", "local[1-3]", &line];
+    let shell = format!("head -c 3000000 /dev/zero | \"$0\" \"$@\" 2>{}", told.display());
+    let said = exec(&scratch, &shell, &words).with_code(0);
+    assert_eq!(said.out.matches("3000000").count(), 3, "{}", said.out);
+    let told = std::fs::read_to_string(told).expect("it was written");
+    let note = "note: standard input waits for local1, whose command does not read it\n";
+    assert_eq!(told, note);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_loop_that_loses_its_lines_is_told_and_keeps_them_with_n() {
     let scratch = Scratch::new("exec-loop");
     std::fs::write(scratch.path("list"), "local1\nlocal2\nlocal3\n").expect("it has room");

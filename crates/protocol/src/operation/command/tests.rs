@@ -49,6 +49,50 @@ fn the_slowest_command_decides_how_much_is_read() {
 }
 
 #[test]
+fn nodes_that_hold_up_the_input_of_others_are_told() {
+    let mut run = started(3);
+    run.begin(0, &mut Orders::default());
+    let _ = fill(&mut run, 3);
+    let at = |run: &mut CommandRun<'_>, now_ns: u64| {
+        run.tick(now_ns, &mut Orders::default());
+        run.holding_up(now_ns, 10)
+    };
+    assert_eq!(at(&mut run, 0), []);
+    assert_eq!(at(&mut run, 20), [], "nobody has room, so nobody holds up another one");
+    tell(&mut run, 1, FromAgent::Input(InputNews::Taken(INPUT_WINDOW)));
+    assert_eq!(at(&mut run, 21), [0, 2]);
+    // It takes a little again and again.
+    tell(&mut run, 2, FromAgent::Input(InputNews::Taken(INPUT_PIECE as u64 - 1)));
+    assert_eq!(at(&mut run, 22), [0, 2]);
+    tell(&mut run, 2, FromAgent::Input(InputNews::Taken(INPUT_PIECE as u64)));
+    assert_eq!(at(&mut run, 23), [0]);
+    tell(&mut run, 2, FromAgent::Exited(0));
+    assert_eq!(at(&mut run, 34), [0]);
+    tell(&mut run, 0, FromAgent::Input(InputNews::Taken(INPUT_WINDOW)));
+    assert_eq!(at(&mut run, 50), []);
+    // What is left after the end of the input holds up nobody.
+    let _ = fill(&mut run, 3);
+    tell(&mut run, 1, FromAgent::Input(InputNews::Taken(2 * INPUT_WINDOW)));
+    run.give_input(Vec::new());
+    assert_eq!(at(&mut run, 60), []);
+    assert_eq!(at(&mut run, 90), []);
+}
+
+#[test]
+fn nothing_more_is_read_for_a_node_that_has_not_taken_what_was_sent() {
+    let mut run = started(2);
+    run.begin(0, &mut Orders::default());
+    let mut orders = Orders::default();
+    orders.set_full([1]);
+    run.tick(0, &mut orders);
+    assert!(!run.wants_input());
+    assert_eq!(run.holding_up(2_000, 1_000), [1]);
+    orders.set_full([]);
+    run.tick(0, &mut orders);
+    assert!(run.wants_input());
+}
+
+#[test]
 fn input_that_no_command_has_read_is_noticed() {
     let mut run = started(2);
     run.begin(0, &mut Orders::default());
