@@ -77,6 +77,11 @@ impl AgentSet {
         Self { patience, ..self }
     }
 
+    /// Dials channels that break from now on for `patience`.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     /// Returns the ids of the receivers.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         let count = u32::try_from(self.connections.len()).expect("a plan has fewer nodes");

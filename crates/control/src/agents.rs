@@ -8,7 +8,8 @@ use std::time::Duration;
 use garland_core::plan::NodeId;
 use garland_protocol::ToAgent;
 use garland_protocol::copy::NodeAddress;
-use garland_protocol::operation::{AgentEvent, Silence};
+use garland_protocol::operation::{AgentEvent, SILENCE_BY_LOGIN_NS, Silence};
+use garland_protocol::wire::SessionOrder;
 use garland_sys::clock;
 use garland_transport::connection::Connection;
 
@@ -23,19 +24,37 @@ pub struct Agents {
     set: AgentSet,
     addresses: Vec<NodeAddress>,
     silence: Silence,
+    /// The indexes of the nodes that are reached by logins.
+    by_login: Vec<usize>,
 }
 
 impl Agents {
     /// Creates the set from the agents of all nodes; `None` for a node whose agent cannot be
     /// reached.
     pub fn new(agents: Vec<Option<Agent>>) -> Self {
+        let is_by_login =
+            |agent: &Option<Agent>| agent.as_ref().is_some_and(Agent::is_behind_login);
+        let by_login = agents.iter().enumerate().filter(|(_, agent)| is_by_login(agent));
+        let by_login = by_login.map(|(node, _)| node).collect();
         let agents = agents.into_iter().map(|agent| match agent {
             Some(Agent { connection, addresses }) => (Some(connection), addresses),
             None => (None, Vec::new()),
         });
         let (connections, addresses): (Vec<_>, Vec<_>) = agents.unzip();
         let silence = Silence::new(addresses.len(), clock::now_ns());
-        Self { set: AgentSet::new(connections.into_iter()), addresses, silence }
+        Self { set: AgentSet::new(connections.into_iter()), addresses, silence, by_login }
+    }
+
+    /// Lets sessions by logins outlast a login that breaks and is made again, which may take longer
+    /// than agents wait and are waited for otherwise. They also outlast a killed head for so long.
+    pub fn await_logins(&mut self) {
+        let ms = SILENCE_BY_LOGIN_NS / 1_000_000;
+        let order = SessionOrder::Await(u32::try_from(ms).unwrap_or(u32::MAX));
+        for node in std::mem::take(&mut self.by_login) {
+            self.set.set_patience(Duration::from_nanos(SILENCE_BY_LOGIN_NS));
+            self.silence.await_login(node);
+            self.set.send(id_of(node), &ToAgent::Session(order));
+        }
     }
 
     /// Creates the set from the agent or error of each node. Also returns, for each node, its
@@ -73,7 +92,7 @@ impl Agents {
 
     /// Restarts the measurement of every agent's silence.
     pub fn restart_silence(&mut self) {
-        self.silence = Silence::new(self.addresses.len(), clock::now_ns());
+        self.silence.restart(clock::now_ns());
     }
 
     /// Sends a message to a node's agent; a channel that breaks is reported by the next `wait`.

@@ -123,7 +123,9 @@ pub fn run_command(
             }
         }
     };
-    let mut session = Session::new(agents, interrupts).with_wakes([wake.as_fd()]);
+    let session = Session::new(agents, interrupts).with_wakes([wake.as_fd()]);
+    // What a command has done so far would be lost with its session.
+    let mut session = session.awaiting_logins();
     let mut run = session.run(run, &mut observe)?;
     observe(&mut run);
     if let Some(error) = unreadable {

@@ -37,6 +37,13 @@ impl<'a> Session<'a> {
         Self { wakes: wakes.into_iter().collect(), ..self }
     }
 
+    /// Lets the session of a node that is reached by logins outlast a login that is made again.
+    #[must_use]
+    pub fn awaiting_logins(mut self) -> Self {
+        self.agents.await_logins();
+        self
+    }
+
     /// Returns the addresses of all nodes.
     #[must_use]
     pub fn addresses(&self) -> &[NodeAddress] {

@@ -34,7 +34,7 @@ pub use names::{NAMES_PATIENCE, NamesAnswer, names};
 pub use query::{Answers, Query};
 pub use rest::Rest;
 pub use shared_reads::SharedDigests;
-pub use silence::Silence;
+pub use silence::{SILENCE_BY_LOGIN_NS, Silence};
 pub use stat::stat;
 pub use survey::OwedAnswers;
 pub use turns::Turns;

@@ -86,6 +86,32 @@ fn a_login_that_breaks_is_made_again_and_ends_no_session() {
 }
 
 #[test]
+fn a_login_that_takes_long_to_be_made_again_ends_no_session_either() {
+    let field = walled();
+    // One login takes longer than silent agents are waited for otherwise.
+    let script = "#!/bin/sh\ncase \"$SSH_ORIGINAL_COMMAND\" in \
+                  *' bridge '*) mv /mnt/ssh/slow /mnt/ssh/slept && sleep 5.5;; esac 2>/dev/null\n\
+                  exec sh -c \"$SSH_ORIGINAL_COMMAND\"\n";
+    fs::write(field.machines.seen(0, "/mnt/ssh/slowly"), script).expect("a script");
+    let force = "cd /mnt/ssh; chmod +x slowly; sed -i 's,^,command=\"/mnt/ssh/slowly\" ,' user.pub";
+    field.machines.shell(0, force).expect("it is forced");
+    let line = "echo >begun; while ! test -e go; do sleep 0.05; done; echo done";
+    let mut exec = garland(&field, &["exec", "n1", "--", "sh", "-c", line]);
+    let exec = exec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    wait_for(|| read(&field, 1, "/mnt/home/begun").is_some());
+    fs::write(field.machines.seen(0, "/mnt/ssh/slow"), "").expect("it has room");
+    let ended = "pkill -KILL -f '^ssh .* bridge 10.99.0.1:'";
+    field.machines.shell(0, ended).expect("there is one");
+    wait_for(|| read(&field, 0, "/mnt/ssh/slept").is_some());
+    field.machines.shell(0, "sleep 5.5").expect("the login takes so long");
+    fs::write(field.machines.seen(1, "/mnt/home/go"), "").expect("it has room");
+    let output = exec.wait_with_output().expect("it ends");
+    let text = said(&output);
+    assert!(output.status.success() && text.contains("done"), "{text}");
+    assert_nothing_left(&field);
+}
+
+#[test]
 fn a_node_that_cannot_be_logged_in_to_keeps_the_others_from_nothing() {
     let field = walled();
     let closed = "nft insert rule inet wall in tcp dport 22 reject with tcp reset";
