@@ -30,8 +30,8 @@ const VARIABLE: &str = "GARLAND_COMPLETE";
 /// The most runs that are offered.
 const RUNS: usize = 50;
 
-/// The words of the command line as zsh has them, and without their quotes, as far as the cursor: of
-/// the last one, zsh has set apart a quote that is open.
+/// The words of the command line as zsh has them, and without their quotes, as far as the cursor:
+/// of the last one, zsh has set apart a quote that is open.
 const ZSH_WORDS: &str = r#""${words[@]}""#;
 const ZSH_UNQUOTED: &str = r#""${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}""#;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use garland_core::cluster::nodelist;
 
-/// Returns the node list that was probably given in place of several of `words`: a run of names that
-/// differ in their numbers only, and are files of the working directory.
+/// Returns the node list that was probably given in place of several of `words`: a run of names
+/// that differ in their numbers only, and are files of the working directory.
 pub fn list_of<'a>(words: impl Iterator<Item = &'a str>) -> Option<String> {
     list_among(words, |word| Path::new(word).exists())
 }

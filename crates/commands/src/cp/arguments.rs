@@ -3,6 +3,7 @@
 use garland_copy::command_line::CommandLine;
 use garland_copy::lists;
 use garland_copy::spec::CopySpec;
+use garland_core::cluster::target::{self, Target};
 use garland_core::printable;
 use garland_terminal::failure::Failure;
 
@@ -20,10 +21,31 @@ pub fn parse(args: &Cp, task: &Task) -> Result<CopySpec, Failure> {
     refuse_without_effect(args, kind_of(args, task)?)?;
     if args.join.is_none() {
         refuse_missing_source(args)?;
+        refuse_pattern_of_destination(args)?;
     }
     let mut copy = spec(args)?;
     copy.source.is_tree |= matches!(task, Task::Out) && are_several_files(args)?;
     Ok(copy)
+}
+
+/// Fails if the last component of the destination on nodes is `*`: nobody wants a file of that
+/// name, which `rm *` would have to remove.
+fn refuse_pattern_of_destination(args: &Cp) -> Result<(), Failure> {
+    let Ok(Target::Nodes { nodes, path }) = target::parse(args.destination()) else {
+        return Ok(());
+    };
+    match (path.file_name(), path.parent()) {
+        (Some(name), Some(folder)) if name == "*" => {
+            let folder = folder.join("");
+            let shown = printable::path(&path);
+            let folder = printable::path(&folder);
+            Err(Failure::usage(format!(
+                "cannot copy to {nodes}:{shown}: a destination is no pattern"
+            ))
+            .hint(format!("into each node's directory: '{nodes}:{folder}'")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns whether the sources are several plain files of this machine, which are copied as with

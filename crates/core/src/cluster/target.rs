@@ -16,8 +16,8 @@ pub enum Target {
     Nodes {
         /// The node list, not expanded; never empty.
         nodes: String,
-        /// The path on these nodes; not necessarily UTF-8. If the argument has none, it is `.`, where
-        /// relative paths begin: the home directory.
+        /// The path on these nodes; not necessarily UTF-8. If the argument has none, it is `.`,
+        /// where relative paths begin: the home directory.
         path: PathBuf,
     },
     /// Standard input or output, written `-`.

@@ -54,14 +54,16 @@ impl Brief<'_> {
     fn failures(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let jobs = &self.result.summary.jobs;
         let reasons = by_reason(&jobs.failures);
-        for same in reasons.iter().take(MAX_REASONS) {
+        // A line that says "1 more" could as well say which.
+        let lines = if reasons.len() == MAX_REASONS + 1 { reasons.len() } else { MAX_REASONS };
+        for same in reasons.iter().take(lines) {
             writeln!(f, "failed  {same}")?;
             let words = same.jobs.iter().take(1).flat_map(|job| &job.last_words);
             for line in words.filter(|_| self.has_last_words) {
                 writeln!(f, "          {line}")?;
             }
         }
-        let shown: usize = reasons.iter().take(MAX_REASONS).map(|same| same.jobs.len()).sum();
+        let shown: usize = reasons.iter().take(lines).map(|same| same.jobs.len()).sum();
         match jobs.failures.len().saturating_sub(shown) {
             0 => {}
             1 => writeln!(f, "failed  1 more job, for another reason")?,

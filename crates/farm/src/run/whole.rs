@@ -186,6 +186,12 @@ fn begin(
     {
         list::check_inputs(&jobs)?;
     }
+    let has_no_output = |job: &Job| job.outputs.is_empty();
+    if settings.data == DataName::Stage && !asked.quiet && jobs.iter().all(has_no_output) {
+        errln!(
+            "note    no output is named: what jobs write into their directories is removed with these; --out names it"
+        );
+    }
     // Before the run has a directory.
     arrangement(context, asked, &settings)?;
     let run = Run::begin(places, "farm")?;

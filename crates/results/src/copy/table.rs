@@ -133,8 +133,9 @@ impl CopyResult {
         if let Some(all) = groups.get(&self.bytes)
             && self.nodes.iter().all(|node| !node.end.is_ok() || node.already == self.bytes)
         {
-            let every = if all.len() == self.nodes.len() { "all " } else { "" };
-            return writeln!(f, "nothing to send: {every}{} have it", nodelist::fold(all));
+            let every = if all.len() == self.nodes.len() && all.len() > 1 { "all " } else { "" };
+            let have = if all.len() == 1 { "has" } else { "have" };
+            return writeln!(f, "nothing to send: {every}{} {have} it", nodelist::fold(all));
         }
         for (already, names) in groups.iter().rev().take(SHOWN) {
             let names = nodelist::fold(names);

@@ -52,12 +52,12 @@ fn a_list_that_the_shell_has_replaced_by_names_of_files_is_told() {
 #[test]
 fn options_of_rsync_are_told_with_what_to_write() {
     let scratch = Scratch::new("foreign");
-    let said =
+    let refused =
         |option: &str| garland_in(&scratch).run(&["cp", option, "x", "n1:"]).with_code(2).err;
     for option in ["-z", "-avz"] {
-        let said = said(option);
-        assert!(said.contains("'-z' found\n\n  tip: rsync's -z is --compress=auto here"), "{said}");
+        let text = refused(option);
+        assert!(text.contains("'-z' found\n\n  tip: rsync's -z is --compress=auto here"), "{text}");
     }
-    let said = said("-R");
-    assert!(said.contains("tip: directories are copied with -r; for rsync's -R"), "{said}");
+    let text = refused("-R");
+    assert!(text.contains("tip: directories are copied with -r; for rsync's -R"), "{text}");
 }

@@ -197,8 +197,8 @@ fn several_plain_files_need_no_word() {
     assert_eq!(result["tree"]["files"], 2);
     for node in ["local1", "local2"] {
         let there = scratch.root(node).join("new/in");
-        assert_eq!(std::fs::read(there.join("one")).expect("it is there"), b"1");
-        assert_eq!(std::fs::read(there.join("two")).expect("it is there"), b"22");
+        assert_eq!(std::fs::read(there.join("one")).expect("the file exists"), b"1");
+        assert_eq!(std::fs::read(there.join("two")).expect("the file exists"), b"22");
     }
     let said = garland.cp(&["one", "link", "local1:/new/in/"]).with_code(2);
     let wanted = "cannot copy link without -r among other sources: it is a symbolic link";
