@@ -251,7 +251,7 @@ fn with_no_node_left_nothing_is_done() {
 
 #[test]
 fn a_destination_is_no_pattern() {
-    let said = refused("cp-pattern", 2, &["source", "local1:/x/*"]);
+    let said = refused("cp-pattern", 2, &["source.bin", "local1:/x/*"]);
     let why = "cannot copy to local1:/x/*: a destination is no pattern";
     assert!(said.err.contains(why), "{}", said.err);
     assert!(said.err.contains("into each node's directory: 'local1:/x/'"), "{}", said.err);
