@@ -1,6 +1,8 @@
 //! Manual pages: what clap_mangen makes of the definition of a command, its exit codes, examples,
 //! and the pages to read next.
 
+pub mod cluster_file;
+
 use std::io::{Error, Write};
 
 use clap::Command;

@@ -26,6 +26,12 @@ pub fn manual(man: &Man) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
+    if man.command == [manual::cluster_file::NAME] {
+        let mut text = Vec::new();
+        manual::cluster_file::write(&mut text).or_nothing("cannot write the manual page")?;
+        output::print_bytes(&text)?;
+        return Ok(Exit::Done);
+    }
     program.build();
     let page = man.command.iter().try_fold(&program, |above, name| page_of(above, name))?;
     let mut text = Vec::new();

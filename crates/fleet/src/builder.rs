@@ -49,6 +49,8 @@ pub struct FleetBuilder<'a> {
     pub inventory: Option<&'a Inventory>,
     /// The cluster of the cluster file, which says how nodes are reached; none without a file.
     pub cluster: Option<&'a Cluster>,
+    /// The path of the cluster file; empty without one.
+    pub cluster_path: &'a Path,
     /// The state directory.
     pub places: &'a Places,
     /// The user's options for starting agents.
@@ -163,6 +165,7 @@ impl<'a> FleetBuilder<'a> {
             nodes,
             inventory: None,
             cluster: inventory.cluster(),
+            cluster_path: inventory.path(),
             places,
             launch,
             logs: run.folder().to_owned(),
@@ -210,7 +213,7 @@ impl FleetBuilder<'_> {
             .into_iter()
             .map(|result| match result {
                 Ok((agent, child)) => (Ok(agent), child),
-                Err(error) => (Err(error.to_string()), None),
+                Err(error) => (Err(self.reason(&error.to_string())), None),
             })
             .unzip();
         children.extend(shared.into_iter().map(Some));
@@ -279,6 +282,11 @@ impl FleetBuilder<'_> {
         Ok((results, launchers.into_children()))
     }
 
+    /// Returns why a node has no agent, with the path of the cluster file where advice names that.
+    fn reason(&self, error: &str) -> String {
+        inventory::with_path(error, self.cluster_path)
+    }
+
     /// Returns whether a node is a real machine, not a lab's node or a process of this machine.
     fn is_real(&self, node: &Node) -> bool {
         self.lab.is_none() && !self.is_local(node)
@@ -315,7 +323,7 @@ impl FleetBuilder<'_> {
                 {
                     standing.forget(records);
                 }
-                *slot = Err(reach::own_address(address));
+                *slot = Err(self.reason(&reach::own_address(address)));
             }
         }
     }

@@ -56,6 +56,11 @@ impl Inventory {
         self.cluster.as_ref()
     }
 
+    /// Returns the path of the cluster file; empty without one.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Resolves a node list. Returns the nodes in the list's order. A node that the cluster file
     /// lacks is one that only ssh knows; a note says so, since the name may be mistyped.
     pub fn nodes(&self, list: &str) -> Result<Vec<Node>, Failure> {
@@ -87,14 +92,37 @@ impl Inventory {
     /// Returns the failure for a node list that cannot be resolved.
     fn refused(&self, error: &NodeListError) -> Failure {
         let failure = Failure::usage(format!("{error}\n{}", error.place.caret()));
-        let NodeListProblem::UnknownGroup(group) = &error.problem else { return failure };
+        let group = match &error.problem {
+            NodeListProblem::UnknownGroup(group) => group,
+            NodeListProblem::Source { what: Origin::Group(_), .. } if self.cluster.is_none() => {
+                return failure.hint(NO_CLUSTER_FILE);
+            }
+            _ => return failure,
+        };
+        let shown = printable::path(&self.path);
         let groups = self.cluster.iter().flat_map(|cluster| cluster.groups.keys());
-        match nearest(group, groups.map(String::as_str)) {
-            Some(near) => failure.hint(format!("did you mean @{near}?")),
-            None => failure,
+        let groups: Vec<&str> = groups.map(String::as_str).collect();
+        match nearest(group, groups.iter().copied()) {
+            Some(near) => failure.hint(format!("did you mean @{near}, a group of {shown}?")),
+            None if groups.is_empty() => failure.hint(format!("{shown} has no [groups]")),
+            None => failure.hint(format!("the groups of {shown}: @{}", groups.join(", @"))),
         }
     }
 }
+
+/// Returns a text with the path of the cluster file, where it names this file. The path is empty if
+/// there is none.
+pub fn with_path(text: &str, path: &Path) -> String {
+    const FILE: &str = "the cluster file";
+    match path.as_os_str().is_empty() {
+        true => text.to_owned(),
+        false => text.replace(FILE, &format!("{FILE} {}", printable::path(path))),
+    }
+}
+
+/// Where a cluster file is looked for.
+pub const NO_CLUSTER_FILE: &str = "a cluster file is ./cluster.toml, ~/.config/garland/cluster.toml, or \
+    that of --cluster; `garland man cluster.toml` describes it";
 
 /// The prefix of lab nodes' names.
 pub const LAB_PREFIX: &str = "lab:";

@@ -17,6 +17,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-1");
 
 const CONTROL: &str = include_str!("../../../packaging/control");
 const OVERRIDES: &str = include_str!("../../../packaging/lintian-overrides");
+const CLUSTER_FILE: &str = include_str!("../../../packaging/cluster.toml");
 const SERVICE: &str = include_str!("../../../packaging/garland-up.service");
 const SPOOL: &str = include_str!("../../../packaging/garland-spool@.service");
 const TIMER: &str = include_str!("../../../packaging/garland-up.timer");
@@ -51,6 +52,8 @@ fn put_program(staging: &Staging, program: &Program) -> Result<()> {
     }
     let manual = staging.0.join("usr/share/man/man1");
     said(program.command().args(["man", "--directory"]).arg(&manual))?;
+    let cluster_file = said(program.command().args(["man", "cluster.toml"]))?;
+    staging.put_packed("usr/share/man/man5/cluster.toml.5", cluster_file)?;
     let mut gzip = Command::new("gzip");
     gzip.arg("-9n").current_dir(&manual);
     for page in fs::read_dir(&manual).context("failed to list the manual")? {
@@ -65,6 +68,7 @@ fn put_program(staging: &Staging, program: &Program) -> Result<()> {
 
 fn put_documents(staging: &Staging, checkout: &Checkout) -> Result<()> {
     staging.put("usr/share/doc/garland/copyright", COPYRIGHT)?;
+    staging.put("usr/share/doc/garland/examples/cluster.toml", CLUSTER_FILE)?;
     let changes =
         fs::read(checkout.root.join("CHANGELOG.md")).context("failed to read CHANGELOG.md")?;
     staging.put_packed("usr/share/doc/garland/changelog", changes)?;
@@ -142,5 +146,12 @@ mod tests {
         // Keys that it does not know are no failure to it.
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{said}");
+    }
+
+    #[test]
+    fn the_example_of_a_cluster_file_is_that_of_the_book() {
+        let book = include_str!("../../../docs/cluster.md");
+        let example = CLUSTER_FILE.split_once("\n\n").map_or("", |(_, example)| example);
+        assert!(!example.is_empty() && book.contains(example), "docs/cluster.md has another one");
     }
 }

@@ -220,7 +220,7 @@ pub enum Command {
 /// `garland man`.
 #[derive(Debug, ClapArgs)]
 pub struct Man {
-    /// The command, such as `cp` or `lab up` [default: garland itself].
+    /// The command, such as `cp` or `lab up`, or `cluster.toml` [default: garland itself].
     pub command: Vec<String>,
     /// Write the pages of all commands to this directory, each to a file of its own.
     #[arg(long, alias = "folder", value_name = "DIR", conflicts_with = "command")]

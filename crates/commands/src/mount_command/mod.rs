@@ -16,7 +16,7 @@ use garland_core::printable;
 use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::context::Context;
 use garland_fleet::default_nodes;
-use garland_fleet::inventory::{Inventory, LAB_PREFIX};
+use garland_fleet::inventory::{Inventory, LAB_PREFIX, NO_CLUSTER_FILE};
 use garland_fleet::launch::lab;
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_mount::{Ended, MountJob, Reach};
@@ -172,7 +172,8 @@ fn find_nodes(context: &Context, mount: &Mount, places: &Places) -> Result<Vec<N
     };
     if nodes.is_empty() {
         return Err(Failure::usage("no nodes: there is no cluster file, and no standing agent")
-            .hint("name the nodes, or start agents with `garland up NODES`"));
+            .hint("name the nodes, or start agents with `garland up NODES`")
+            .hint(NO_CLUSTER_FILE));
     }
     Ok(nodes)
 }

@@ -162,10 +162,11 @@ impl FleetBuilder<'_> {
         let started = self.start_each(&nodes, &terms, |node, mut started| {
             self.reject_rivals(slice::from_ref(node), slice::from_mut(&mut started), &records);
             let place = self.nodes.iter().position(|other| other.name == node.name);
-            let agent = started.map_err(|error| error.to_string()).map(|(agent, child)| {
-                children.lock().extend(child.map(|child| (place, child)));
-                agent
-            });
+            let agent =
+                started.map_err(|error| self.reason(&error.to_string())).map(|(agent, child)| {
+                    children.lock().extend(child.map(|child| (place, child)));
+                    agent
+                });
             settled(place.unwrap_or_default(), agent)
         });
         notes.print();
@@ -331,10 +332,12 @@ impl LateNodes<'_> {
     fn join(&mut self, nodes: Vec<Node>) -> Result<(), Failure> {
         let results = self.start_all(&nodes)?;
         for (node, result) in nodes.into_iter().zip(results) {
-            let agent = result.map_err(|error| error.to_string()).map(|(agent, child)| {
-                self.children.extend(child.map(|child| (None, child)));
-                agent
-            });
+            let agent = result.map_err(|error| self.builder.reason(&error.to_string())).map(
+                |(agent, child)| {
+                    self.children.extend(child.map(|child| (None, child)));
+                    agent
+                },
+            );
             self.joined.push(node.name.clone());
             // Fails if the copy is over.
             let _ = self.newcomers.send(Newcomer::Joins(node.name, agent));

@@ -144,7 +144,7 @@ fn a_home_that_runs_nothing_has_a_substitute() {
         "{text}"
     );
     assert!(text.contains("Permission denied"), "{text}");
-    let hint = "under [ssh] in the cluster file: binary = \"/opt/garland\"";
+    let hint = "under [ssh] in the cluster file /mnt/head/cluster.toml: binary = \"/opt/garland\"";
     assert!(text.contains(hint), "{text}");
 }
 

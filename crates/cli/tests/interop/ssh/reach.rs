@@ -27,7 +27,7 @@ fn a_firewall_before_the_agent_on_the_node_itself_is_named_with_its_port() {
         text.contains("timed out; the login worked, so a firewall probably blocks TCP port "),
         "{text}"
     );
-    assert!(text.contains("`port` in the cluster file"), "{text}");
+    assert!(text.contains("`port` in the cluster file /mnt/head/cluster.toml"), "{text}");
     assert!(!text.contains("/etc/hosts"), "{text}");
     assert_whole(&field, 1, "/mnt/home/copy");
     assert_whole(&field, 3, "/mnt/home/copy");
@@ -65,7 +65,7 @@ fn a_name_that_leads_to_the_machine_itself_is_told_and_the_others_finish() {
         let text = said(&output);
         assert_eq!(output.status.code(), Some(1), "{text}");
         let reason = "failed  n2: its name resolves to the loopback address 127.0.1.1 on this machine: \
-                      set its `address` in the cluster file, or correct /etc/hosts";
+                      set its `address` in the cluster file /mnt/head/cluster.toml, or correct /etc/hosts";
         assert!(text.contains(reason), "{text}");
         assert!(!text.contains("firewall"), "{text}");
     }

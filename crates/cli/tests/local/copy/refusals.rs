@@ -80,13 +80,16 @@ fn an_unknown_group() {
     error: node list `@gpus`, column 1: no group is named gpus
     @gpus
     ^^^^^
-    hint: did you mean @gpu?
+    hint: did you mean @gpu, a group of c.toml?
     ");
+    let said = refused("far-group", 2, &["--cluster", "c.toml", "source.bin", "@others:/x"]);
+    assert!(said.err.contains("\nhint: the groups of c.toml: @"), "{}", said.err);
     let said = refused("no-group", 2, &["source.bin", "@gpus:/x"]);
     insta::assert_snapshot!(said.err, @r"
     error: node list `@gpus`, column 1: cannot read @gpus: groups are defined in the cluster file, but there is no cluster file
     @gpus
     ^^^^^
+    hint: a cluster file is ./cluster.toml, ~/.config/garland/cluster.toml, or that of --cluster; `garland man cluster.toml` describes it
     ");
 }
 
