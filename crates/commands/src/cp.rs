@@ -16,6 +16,8 @@ pub mod spooled;
 mod task;
 
 use garland_fleet::context::Context;
+use garland_state::failed_copy::FailedCopy;
+use garland_state::places::Places;
 use garland_terminal::failure::{Exit, Failure};
 
 pub use self::options::Cp;
@@ -26,9 +28,17 @@ pub fn run(context: &Context, args: &Cp) -> Result<Exit, Failure> {
     let task = Task::new(args)?;
     let spec = arguments::parse(args, &task)?;
     let destination = args.destination();
-    match &task {
-        Task::Join(run) => join::run(context, args, run),
+    let copied = match &task {
+        Task::Join(run) => return join::run(context, args, run),
         Task::In(sources) => from_nodes::run(context, &spec, sources, destination),
         Task::Out => out::run(context, &spec, destination),
+    };
+    if let Err(failure) = &copied
+        && !spec.run.is_dry
+    {
+        let failed = FailedCopy { error: failure.message().to_owned() };
+        // The error itself is what the user must see.
+        let _ = Places::open().and_then(|places| failed.keep(&places));
     }
+    copied
 }

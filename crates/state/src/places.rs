@@ -110,6 +110,11 @@ impl Places {
         self.state.join("cluster.key")
     }
 
+    /// Returns the file that says why the last copy failed that has no result.
+    pub(crate) fn failed_copy(&self) -> PathBuf {
+        self.state.join("failed-copy.json")
+    }
+
     /// Returns the key pair by which this user's commands authenticate to agents; generated at
     /// first use.
     ///

@@ -32,6 +32,26 @@ fn a_run_is_named_by_its_name_its_folder_or_last() {
     assert!(said.err.contains("run 20010101-000000-cp-0000 does not exist"), "{}", said.err);
 }
 
+#[test]
+fn a_copy_that_ended_with_an_error_is_not_passed_over() {
+    let scratch = Scratch::new("explain-failed");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let copy = |source| garland.cp(&["--quiet", source, "local[1-2]:/x"]);
+    let why = "cannot open absent: no such file or directory";
+    let told = format!("error: cannot explain the last copy: it ended with an error: {why}\n");
+    let _ = copy("absent").with_code(3);
+    assert_eq!(garland.run(&["explain"]).with_code(3).err, told);
+    let run = copied(&garland, &scratch);
+    let _ = garland.run(&["explain"]).with_code(0);
+    let _ = copy("absent").with_code(3);
+    let name = run.file_name().unwrap().to_str().unwrap();
+    let hint = format!("hint: to explain the copy before it: garland explain {name}\n");
+    assert_eq!(garland.run(&["explain"]).with_code(3).err, format!("{told}{hint}"));
+    let _ = garland.run(&["explain", name]).with_code(0);
+    let _ = copy("source").with_code(0);
+    let _ = garland.run(&["explain"]).with_code(0);
+}
+
 /// Puts `count` runs of `command` beside `run`, which are newer.
 fn add_runs(run: &std::path::Path, command: &str, count: usize) {
     for number in 0..count {
