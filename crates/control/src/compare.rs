@@ -14,6 +14,7 @@ use garland_dataplane::tree::TreeSource;
 use garland_protocol::copy::{Compare, content_digest};
 use garland_protocol::operation::{Comparison, ComparisonEnd, SharedDigests, SharedSource};
 use garland_sys::channel::{Receiver, channel};
+use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
@@ -62,22 +63,29 @@ pub fn compare(
     let mut session = Session::new(agents, request.interrupts).with_wakes([wake.as_fd()]);
     let comparison = std::thread::scope(|scope| {
         let mut coming = None;
+        let mut digest_since_ns = 0;
         let comparison = session.run(comparison, &mut |comparison| {
             wake.lower();
             if comparison.needs_catalogue() {
+                let begin_ns = clock::now_ns();
                 comparison.set_catalogue(match request.asked {
                     CompareSource::File(..) | CompareSource::Known(_) => None,
                     CompareSource::Tree(tree) => tree.catalogue(),
                 });
+                comparison.add_own_work(begin_ns, clock::now_ns());
             }
             if coming.is_none() && comparison.needs_digests() {
+                digest_since_ns = clock::now_ns();
                 match digest(scope, request, comparison.reported(), &wake, &stop) {
                     Ok(receiver) => coming = Some(receiver),
                     Err(_) => comparison.stop(),
                 }
             }
             match coming.as_ref().map(Receiver::try_recv) {
-                Some(Ok(Ok(digests))) => comparison.set_digests(digests),
+                Some(Ok(Ok(digests))) => {
+                    comparison.add_own_work(digest_since_ns, clock::now_ns());
+                    comparison.set_digests(digests);
+                }
                 // A source that cannot be read cannot be copied: the copy reports why.
                 Some(Ok(Err(_))) => comparison.stop(),
                 Some(Err(_)) | None => {}

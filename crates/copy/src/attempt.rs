@@ -9,6 +9,7 @@ use garland_core::plan::{NodeId, Plan, Stripes};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::join_listener::JoinListener;
 use garland_protocol::copy::{Encoding, Injection};
+use garland_protocol::operation::ComparisonWork;
 use garland_results::copy_outcome::UnreadPart;
 use garland_results::head::Phases;
 use garland_state::run::Run;
@@ -53,6 +54,8 @@ pub struct Made {
     /// Those of [`Before`].
     pub unusable: Vec<String>,
     pub unread: Vec<UnreadPart>,
+    /// Who worked when for the first comparison; nodes in the order of the plan.
+    pub work: Vec<ComparisonWork>,
     /// Nodes that join read the result, so it must live until that is saved.
     pub listener: Option<JoinListener>,
 }
@@ -85,8 +88,10 @@ impl Stage<'_> {
             let mut again = Phases::since_now();
             let before = incremental::compare_first(self.spec, copy, self.place, &mut again)?;
             let unchanged = made.unchanged;
+            let work = made.work;
             made = self.attempt(before, children, observer, false)?;
             made.unchanged += unchanged;
+            made.work = work;
         }
         Ok(made)
     }
@@ -98,7 +103,7 @@ impl Stage<'_> {
         observer: &mut dyn Observer,
         is_joinable: bool,
     ) -> Result<Made, Failure> {
-        let Before { copy, unchanged, digests, unusable, unread, .. } = before;
+        let Before { copy, unchanged, digests, unusable, unread, work, .. } = before;
         let Remaining { given, ends, plan, agents } = copy;
         let CopySpec { slow, checks, tuning, .. } = self.spec;
         let Place { inventory, places, lab, .. } = self.place;
@@ -128,7 +133,7 @@ impl Stage<'_> {
         let copied = self.builder.copy(job, fleet, listener.as_mut(), &mut progress);
         observer.end();
         let (outcome, fleet) = copied?;
-        Ok(Made { given, plan, outcome, fleet, unchanged, unusable, unread, listener })
+        Ok(Made { given, plan, outcome, fleet, unchanged, unusable, unread, work, listener })
     }
 }
 

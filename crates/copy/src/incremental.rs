@@ -7,7 +7,7 @@ use garland_control::{Agent, CompareRequest, CompareSource, Ends, compare};
 use garland_core::plan::Plan;
 use garland_dataplane::{Content, Records, TreeSource};
 use garland_protocol::copy::{Compare, CompareBy, Destination, TreeDestination};
-use garland_protocol::operation::{ComparisonEnd, NodeChanges, SharedSource};
+use garland_protocol::operation::{ComparisonEnd, ComparisonWork, NodeChanges, SharedSource};
 use garland_results::copy_outcome::UnreadPart;
 use garland_results::head::Phases;
 use garland_state::places::Places;
@@ -37,6 +37,25 @@ pub struct Before {
     pub unusable: Vec<String>,
     /// The names of the nodes that could not read their part of a shared source, with the reasons.
     pub unread: Vec<UnreadPart>,
+    /// Who worked when for the comparison; nodes in the order of the agents.
+    pub work: Vec<ComparisonWork>,
+}
+
+/// A copy without what all nodes are known to have by the status of files.
+pub struct Reduced {
+    /// The copy that is left.
+    pub copy: Remaining,
+    /// What changes on the nodes, if it was asked for (`--verbose`).
+    pub changes: Option<Changes>,
+    /// Who worked when for the comparison; nodes in the order of the agents.
+    pub work: Vec<ComparisonWork>,
+}
+
+impl Reduced {
+    /// Returns a copy of which nothing was left out.
+    fn whole(copy: Remaining) -> Self {
+        Self { copy, changes: None, work: Vec::new() }
+    }
 }
 
 /// A copy, without the entries of a tree that all nodes are known to have.
@@ -53,14 +72,13 @@ pub struct Remaining {
 
 /// Leaves out the entries of a tree that all nodes have, by the status of files: as with rsync, a
 /// file of the same size and modification time is not read. If there are such entries, the set-up
-/// phase ends at the start of the comparison. Also returns what changes on the nodes, if this was
-/// asked for.
+/// phase ends at the start of the comparison.
 pub fn leave_out_unchanged(
     spec: &CopySpec,
     copy: Remaining,
     interrupts: &Arc<Interrupts>,
     phases: &mut Phases,
-) -> Result<(Remaining, Option<Changes>), Failure> {
+) -> Result<Reduced, Failure> {
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
     let (
@@ -69,20 +87,21 @@ pub fn leave_out_unchanged(
         false,
     ) = (&given, &ends, spec.ignores_status())
     else {
-        return Ok((Remaining { given, ends, plan, agents }, None));
+        return Ok(Reduced::whole(Remaining { given, ends, plan, agents }));
     };
     let by = CompareBy::Status { rule: spec.status_rule(), named: spec.run.names_entries };
     let Some(outline) = tree_compare(tree, destination, &plan, by) else {
-        return Ok((Remaining { given, ends, plan, agents }, None));
+        return Ok(Reduced::whole(Remaining { given, ends, plan, agents }));
     };
     let asked = CompareSource::Tree(tree);
     let shared = None;
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
-    let (agents, ComparisonEnd { unchanged, changes, .. }) =
+    let (agents, ComparisonEnd { unchanged, changes, work, .. }) =
         compare(agents, &asking).or_nothing(COMPARING)?;
     let changes = changes.and_then(|changes| named(spec, tree, &plan, &agents, changes));
     let Some(unchanged) = unchanged else {
-        return Ok((Remaining { given, ends, plan, agents }, changes));
+        let copy = Remaining { given, ends, plan, agents };
+        return Ok(Reduced { copy, changes, work });
     };
     phases.end_at("set-up", began_ns);
     let left = tree.without(&unchanged).or_nothing("cannot leave out what the nodes have")?;
@@ -91,7 +110,8 @@ pub fn leave_out_unchanged(
     let destination = Destination::Tree(destination.clone());
     let source = Arc::<TreeSource>::clone(&left);
     let ends = Ends::Out { source, destination, manifest: None };
-    Ok((Remaining { given: CopySource::Tree(left), ends, plan, agents }, changes))
+    let copy = Remaining { given: CopySource::Tree(left), ends, plan, agents };
+    Ok(Reduced { copy, changes, work })
 }
 
 /// Returns what changes on the nodes that have answered; `None` if none has.
@@ -118,7 +138,8 @@ pub fn compare_first(
     phases: &mut Phases,
 ) -> Result<Before, Failure> {
     let length = copy.plan.layout.length;
-    let (copy, changes) = leave_out_unchanged(spec, copy, &place.interrupts, phases)?;
+    let Reduced { copy, changes, mut work } =
+        leave_out_unchanged(spec, copy, &place.interrupts, phases)?;
     let unchanged = length.saturating_sub(copy.plan.layout.length);
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
@@ -131,14 +152,16 @@ pub fn compare_first(
             digests: None,
             unusable: Vec::new(),
             unread: Vec::new(),
+            work,
         });
     };
     let shared = find_shared(&given, &plan)?;
     let asking =
         CompareRequest { compare: outline, asked, shared, interrupts: Some(&place.interrupts) };
-    let (agents, ComparisonEnd { digests, unusable, unread, .. }) =
+    let (agents, ComparisonEnd { digests, unusable, unread, work: of_contents, .. }) =
         compare(agents, &asking).or_nothing(COMPARING)?;
-    if digests.is_some() && !phases.has_any() {
+    work.extend(of_contents);
+    if digests.is_some() && !phases.has("set-up") {
         phases.end_at("set-up", began_ns);
     }
     let name = |place: usize| plan.nodes[place + 1].name.clone();
@@ -152,7 +175,7 @@ pub fn compare_first(
         _ => plan,
     };
     let copy = Remaining { given, ends, plan, agents };
-    Ok(Before { copy, changes, unchanged, digests, unusable, unread })
+    Ok(Before { copy, changes, unchanged, digests, unusable, unread, work })
 }
 
 /// Returns the parts of a shared source that nodes read themselves; `None` if the source is not

@@ -15,7 +15,7 @@ use garland_terminal::failure::Failure;
 
 use super::attempt::{Made, Stage};
 use super::changes::Changes;
-use super::incremental::{self, Remaining};
+use super::incremental::{self, Reduced, Remaining};
 use super::injections::{InjectedCopy, Injections};
 use super::limit;
 use super::observer::Observer;
@@ -151,7 +151,8 @@ impl<'a> PlannedCopy<'a> {
             false => reachability::fit(plan, &mut fleet, &place.interrupts)?,
         };
         let lab = place.lab.as_ref();
-        let began_ns = session.phases.last_ns();
+        let began_ns = session.phases.began_ns();
+        let agents_started = fleet.children.have_any();
         let clocks = &injections.clocks;
         let begun = Begun { spec, place, path: &path, clocks, run: &session.run };
         let builder = begun.builder(&nodes);
@@ -174,7 +175,8 @@ impl<'a> PlannedCopy<'a> {
         };
         let copy = Remaining { given, ends, plan, agents: fleet.agents };
         let made = stage.make(copy, fleet.children, &mut session.phases, observer)?;
-        let Made { given, plan, outcome, fleet, unchanged, unusable, unread, listener } = made;
+        let Made { given, plan, outcome, fleet, unchanged, unusable, unread, work, listener } =
+            made;
         let plan = given.ended(plan, &outcome);
         keep(&session.run, &place.places, &given, &plan, &outcome)?;
         let holders = close(&mut session, fleet, &outcome);
@@ -183,6 +185,8 @@ impl<'a> PlannedCopy<'a> {
             unchanged: Unchanged { bytes: unchanged, is_all: given.is_bare() },
             unusable,
             unread,
+            comparison: work,
+            agents_started,
             path,
             is_off_disk: given.content().device().is_none(),
             fed_here,
@@ -205,7 +209,7 @@ impl<'a> PlannedCopy<'a> {
         let tree = self.given.tree();
         let ends = self.given.ends(spec, &self.path, None)?;
         let copy = Remaining { given: self.given, ends, plan: plan.clone(), agents: fleet.agents };
-        let (copy, changes) =
+        let Reduced { copy, changes, .. } =
             incremental::leave_out_unchanged(spec, copy, interrupts, &mut session.phases)?;
         let names = plan.nodes[1..].iter().map(|node| node.name.clone());
         let unasked = names.zip(copy.agents).filter_map(|(name, agent)| {

@@ -107,6 +107,8 @@ impl<'a> Session<'a> {
             unchanged: Unchanged::default(),
             unusable: Vec::new(),
             unread: Vec::new(),
+            comparison: Vec::new(),
+            agents_started: false,
             path: Vec::new(),
             is_off_disk: false,
             fed_here: Vec::new(),

@@ -126,6 +126,11 @@ pub struct Children {
 }
 
 impl Children {
+    /// Returns whether agents were started, and are not all standing ones.
+    pub fn have_any(&self) -> bool {
+        self.0.iter().any(Option::is_some)
+    }
+
     /// Ends all agents, and waits up to `patience` for all of them together. `is_silent` gets the
     /// index of an element; if it returns true, the process is killed at once.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {

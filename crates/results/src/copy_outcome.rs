@@ -3,6 +3,7 @@
 use garland_control::Outcome;
 use garland_core::plan::Plan;
 use garland_protocol::copy::{ReadBack, Verdict};
+use garland_protocol::operation::ComparisonWork;
 use serde::{Deserialize, Serialize};
 
 use crate::head::Phases;
@@ -44,6 +45,10 @@ pub struct CopyOutcome {
     pub unusable: Vec<String>,
     /// Nodes that should have read a part of the source themselves but did not.
     pub unread: Vec<UnreadPart>,
+    /// Who worked when to find out what nodes have already; nodes in the order of the plan.
+    pub comparison: Vec<ComparisonWork>,
+    /// Whether the command started agents. If not, all nodes had standing ones.
+    pub agents_started: bool,
     /// The path on the nodes; empty for a copy from nodes.
     pub path: Vec<u8>,
     /// Whether the source was on no disk of this machine.

@@ -74,14 +74,14 @@ impl Phases {
         Self { last: clock::now_ns(), list: Vec::new() }
     }
 
-    /// Returns whether at least one phase has ended.
-    pub fn has_any(&self) -> bool {
-        !self.list.is_empty()
+    /// Returns whether a phase of this name has ended.
+    pub fn has(&self, name: &str) -> bool {
+        self.list.iter().any(|phase| phase.name == name)
     }
 
-    /// Returns when the current phase began, in monotonic nanoseconds.
-    pub fn last_ns(&self) -> u64 {
-        self.last
+    /// Returns when the first phase began, in monotonic nanoseconds.
+    pub fn began_ns(&self) -> u64 {
+        self.last - self.list.iter().map(|phase| phase.ns).sum::<u64>()
     }
 
     /// Ends the current phase now and gives it the name `name`. Returns its duration in

@@ -9,6 +9,9 @@ use garland_core::trace::Stage;
 pub enum Cause {
     /// Agents were started or connected to, and destinations opened.
     SetUp,
+    /// A node, or the head, read and digested what it has, or looked at its status, to find out
+    /// what need not be sent.
+    Comparison,
     /// Agents were busy with other copies.
     Queue,
     /// Control messages between the head and the agents.
@@ -97,6 +100,7 @@ impl Cause {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::SetUp => ("set-up", "keep agents running (garland up)"),
+            Self::Comparison => ("comparison", "none: what nodes have need not be sent"),
             Self::Queue => ("busy agents", "run fewer concurrent copies to these nodes"),
             Self::Control => ("control round trips", "none: every copy needs it"),
             Self::SourceDisk => ("source disk", "use a faster source, or a cached one"),
@@ -158,9 +162,10 @@ impl Cause {
     }
 
     /// Returns whether nodes and options have no influence on the cause: costs of every run and of
-    /// the lab, and unknown causes.
+    /// the lab, what saves more than it costs, and unknown causes.
     fn is_given(self) -> bool {
-        let every_run = matches!(self, Self::Control | Self::Teardown | Self::Emulator);
+        let every_run = matches!(self, Self::Control | Self::Teardown | Self::Emulator)
+            || self == Self::Comparison;
         let unknown = matches!(self, Self::ClockError | Self::Undecided | Self::Unattributed);
         every_run || unknown
     }

@@ -2,12 +2,13 @@
 
 use garland_core::trace::{NONE, Stage};
 
+use super::beginning::beginning;
 use super::cause::Cause;
 use super::disks::{DiskUse, disks};
-use super::faults::{Families, Fault, Fix};
+use super::faults::{Families, Fault, Fix, NoFix};
 use super::rest::Rest;
 use super::rows::{Row, resent, rows_of};
-use super::run::Run;
+use super::run::{BEFORE_STREAM, Run};
 use super::segment::{Place, Segment, joined};
 use super::walk::Walk;
 use super::weigh::Scales;
@@ -36,8 +37,10 @@ pub struct Ledger {
     pub rows: Vec<Row>,
     /// The faults, the most expensive one first.
     pub faults: Vec<Fault>,
-    /// The improvement that gains the most time; `None` if none gains any.
-    pub fix: Option<Fix>,
+    /// The improvement that gains the most time, or why none is named.
+    pub fix: Result<Fix, NoFix>,
+    /// Whether the stream was too short to tell what limited it: then no fault is looked for.
+    pub too_short: bool,
     /// The critical path in order, in nanoseconds since the start of the command.
     pub path: Vec<Segment>,
     /// The nodes whose activity is unknown.
@@ -85,6 +88,7 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
     Ledger {
         wall_ns: run.wall_ns(),
         fix: families.best_fix(run, &faults, &rows, &Rest::compute(run, &scales, &path)),
+        too_short: run.is_short(),
         faults,
         undecided: undecided.collect(),
         resent,
@@ -99,7 +103,7 @@ pub fn explain(run: &Run<'_>, clocks: &Clocks) -> Ledger {
 fn critical_path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     let began = run.began();
     let end = run.stretches().last().map_or(began, |(.., end)| *end);
-    let ready = run.end_of(&["set-up", "waiting"]);
+    let ready = run.end_of(&BEFORE_STREAM);
     let committed = run.end_of(&["fsync"]).max(ready);
     let mut walk = Walk::new(world, ready, end);
     walk.pass(committed, Cause::Teardown, Place::default());
@@ -121,25 +125,20 @@ fn critical_path(run: &Run<'_>, world: &World) -> Vec<Segment> {
     }
     let (mut segments, at) = walk.end();
     for (name, begin, end) in run.stretches().into_iter().rev() {
+        let end = end.min(at);
         let cause = match name {
-            "set-up" => Cause::SetUp,
+            "set-up" | "comparison" => {
+                segments.extend(beginning(run, world, begin, end));
+                continue;
+            }
             "waiting" => Cause::Queue,
             "first byte" => Cause::Control,
             _ if !head_known => Cause::Undecided,
+            // Where nothing is sent, only orders and answers are under way.
+            _ if run.is_unsent => Cause::Control,
             _ => Cause::Unattributed,
         };
-        let end = end.min(at);
-        // Part of the set-up was the transfer of the last node's `Ready`.
-        let late = world.last_ready().filter(|_| cause == Cause::SetUp);
-        let late =
-            late.filter(|&(_, since, until)| begin <= since && since < until && until <= end);
-        if let Some((node, since, until)) = late {
-            segments.push(Segment::new(until, end, cause, Place::default()));
-            segments.push(Segment::new(since, until, Cause::Control, Place::node(node)));
-            segments.push(Segment::new(begin, since, cause, Place::default()));
-        } else {
-            segments.push(Segment::new(begin, end, cause, Place::default()));
-        }
+        segments.push(Segment::new(begin, end, cause, Place::default()));
     }
     segments.retain(|segment| segment.end > segment.begin);
     segments.reverse();

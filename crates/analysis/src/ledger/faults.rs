@@ -41,11 +41,29 @@ pub struct Fix {
     pub interval_ns: (u64, u64),
 }
 
+/// Why no improvement is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoFix {
+    /// No node has the whole file, for reasons that their verdicts name.
+    Failed,
+    /// The nodes had all of it.
+    NothingSent,
+    /// The stream took too little time to tell what limited it.
+    TooShort,
+    /// What can be helped costs too little.
+    Small,
+    /// Every copy needs the remaining time.
+    Needed,
+}
+
 /// A fault is reported only if records prove its cause for at least this fraction of its time.
 const COVERED: f64 = 0.8;
 
 /// A fault costs at least this fraction of the command's time.
 const MATTERS: f64 = 0.1;
+
+/// An improvement is named if it gains at least this fraction of the command's time.
+const WORTH: f64 = 0.05;
 
 /// A run is healthy if it exceeds the minimum time for its bytes by less than this fraction.
 const HEALTHY: f64 = 0.1;
@@ -93,7 +111,11 @@ impl Family {
 }
 
 /// The time of a run by cause and place.
-pub(super) struct Families(BTreeMap<(Cause, Place), Family>);
+pub(super) struct Families {
+    of: BTreeMap<(Cause, Place), Family>,
+    /// The time until the first node was ordered to begin, in which agents were started.
+    starting_ns: u64,
+}
 
 impl Families {
     pub fn from_path(world: &World, path: &[Segment]) -> Self {
@@ -112,19 +134,23 @@ impl Families {
             }
             family.needed += world.needed_ns(segment).unwrap_or(segment.ns() as f64);
         }
-        Self(families)
+        let begun = world.begun.unwrap_or(i64::MAX);
+        let starting = path.iter().filter(|segment| segment.cause == Cause::SetUp);
+        let starting = starting.map(|it| Segment { end: it.end.min(begun), ..*it }.ns());
+        let starting_ns = starting.sum();
+        Self { of: families, starting_ns }
     }
 
     /// Returns the faults, the most expensive one first.
     pub fn faults(&self, run: &Run<'_>) -> Vec<Fault> {
         let wall = run.wall_ns() as f64;
         let least = run.limit.map(|limit| run.bytes as f64 / limit.max(1.0) * 1e9);
-        if least.is_some_and(|least| wall - least < HEALTHY * wall) {
+        if run.is_short() || least.is_some_and(|least| wall - least < HEALTHY * wall) {
             return Vec::new();
         }
-        let wires = self.0.iter().filter(|((cause, _), _)| *cause == Cause::Wire);
+        let wires = self.of.iter().filter(|((cause, _), _)| *cause == Cause::Wire);
         let wires = wires.map(|(_, family)| family.ns).sum::<u64>() as f64;
-        let known = self.0.iter().filter_map(|(&(cause, place), family)| {
+        let known = self.of.iter().filter_map(|(&(cause, place), family)| {
             let lost_ns = self.lost_ns(cause, place)?;
             let is_covered = family.covered >= COVERED * family.ns as f64;
             let matters = lost_ns as f64 >= MATTERS * wall && is_covered;
@@ -153,11 +179,11 @@ impl Families {
     /// hops from one node, or to one node, have one cause: the worst of them has the time of all,
     /// and the others have none.
     fn lost_ns(&self, cause: Cause, place: Place) -> Option<u64> {
-        let own = self.0.get(&(cause, place))?.lost_ns(cause);
+        let own = self.of.get(&(cause, place))?.lost_ns(cause);
         let (Cause::Wire, Some(from), Some(to)) = (cause, place.node, place.to) else {
             return Some(own);
         };
-        let of_wires = self.0.iter().filter(|((cause, _), _)| *cause == Cause::Wire);
+        let of_wires = self.of.iter().filter(|((cause, _), _)| *cause == Cause::Wire);
         let lost: Vec<(Place, u64)> =
             of_wires.map(|((_, place), family)| (*place, family.lost_ns(Cause::Wire))).collect();
         let beside = |hop: &Place| hop.node == Some(from) || hop.to == Some(to);
@@ -174,8 +200,7 @@ impl Families {
     /// busiest one counts, and the processors, which all stages of a machine share; whatever stops
     /// all of them is added, also if the fault has hidden it.
     fn without(&self, run: &Run<'_>, fault: &Fault, rest: &Rest) -> Fix {
-        let begin = run.end_of(&["set-up", "waiting"]);
-        let stream = run.end_of(&["fsync"]).saturating_sub(begin) as f64;
+        let stream = run.stream_ns() as f64;
         let wire = run.limit.map_or(0.0, |limit| run.bytes as f64 / limit.max(1.0) * 1e9);
         let own = rest.busy(|cause, place| (cause, place) == (fault.cause, fault.place));
         let others = rest.busy(|cause, place| {
@@ -184,13 +209,13 @@ impl Families {
             !(is_of(fault, cause, place) || is_back(fault, cause, place) && alike(ns(), own))
         });
         let serial = self
-            .0
+            .of
             .iter()
             .filter(|((cause, place), _)| cause.stops_all() && !is_of(fault, *cause, *place));
         let serial: u64 = serial.map(|(_, family)| family.ns).sum();
         let serial = serial + rest.hidden_ns(|cause, place| is_of(fault, cause, place));
         // A busy machine slows all of it down.
-        let emulator = self.0.get(&(Cause::Emulator, Place::default())).map_or(0, |of| of.ns);
+        let emulator = self.of.get(&(Cause::Emulator, Place::default())).map_or(0, |of| of.ns);
         let share = (emulator as f64 / stream.max(1.0)).min(SLOWED);
         let slowed = (wire.max(others as f64) + serial as f64) / (1.0 - share);
         let without = slowed.max(worked_ns(run, fault) + serial as f64);
@@ -204,22 +229,43 @@ impl Families {
     }
 
     /// Returns the improvement that gains most: without the first fault; in a run without faults,
-    /// the row with the largest gain, or `None` if none gains any.
+    /// the row with the largest gain.
     pub fn best_fix(
         &self,
         run: &Run<'_>,
         faults: &[Fault],
         rows: &[Row],
         rest: &Rest,
-    ) -> Option<Fix> {
-        if let Some(first) = faults.iter().find(|fault| fault.cause.can_be_helped()) {
-            return Some(self.without(run, first, rest));
+    ) -> Result<Fix, NoFix> {
+        let first = faults.iter().find(|fault| fault.cause.can_be_helped());
+        let best = match first {
+            Some(first) => Some(self.without(run, first, rest)),
+            None => self.without_largest(run, rows),
+        };
+        match best {
+            Some(fix) if fix.gain_ns as f64 >= WORTH * run.wall_ns() as f64 => Ok(fix),
+            _ if run.has_failed => Err(NoFix::Failed),
+            _ if run.is_unsent => Err(NoFix::NothingSent),
+            _ if run.is_short() => Err(NoFix::TooShort),
+            Some(_) => Err(NoFix::Small),
+            None => Err(NoFix::Needed),
         }
-        let helped = rows
-            .iter()
-            .filter(|row| matches!(row.cause, Cause::SetUp | Cause::Queue | Cause::Fsync));
-        let best = helped.max_by_key(|row| row.ns).filter(|row| row.ns > 0);
-        best.map(|row| Fix::new(row.cause, row.place, row.ns as f64, run.wall_ns()))
+    }
+
+    /// Returns the improvement of a run without faults: without the row with the largest gain of
+    /// those that nodes and options have an influence on.
+    fn without_largest(&self, run: &Run<'_>, rows: &[Row]) -> Option<Fix> {
+        let gains = rows.iter().filter_map(|row| match row.cause {
+            // Who had standing agents, or none that could be reached, cannot save their start.
+            Cause::SetUp if run.agents_started == Some(true) && !run.has_failed => {
+                Some((row, self.starting_ns))
+            }
+            Cause::Queue => Some((row, row.ns)),
+            Cause::Fsync if !run.is_short() => Some((row, row.ns)),
+            _ => None,
+        });
+        let (row, gain_ns) = gains.max_by_key(|(_, gain_ns)| *gain_ns).filter(|it| it.1 > 0)?;
+        Some(Fix::new(row.cause, row.place, gain_ns as f64, run.wall_ns()))
     }
 }
 

@@ -6,6 +6,7 @@
 //! a wire that seemed slow had a full window. Time without records stays unattributed, and segments
 //! shorter than the clocks' error are attributed to that error.
 
+mod beginning;
 mod cause;
 mod disks;
 mod explain;
@@ -28,8 +29,8 @@ mod world;
 pub use cause::Cause;
 pub use disks::DiskUse;
 pub use explain::{Ledger, Undecided, explain};
-pub use faults::{Fault, Fix};
+pub use faults::{Fault, Fix, NoFix};
 pub use outline::{Stretch, outline};
 pub use rows::Row;
-pub use run::Run;
+pub use run::{CompareWork, Run};
 pub use segment::{Place, Segment};

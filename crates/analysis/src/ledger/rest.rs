@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use garland_core::trace::Stage;
 
 use super::cause::Cause;
-use super::run::Run;
+use super::run::{BEFORE_STREAM, Run};
 use super::segment::{Busy, Place, Segment};
 use super::weigh::Scales;
 use super::wires::held_up;
@@ -36,7 +36,7 @@ pub(super) struct Rest {
 impl Rest {
     pub fn compute(run: &Run<'_>, scales: &Scales<'_>, path: &[Segment]) -> Self {
         let world = scales.world;
-        let begin = run.end_of(&["set-up", "waiting"]);
+        let begin = run.end_of(&BEFORE_STREAM);
         let end = run.end_of(&["drain"]);
         // Hops that share a slow trunk would all be faster with another one, or in another order.
         let hops = if run.has_slow_trunk { Vec::new() } else { held_up(world, begin, end) };

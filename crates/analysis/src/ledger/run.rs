@@ -4,6 +4,25 @@ use garland_core::trace::Trace;
 
 use crate::clock::{Clocks, Evidence, reading};
 
+/// The phases before the head sends.
+pub(super) const BEFORE_STREAM: [&str; 3] = ["set-up", "comparison", "waiting"];
+
+/// A stream of fewer nanoseconds is too short to tell what limited it: counters are sampled every
+/// 250 ms, and equal copies spend such a time each at something else.
+const SHORT_NS: u64 = 300_000_000;
+
+/// A period in which a node, or the head, worked for the comparison before a copy, in nanoseconds
+/// since the start of the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompareWork {
+    /// The index of the node; 0 for the head.
+    pub node: usize,
+    /// The start of the period.
+    pub begin_ns: u64,
+    /// The end of the period.
+    pub end_ns: u64,
+}
+
 /// A run as read from its directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
@@ -14,6 +33,14 @@ pub struct Run<'a> {
     /// The phases of the command as recorded in its result: names and durations in nanoseconds,
     /// without gaps.
     pub phases: &'a [(String, u64)],
+    /// Who worked when to find out what nodes have already.
+    pub comparison: &'a [CompareWork],
+    /// Whether the command started agents; `None` if that is unknown.
+    pub agents_started: Option<bool>,
+    /// Whether no node has the whole file.
+    pub has_failed: bool,
+    /// Whether all nodes had all of the source.
+    pub is_unsent: bool,
     /// The length of the source in bytes.
     pub bytes: u64,
     /// The maximum rate of a copy that the network and the options allow, in bytes per second;
@@ -64,6 +91,22 @@ impl Run<'_> {
         let stretches = self.stretches();
         let last = stretches.iter().rev().find(|(name, ..)| names.contains(name));
         last.map_or(self.began(), |(.., end)| *end)
+    }
+
+    /// Returns a moment of the head's clock, from nanoseconds since the start of the command.
+    pub(super) fn at(&self, ns: u64) -> i64 {
+        self.began().saturating_add(reading(ns))
+    }
+
+    /// Returns the time from the end of the set-up to the end of the commit, in nanoseconds.
+    pub(super) fn stream_ns(&self) -> u64 {
+        let begin = self.end_of(&BEFORE_STREAM);
+        u64::try_from(self.end_of(&["fsync"]).saturating_sub(begin)).unwrap_or(0)
+    }
+
+    /// Returns whether the stream was too short to tell what limited it.
+    pub(super) fn is_short(&self) -> bool {
+        self.stream_ns() < SHORT_NS
     }
 
     /// Computes the nodes' clocks from the traces.

@@ -66,6 +66,8 @@ pub(super) struct World {
     /// `Ready` (`ready`), on the head's clock.
     pub opened: BTreeMap<usize, i64>,
     pub ready: BTreeMap<usize, i64>,
+    /// When the first node was ordered to begin, on the head's clock; `None` if unknown.
+    pub begun: Option<i64>,
     /// For each node, the nanoseconds of its discarded spans, by stage.
     pub lost: BTreeMap<usize, BTreeMap<Stage, i64>>,
     /// The maximum rate of a lane in bytes per second; `None` if unknown.
@@ -133,6 +135,8 @@ impl World {
                         Stage::Control if span.block != LEAVE => {
                             if node == 0 && span.block == BEGIN {
                                 self.ready.insert(usize::from(span.peer), end);
+                                let begun = self.begun.unwrap_or(at.ns);
+                                self.begun = Some(begun.min(at.ns));
                             }
                         }
                         Stage::SetUp => {

@@ -59,6 +59,7 @@ fn phases(value: &Value) -> &[Value] {
 fn still(value: &mut Value, folder: &str) {
     const FIGURES: &[&str] = &[
         "ns",
+        "begin_ns",
         "elapsed_ns",
         "rate",
         "stream_rate",
@@ -119,8 +120,10 @@ fn cp() {
     phases[] {"name":"fsync","ns":"NS"}
     phases[] {"name":"teardown","ns":"NS"}
     limit null
+    agents_started true
     already 0
     bytes 100000
+    comparison[] {"begin_ns":"BEGIN_NS","node":"local1","ns":"NS"}
     congestion "cubic"
     direction "out"
     faults []

@@ -196,7 +196,7 @@ impl PlannedGather<'_> {
         let common = Common {
             spec,
             transport,
-            tracing: spec.tracing(lab, session.phases.last_ns()),
+            tracing: spec.tracing(lab, session.phases.began_ns()),
             // Save the traces of each copy when it ends: keeping those of a thousand copies in
             // memory would need 1 GB.
             keep: &|plan, traces| {
@@ -208,6 +208,7 @@ impl PlannedGather<'_> {
         let tallies: Vec<Option<Tally>> = tasks.iter().map(|task| task.tally).collect();
         let copies = run_all(tasks, &common, observer);
         let was_interrupted = copies.iter().any(|copied| copied.outcome.interrupted);
+        let agents_started = children.have_any();
         let said_nothing = |at: usize| is_silent(&copies, nodes.get(at));
         session.end_children(children, was_interrupted, said_nothing);
         let trees =
@@ -217,7 +218,7 @@ impl PlannedGather<'_> {
             nodes.map(move |node| NodeTree { node: &node.name, tally, absence: &node.absence })
         }));
         let made = session.close(Direction::In, copies, limit);
-        Ok(MadeCopy { outcome: CopyOutcome { tree, ..made.outcome }, ..made })
+        Ok(MadeCopy { outcome: CopyOutcome { tree, agents_started, ..made.outcome }, ..made })
     }
 }
 

@@ -76,12 +76,30 @@ pub struct Comparison<'a> {
     /// The records that are unchanged on all nodes, if they are compared by status.
     unchanged: Option<Unchanged>,
     parts: Parts,
+    /// For each node, since when it works, in monotonic nanoseconds; `None` while it does not.
+    works_since_ns: Vec<Option<u64>>,
+    work: Vec<ComparisonWork>,
     stopped: bool,
+}
+
+/// A period in which a node, or the head, worked for a comparison: it read and digested files, or
+/// looked at their status. Times are in monotonic nanoseconds of the head, so a node's period
+/// includes the transfer of its order and of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComparisonWork {
+    /// The node's index; `None` for the head.
+    pub node: Option<usize>,
+    /// The start of the period.
+    pub begin_ns: u64,
+    /// The end of the period.
+    pub end_ns: u64,
 }
 
 /// What a comparison found.
 #[derive(Debug)]
 pub struct ComparisonEnd {
+    /// Who worked when, each period once it was over.
+    pub work: Vec<ComparisonWork>,
     /// The digests of the source's blocks; `None` if they were not needed.
     pub digests: Option<Vec<[u8; 32]>>,
     /// Indexes of nodes whose partial file of an interrupted copy has no block of this source.
@@ -128,6 +146,8 @@ impl<'a> Comparison<'a> {
             unusable: Vec::new(),
             unchanged: by_status,
             parts: Parts::new(parts.filter_map(|(node, blocks)| Some((node, (*blocks)?)))),
+            works_since_ns: vec![None; count],
+            work: Vec::new(),
             stopped: false,
         }
     }
@@ -164,6 +184,11 @@ impl<'a> Comparison<'a> {
         self.digests = Some(digests);
     }
 
+    /// Adds a period in which the head read and digested the source, or listed it.
+    pub fn add_own_work(&mut self, begin_ns: u64, end_ns: u64) {
+        self.work.push(ComparisonWork { node: None, begin_ns, end_ns });
+    }
+
     /// Ends the comparison: the source cannot be read.
     pub fn stop(&mut self) {
         self.stopped = true;
@@ -177,7 +202,14 @@ impl<'a> Comparison<'a> {
         let are_over = self.stands.iter().all(|stand| *stand == Stand::Over);
         let changes = self.unchanged.as_mut().and_then(Unchanged::take_changes);
         let unchanged = self.unchanged.filter(|_| are_over).and_then(Unchanged::into_set);
-        ComparisonEnd { digests: self.digests, unusable: self.unusable, unread, unchanged, changes }
+        ComparisonEnd {
+            work: self.work,
+            digests: self.digests,
+            unusable: self.unusable,
+            unread,
+            unchanged,
+            changes,
+        }
     }
 
     /// Begins to send the catalogue to the nodes that wait for it, or ends their comparison, once
@@ -282,6 +314,20 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Begins and ends the periods in which nodes work, by what each is awaited for now.
+    fn note_work(&mut self, now_ns: u64) {
+        for node in 0..self.stands.len() {
+            match (self.works_since_ns[node], self.is_awaited(node)) {
+                (None, true) => self.works_since_ns[node] = Some(now_ns),
+                (Some(begin_ns), false) => {
+                    self.works_since_ns[node] = None;
+                    self.work.push(ComparisonWork { node: Some(node), begin_ns, end_ns: now_ns });
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Gives up the comparison of nodes that make no progress, and of those that go on and on while
     /// at least half of all nodes are ready: a node's word that it is reading does not hold up the
     /// others for ever.
@@ -316,9 +362,29 @@ impl Operation for Comparison<'_> {
             let compare = Compare { shared, ..self.compare.clone() };
             orders.send(node, ToAgent::Compare(CompareOrder::Stat(compare)));
         }
+        self.note_work(now_ns);
     }
 
     fn handle(&mut self, now_ns: u64, node: usize, event: AgentEvent, _: &mut Orders) {
+        self.take(now_ns, node, event);
+        self.note_work(now_ns);
+    }
+
+    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
+        self.judge();
+        self.send_parcels(orders);
+        self.give_up(now_ns);
+        self.note_work(now_ns);
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopped || self.stands.iter().all(|stand| *stand == Stand::Over)
+    }
+}
+
+impl Comparison<'_> {
+    /// Takes a node's answer, or the loss of its agent.
+    fn take(&mut self, now_ns: u64, node: usize, event: AgentEvent) {
         let answer = match event {
             AgentEvent::Message(FromAgent::Compared(answer)) => answer,
             AgentEvent::Message(_) => return,
@@ -370,16 +436,6 @@ impl Operation for Comparison<'_> {
         if is_progress {
             self.progress_ns[node] = now_ns;
         }
-    }
-
-    fn tick(&mut self, now_ns: u64, orders: &mut Orders) {
-        self.judge();
-        self.send_parcels(orders);
-        self.give_up(now_ns);
-    }
-
-    fn is_over(&self) -> bool {
-        self.stopped || self.stands.iter().all(|stand| *stand == Stand::Over)
     }
 }
 

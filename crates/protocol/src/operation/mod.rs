@@ -25,7 +25,7 @@ pub mod wires;
 pub use chain::{Links, count_links, stand_chain};
 pub use channels::{ChannelFate, ChannelState, Channels, DialEnd};
 pub use command::CommandRun;
-pub use compare::{Comparison, ComparisonEnd, SharedSource};
+pub use compare::{Comparison, ComparisonEnd, ComparisonWork, SharedSource};
 pub use disk::{DiskCourse, DiskEnd, DiskNode};
 pub use examine::examine;
 pub use interface::{AgentEvent, Operation, Orders};

@@ -4,9 +4,10 @@ use garland_control::{Moments, NodeOutcome};
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate};
 use garland_protocol::copy::{Absence, StageDepth, Verdict};
+use garland_protocol::operation::ComparisonWork;
 use garland_state::run::Run;
 
-use super::{CopyResult, FaultResult, NodeResult, SCHEMA, StageResult};
+use super::{ComparisonWorkResult, CopyResult, FaultResult, NodeResult, SCHEMA, StageResult};
 use crate::checksums::ChecksumResult;
 use crate::copy_outcome::{Copied, CopyOutcome, Direction, Unchanged};
 use crate::head::{Head, NodeEnd, NodeVerdict};
@@ -22,8 +23,9 @@ impl CopyResult {
             copies.iter().map(|copied| moment(&copied.outcome.moments)).max().unwrap_or(0)
         };
         let ready = all(|moments| moments.ready);
+        let began_ns = phases.began_ns();
         // If the set-up phase has ended, the time since its end was the comparison.
-        let first = if phases.has_any() { "comparison" } else { "set-up" };
+        let first = if phases.has("set-up") { "comparison" } else { "set-up" };
         match copies.iter().find_map(|copied| copied.outcome.moments.waited) {
             // After a wait, opening the files counts as part of the first byte.
             Some((since, until)) => {
@@ -61,6 +63,8 @@ impl CopyResult {
         Self {
             direction,
             already,
+            comparison: comparison(&copy.comparison, &copies, began_ns),
+            agents_started: Some(copy.agents_started),
             unusable: copy.unusable,
             shared: copies.iter().any(|copied| copied.plan.is_shared),
             unread: copy.unread,
@@ -84,6 +88,21 @@ impl CopyResult {
             head,
         }
     }
+}
+
+/// Returns who worked when for the comparison before the copies, of which there is only one then.
+fn comparison(
+    work: &[ComparisonWork],
+    copies: &[Copied],
+    began_ns: u64,
+) -> Vec<ComparisonWorkResult> {
+    let name = |at: usize| Some(copies.first()?.plan.nodes.get(at + 1)?.name.clone());
+    let of = |work: &ComparisonWork| ComparisonWorkResult {
+        node: work.node.and_then(name),
+        begin_ns: work.begin_ns.saturating_sub(began_ns),
+        ns: work.end_ns.saturating_sub(work.begin_ns),
+    };
+    work.iter().map(of).collect()
 }
 
 /// Returns whether the destination `path` is a device, standard output or a command.

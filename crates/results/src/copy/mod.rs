@@ -55,6 +55,13 @@ pub struct CopyResult {
     /// The sum of the bytes that nodes had before the copy.
     #[serde(default)]
     pub already: u64,
+    /// Who worked when to find out what nodes have already: they and this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) comparison: Vec<ComparisonWorkResult>,
+    /// Whether the command started agents; if not, all nodes had standing ones. `None` in results
+    /// of releases that did not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agents_started: Option<bool>,
     /// The names of nodes whose partial file from an interrupted copy could not be used.
     #[serde(default)]
     unusable: Vec<String>,
@@ -83,6 +90,18 @@ pub struct CopyResult {
     interrupted: bool,
 }
 
+/// A period in which a node, or this machine, read and digested files to compare them, or looked at
+/// their status.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ComparisonWorkResult {
+    /// The node; `None` for this machine.
+    pub(crate) node: Option<String>,
+    /// The start of the period, in nanoseconds since the start of the command.
+    pub(crate) begin_ns: u64,
+    /// The length of the period in nanoseconds.
+    pub(crate) ns: u64,
+}
+
 /// The mean and the maximum number of blocks in one stage of the pipeline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StageResult {
@@ -107,7 +126,7 @@ pub struct NodeResult {
     pub bytes: u64,
     /// The part of `bytes` that the node had before the copy.
     #[serde(default)]
-    already: u64,
+    pub(crate) already: u64,
     /// The number of directory entries that the node removed since they are not in the source.
     #[serde(default)]
     removed: u64,

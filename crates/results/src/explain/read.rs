@@ -1,14 +1,14 @@
 //! Reads what the stored run of a copy contains: its result, its plan and its traces.
 
-use garland_analysis::ledger;
+use garland_analysis::ledger::{self, CompareWork};
 use garland_core::printable;
 use garland_core::trace::Trace;
 use garland_state::run::Run;
 use garland_state::traces::{self, Traced};
 use garland_terminal::failure::Failure;
 
-use crate::copy::{CopyResult, SCHEMA};
-use crate::head::NodeVerdict;
+use crate::copy::{ComparisonWorkResult, CopyResult, NodeResult, SCHEMA};
+use crate::head::{NodeVerdict, Phase};
 use crate::kept::KeptResult;
 use crate::limit::{Limit, ProcessorRate};
 
@@ -31,6 +31,12 @@ pub struct Kept {
     /// The rates that the processors of machines allow: the node's index, or `None` for the machine
     /// that emulates all nodes, and bytes per second.
     processors: Vec<(Option<usize>, f64)>,
+    /// Who worked when for the comparison before the copy.
+    comparison: Vec<CompareWork>,
+    /// Whether the command started agents; `None` if that is unknown.
+    agents_started: Option<bool>,
+    /// Whether all nodes had all of the source.
+    is_unsent: bool,
     /// Whether the head read the source from none of its disks.
     off_disk: bool,
     /// The indices of the nodes that died during the copy.
@@ -84,6 +90,8 @@ impl Kept {
         }
         let missing = traces.iter().any(Option::is_none);
         let dead = find_dead(&result, &nodes);
+        let comparison = find_comparison(&result, &nodes);
+        let is_unsent = have_had_all(&result.nodes);
         let limit = of_gather.or(result.head.limit);
         let limit = limit.filter(|limit| limit.rate > 0);
         let processors = limit.as_ref().map_or_else(Vec::new, |limit| processors(limit, &nodes));
@@ -95,16 +103,14 @@ impl Kept {
             nodes,
             traces,
             warnings,
-            phases: result
-                .head
-                .phases
-                .into_iter()
-                .map(|phase| (phase.name.into_owned(), phase.ns))
-                .collect(),
+            phases: named(result.head.phases),
             bytes: result.bytes,
             limit,
             ok: result.nodes.iter().filter(|node| node.end.is_ok()).count(),
             processors,
+            comparison,
+            agents_started: result.agents_started,
+            is_unsent,
             off_disk: result.off_disk,
             dead,
             missing,
@@ -117,6 +123,10 @@ impl Kept {
             nodes: &self.nodes,
             traces: &self.traces,
             phases: &self.phases,
+            comparison: &self.comparison,
+            agents_started: self.agents_started,
+            has_failed: self.ok == 0,
+            is_unsent: self.is_unsent,
             bytes: self.bytes,
             limit: self
                 .limit
@@ -171,6 +181,29 @@ fn find_dead(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
         ends.any(|node| node.end.verdict == NodeVerdict::Dead)
     };
     (0..nodes.len()).filter(|&node| has_died(&nodes[node])).collect()
+}
+
+/// Returns the names and durations of phases.
+fn named(phases: Vec<Phase>) -> Vec<(String, u64)> {
+    phases.into_iter().map(|phase| (phase.name.into_owned(), phase.ns)).collect()
+}
+
+/// Returns whether each node had all of the source before the copy.
+fn have_had_all(nodes: &[NodeResult]) -> bool {
+    !nodes.is_empty() && nodes.iter().all(|node| node.already > 0 && node.already == node.bytes)
+}
+
+/// Returns who worked when for the comparison, by the indices in `nodes`.
+fn find_comparison(result: &CopyResult, nodes: &[String]) -> Vec<CompareWork> {
+    let of = |work: &ComparisonWorkResult| {
+        let node = match &work.node {
+            Some(name) => nodes.iter().position(|node| node == name)?,
+            None => 0,
+        };
+        let end_ns = work.begin_ns.saturating_add(work.ns);
+        Some(CompareWork { node, begin_ns: work.begin_ns, end_ns })
+    };
+    result.comparison.iter().filter_map(of).collect()
 }
 
 /// Returns the limit of the copy of one node of a gather: its share, by its bytes, of the limit of

@@ -33,6 +33,10 @@ pub struct ExplainResult {
     pub(super) path: Vec<StretchResult>,
     pub(super) faults: Vec<FaultResult>,
     pub(super) fix: Option<FixResult>,
+    /// Why there is no `fix`, as a sentence; `None` if there is one.
+    pub(super) no_fix: Option<&'static str>,
+    /// Whether the stream was too short to tell what limited it: then no fault is looked for.
+    pub(super) too_short: bool,
     pub(super) clocks: Vec<ClockResult>,
     /// Groups of three nodes whose clock offsets contradict each other.
     pub(super) open_loops: Vec<LoopResult>,
@@ -167,7 +171,9 @@ impl ExplainResult {
                 .map(|stretch| StretchResult::new(nodes, stretch))
                 .collect(),
             faults: faults.chain(of_clocks).collect(),
-            fix: ledger.fix.map(|fix| FixResult::new(nodes, &fix)),
+            fix: ledger.fix.ok().map(|fix| FixResult::new(nodes, &fix)),
+            no_fix: ledger.fix.err().map(words::no_fix),
+            too_short: ledger.too_short,
             open_loops: open_loops.collect(),
             clocks: clock_results,
             resent: resent.collect(),

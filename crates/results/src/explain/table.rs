@@ -27,8 +27,10 @@ impl fmt::Display for ExplainResult {
         for fault in &self.faults {
             writeln!(f, "fault   {}", fault.text)?;
         }
-        if self.faults.is_empty() {
-            writeln!(f, "fault   none found")?;
+        match self.faults.is_empty() {
+            true if self.too_short => writeln!(f, "fault   too short to judge")?,
+            true => writeln!(f, "fault   none found")?,
+            false => {}
         }
         if let Some(fix) = &self.fix {
             let gain = Nanos(fix.gain_ns);
@@ -43,7 +45,7 @@ impl fmt::Display for ExplainResult {
                 "next    {text}: {remedy}; {gain} ({low} to {high}) sooner, {percent:.0} %"
             )?;
         } else {
-            writeln!(f, "next    none: the remaining time is needed by every copy")?;
+            writeln!(f, "next    none: {}", self.no_fix.unwrap_or_default())?;
         }
         self.write_clocks(f)?;
         for resent in self.resent.iter().filter(|resent| resent.share > SMALL) {

@@ -1,6 +1,6 @@
 //! Causes and places as text.
 
-use garland_analysis::ledger::{Cause, Place, Undecided};
+use garland_analysis::ledger::{Cause, NoFix, Place, Undecided};
 use garland_core::units::Nanos;
 
 /// Formats a place with the names in `nodes`: `n1`, or `n1 to n2`; `None` if there is no place.
@@ -19,6 +19,17 @@ pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> S
     match place(nodes, at) {
         Some(at) => format!("{cause} {at}{within}"),
         None => format!("{cause}{within}"),
+    }
+}
+
+/// Says why no improvement is named.
+pub fn no_fix(why: NoFix) -> &'static str {
+    match why {
+        NoFix::Failed => "no node has the whole file; the notes say why",
+        NoFix::NothingSent => "nothing had to be sent",
+        NoFix::TooShort => "the copy is too short to judge",
+        NoFix::Small => "what can be helped costs less than 5 % of the time",
+        NoFix::Needed => "the remaining time is needed by every copy",
     }
 }
 

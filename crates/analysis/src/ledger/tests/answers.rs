@@ -1,7 +1,9 @@
 //! Injected stalls are found at their place, with the time that they cost.
 
-use super::model::{MS, Made, Model, every, stalling};
-use crate::ledger::{Cause, Fault, Ledger, Place};
+use garland_core::trace::{Exchange, Record, Span, Stage};
+
+use super::model::{MS, Made, Model, every, span_of, stalling};
+use crate::ledger::{Cause, CompareWork, Fault, Ledger, NoFix, Place};
 
 fn row(ledger: &Ledger, cause: Cause, place: Place) -> f64 {
     let found = ledger.rows.iter().find(|row| (row.cause, row.place) == (cause, place));
@@ -79,7 +81,7 @@ fn gain_of_a_wire(processors: &[(Option<usize>, f64)]) -> f64 {
     let mut made = model.run();
     let rate = |ms: f64| made.bytes as f64 / 200.0 / ms * 1e3;
     made.processors = processors.iter().map(|&(node, ms)| (node, rate(ms))).collect();
-    made.explain().fix.unwrap().gain_ns as f64 / 1e6 / 200.0
+    made.explain().fix.map_or(0.0, |fix| fix.gain_ns as f64 / 1e6 / 200.0)
 }
 
 #[test]
@@ -108,14 +110,14 @@ fn a_node_that_gets_its_processors_back_is_no_limit() {
     let mut model = Model::healthy(2);
     model.seal = every(30 * MS);
     let mut made = model.run();
-    let limited = |made: &Made| made.explain().fix.unwrap();
-    let free = limited(&made);
+    let gain_ns = |made: &Made| made.explain().fix.map_or(0, |fix| fix.gain_ns);
+    let free = made.explain().fix.unwrap();
     assert_eq!(free.place, Place::node(0), "{free:?}");
     let rate = made.bytes as f64 / 200.0 / 0.030;
     made.processors = vec![(Some(0), rate)];
-    assert_eq!(limited(&made).gain_ns, free.gain_ns, "{free:?}");
+    assert_eq!(gain_ns(&made), free.gain_ns, "{free:?}");
     made.processors.push((None, rate));
-    assert!(limited(&made).gain_ns < free.gain_ns / 4, "{free:?}");
+    assert!(gain_ns(&made) < free.gain_ns / 4, "{free:?}");
 }
 
 #[test]
@@ -125,6 +127,77 @@ fn a_small_copy_is_not_to_be_larger() {
     assert!(fixed.contains(&ledger.rows[0].cause), "{:#?}", ledger.rows);
     let fix = ledger.fix.expect("agents that stay take no set-up");
     assert_eq!(fix.cause, Cause::SetUp, "{:#?}", ledger.rows);
+}
+
+#[test]
+fn agents_that_stay_or_could_not_be_used_are_no_advice() {
+    let small = || Model { blocks: 1, control: 10 * MS, ..Model::healthy(2) }.run();
+    assert_eq!(small().explain().fix.map(|fix| fix.cause), Ok(Cause::SetUp));
+    for agents_started in [Some(false), None] {
+        let made = Made { agents_started, ..small() };
+        assert_eq!(made.explain().fix, Err(NoFix::TooShort));
+    }
+    let failed = Made { has_failed: true, ..small() };
+    assert_eq!(failed.explain().fix, Err(NoFix::Failed));
+}
+
+#[test]
+fn only_the_start_of_agents_is_saved_by_agents_that_stay() {
+    let mut made = Model { blocks: 1, control: 10 * MS, ..Model::healthy(2) }.run();
+    let ns = |ms: i64| u64::try_from(made.span().0 + ms * MS).unwrap();
+    let block = Exchange::Begin.number();
+    let order = Span { block, ..span_of(Stage::Control, 1, 0, ns(12)..ns(30)) };
+    made.add(0, [Record::Span(order)]);
+    let ledger = made.explain();
+    near(ledger.fix.map_or(0.0, |fix| fix.gain_ns as f64 / 1e6), 12.0);
+}
+
+#[test]
+fn a_stream_that_is_too_short_to_judge_has_no_fault_of_its_pipeline() {
+    let slow = |blocks| Model { blocks, read: every(20 * MS), ..Model::healthy(3) }.run();
+    let short = slow(10).explain();
+    assert!(short.too_short && short.faults.is_empty(), "{:#?}", short.faults);
+    let long = slow(20).explain();
+    assert!(!long.too_short, "{:#?}", long.rows);
+    assert_eq!(fault(&long).cause, Cause::SourceDisk);
+}
+
+#[test]
+fn what_gains_little_is_not_advised() {
+    // Agents took 30 ms of 1.7 s.
+    let ledger = Model::healthy(2).run().explain();
+    assert_eq!(ledger.fix, Err(NoFix::Small), "{:#?}", ledger.rows);
+}
+
+#[test]
+fn a_comparison_is_that_of_the_nodes_that_were_waited_for() {
+    let compared = |work: &[(usize, i64, i64)]| {
+        let mut made = Model { blocks: 1, ..Model::healthy(2) }.run();
+        made.is_unsent = true;
+        let of_set_up = &mut made.phases[0].1;
+        *of_set_up = 4_000_000;
+        made.phases.insert(1, ("comparison".to_owned(), 26_000_000));
+        let ns = |ms: i64| u64::try_from(ms * MS).unwrap();
+        made.comparison = work
+            .iter()
+            .map(|&(node, begin, end)| CompareWork { node, begin_ns: ns(begin), end_ns: ns(end) })
+            .collect();
+        made.explain()
+    };
+    let node = |ledger: &Ledger, node| row(ledger, Cause::Comparison, Place::node(node));
+    // The other node and the head were done before.
+    let one = compared(&[(1, 5, 12), (0, 12, 20), (2, 5, 28)]);
+    near(node(&one, 2), 23.0);
+    near(row(&one, Cause::SetUp, Place::default()), 7.0);
+    assert_eq!(node(&one, 0) + node(&one, 1), 0.0, "{:#?}", one.rows);
+    assert_eq!(one.fix.err(), None, "agents were started");
+    // The head had to know what it has before the first node could tell what it lacks.
+    let turns = compared(&[(1, 5, 10), (2, 5, 6), (0, 11, 20), (1, 20, 27)]);
+    near(node(&turns, 1), 12.0);
+    near(node(&turns, 0), 9.0);
+    assert_eq!(node(&turns, 2), 0.0, "{:#?}", turns.rows);
+    let unknown = turns.rows.iter().filter(|row| row.cause == Cause::Unattributed);
+    assert_eq!(unknown.count(), 0, "{:#?}", turns.rows);
 }
 
 #[test]

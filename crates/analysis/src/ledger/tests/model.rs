@@ -7,7 +7,7 @@ use garland_core::trace::{
     Exchange, NO_BLOCK, NONE, Origin, Probe, Record, Role, Span, Stage, Trace,
 };
 
-use crate::ledger::{Ledger, Run, explain};
+use crate::ledger::{CompareWork, Ledger, Run, explain};
 
 pub(super) const MS: i64 = 1_000_000;
 const BLOCK: u64 = 1 << 20;
@@ -105,6 +105,10 @@ pub(super) struct Made {
     pub processors: Vec<(Option<usize>, f64)>,
     pub dead: Vec<usize>,
     pub off_disk: bool,
+    pub comparison: Vec<CompareWork>,
+    pub agents_started: Option<bool>,
+    pub has_failed: bool,
+    pub is_unsent: bool,
 }
 
 impl Made {
@@ -114,6 +118,10 @@ impl Made {
             traces: &self.traces,
             phases: &self.phases,
             bytes: self.bytes,
+            comparison: &self.comparison,
+            agents_started: self.agents_started,
+            has_failed: self.has_failed,
+            is_unsent: self.is_unsent,
             limit: self.limit,
             processors: &self.processors,
             dead: &self.dead,
@@ -245,6 +253,10 @@ impl<'a> Maker<'a> {
             processors: Vec::new(),
             dead: Vec::new(),
             off_disk: false,
+            comparison: Vec::new(),
+            agents_started: Some(true),
+            has_failed: false,
+            is_unsent: false,
         }
     }
 

@@ -33,6 +33,40 @@ fn a_run_is_named_by_its_name_its_folder_or_last() {
 }
 
 #[test]
+fn a_rerun_names_who_was_waited_for_while_files_were_compared() {
+    let scratch = Scratch::new("explain-rerun");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let _ = copied(&garland, &scratch);
+    let _ = garland.cp(&["--quiet", "source", "local[1-2]:/x"]).with_code(0);
+    let explained = json(&garland.run(&["explain", "--json"]).with_code(0).out);
+    assert_sums(&explained);
+    let rows = explained["rows"].as_array().unwrap();
+    let of = |cause: &'static str| rows.iter().filter(move |row| row["cause"] == cause);
+    assert!(of("comparison").any(|row| row["node"].is_string()), "{explained:#}");
+    assert!(of("comparison").all(|row| row["node"].is_string()), "{explained:#}");
+    assert!(of("unattributed").all(|row| row["node"].is_string()), "{explained:#}");
+    assert!(explained["faults"].as_array().unwrap().is_empty(), "{explained:#}");
+}
+
+#[test]
+fn standing_agents_are_not_advised_again_and_equal_short_copies_have_no_faults() {
+    let scratch = Scratch::new("explain-advice");
+    let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
+    let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
+    random_file(&scratch.path("source"), 1 << 20, 7);
+    for _ in 0..3 {
+        let _ = garland.cp(&["--quiet", "--whole", "source", "local[1-2]:/x"]).with_code(0);
+        let explained = json(&garland.run(&["explain", "--json"]).with_code(0).out);
+        assert_ne!(explained["fix"]["cause"], "set-up", "{explained:#}");
+        // A busy machine may stretch a short copy until it can be judged.
+        let is_short = explained["too_short"] == true;
+        assert!(!is_short || explained["faults"].as_array().unwrap().is_empty(), "{explained:#}");
+    }
+    let _ = garland.run(&["down", "local[1-2]"]).with_code(0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_copy_that_ended_with_an_error_is_not_passed_over() {
     let scratch = Scratch::new("explain-failed");
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);

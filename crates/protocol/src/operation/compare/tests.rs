@@ -202,3 +202,26 @@ fn a_node_that_has_found_its_file_but_not_read_its_part_is_waited_for_only_so_lo
     );
     assert_eq!(seconds_until_over(comparison, &Compared::Reading), 31);
 }
+
+#[test]
+fn who_worked_when_is_known_of_each_node_and_of_the_head() {
+    let compare = request();
+    let mut comparison = Comparison::new(&compare, None, 2);
+    let mut orders = Orders::default();
+    comparison.begin(10, &mut orders);
+    let found = |root| compared(Compared::Found { length: None, root });
+    comparison.handle(30, 0, found([0; 32]), &mut orders);
+    let digests = vec![[1; 32], [2; 32], [3; 32]];
+    comparison.set_digests(digests.clone());
+    comparison.add_own_work(31, 60);
+    assert_eq!(told(&mut comparison, 61).len(), 1, "node 0 gets the digests");
+    let length = Some(3 * 4096);
+    let root = root_digest(&digests);
+    comparison.handle(70, 1, compared(Compared::Found { length, root }), &mut orders);
+    comparison.handle(75, 0, compared(Compared::Has { blocks: 0, left: None }), &mut orders);
+    assert!(told(&mut comparison, 76).is_empty() && comparison.is_over());
+    let work = |node, begin_ns, end_ns| ComparisonWork { node, begin_ns, end_ns };
+    let expected =
+        [work(Some(0), 10, 30), work(None, 31, 60), work(Some(1), 10, 70), work(Some(0), 61, 75)];
+    assert_eq!(comparison.into_end().work, expected);
+}
