@@ -4,7 +4,9 @@
 //! finished meanwhile. What it costs is the time that a run without it would not need: all of it
 //! for most causes; of a wire, what exceeds the time that its bytes take at the rate of its peers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use garland_core::trace::Stage;
 
 use super::cause::Cause;
 use super::rest::Rest;
@@ -77,6 +79,10 @@ const ALIKE: f64 = 0.8;
 /// The most by which a busy machine is assumed to slow down a copy without faults.
 const SLOWED: f64 = 0.5;
 
+/// Without a limit, a disk is slow if it works for at least this many times as long as that of any
+/// other node, which writes the same bytes.
+const SLOWER: i64 = 2;
+
 /// The causes that are faults even if no limit is known: a healthy pipeline always has a
 /// bottleneck, but never one of these.
 const NEVER_RIGHT: [Cause; 7] = [
@@ -115,6 +121,9 @@ pub(super) struct Families {
     of: BTreeMap<(Cause, Place), Family>,
     /// The time until the first node was ordered to begin, in which agents were started.
     starting_ns: u64,
+    /// For each disk that is slower than those of all other nodes, the nanoseconds for which it
+    /// works longer than the next one.
+    slow_disks: BTreeMap<(Cause, Place), u64>,
 }
 
 impl Families {
@@ -138,7 +147,7 @@ impl Families {
         let starting = path.iter().filter(|segment| segment.cause == Cause::SetUp);
         let starting = starting.map(|it| Segment { end: it.end.min(begun), ..*it }.ns());
         let starting_ns = starting.sum();
-        Self { of: families, starting_ns }
+        Self { of: families, starting_ns, slow_disks: slow_disks(world) }
     }
 
     /// Returns the faults, the most expensive one first.
@@ -152,6 +161,8 @@ impl Families {
         let wires = wires.map(|(_, family)| family.ns).sum::<u64>() as f64;
         let known = self.of.iter().filter_map(|(&(cause, place), family)| {
             let lost_ns = self.lost_ns(cause, place)?;
+            let slower_ns = self.slow_disks.get(&(cause, place)).filter(|_| least.is_none());
+            let lost_ns = slower_ns.map_or(lost_ns, |slower_ns| lost_ns.min(*slower_ns));
             let is_covered = family.covered >= COVERED * family.ns as f64;
             let matters = lost_ns as f64 >= MATTERS * wall && is_covered;
             let wrong = match cause {
@@ -164,7 +175,7 @@ impl Families {
                 // Every run has control messages, but lanes need not wait for them.
                 Cause::Control => place.to.is_some(),
                 _ if least.is_some() => cause.can_be_fault(),
-                _ => NEVER_RIGHT.contains(&cause),
+                _ => NEVER_RIGHT.contains(&cause) || slower_ns.is_some(),
             };
             let pace = (cause == Cause::Wire).then(|| family.needed / family.ns.max(1) as f64);
             let fault = Fault { cause, place, ns: lost_ns, alone_ns: family.alone_ns, pace };
@@ -267,6 +278,26 @@ impl Families {
         let (row, gain_ns) = gains.max_by_key(|(_, gain_ns)| *gain_ns).filter(|it| it.1 > 0)?;
         Some(Fix::new(row.cause, row.place, gain_ns as f64, run.wall_ns()))
     }
+}
+
+/// Returns the disks of receiving nodes that are slower than those of all others, with the
+/// nanoseconds for which they work longer than the next one.
+fn slow_disks(world: &World) -> BTreeMap<(Cause, Place), u64> {
+    let mut slow = BTreeMap::new();
+    for (stage, cause) in [(Stage::Write, Cause::SinkDisk), (Stage::Fsync, Cause::Fsync)] {
+        let nodes: BTreeSet<usize> = world.threads.iter().map(|thread| thread.node).collect();
+        let receivers = nodes.into_iter().filter(|node| !world.is_source(*node));
+        let mut worked: Vec<(i64, usize)> =
+            receivers.map(|node| (world.longest(node, stage), node)).collect();
+        worked.sort_unstable();
+        if let [.., (next, _), (longest, node)] = worked[..]
+            && longest > next.saturating_mul(SLOWER)
+        {
+            let longer = u64::try_from(longest - next).unwrap_or(0);
+            slow.insert((cause, Place::node(node)), longer);
+        }
+    }
+    slow
 }
 
 /// Returns the nanoseconds that the slowest processors need for a run's bytes without a fault: by

@@ -282,6 +282,12 @@ impl World {
         self.stores.get(&node).is_some_and(|of| of.contains(&thread))
     }
 
+    /// Returns the nanoseconds that a node's busiest thread spent at a stage.
+    pub fn longest(&self, node: usize, stage: Stage) -> i64 {
+        let threads = self.threads.iter().filter(|thread| thread.node == node);
+        threads.map(|thread| thread.spent(&[stage], i64::MIN, i64::MAX)).max().unwrap_or(0)
+    }
+
     /// Returns whether a node reads the source.
     pub fn is_source(&self, node: usize) -> bool {
         self.sources.contains(&node)

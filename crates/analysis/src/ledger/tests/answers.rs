@@ -170,6 +170,23 @@ fn what_gains_little_is_not_advised() {
 }
 
 #[test]
+fn a_disk_that_is_slower_than_its_equals_is_a_fault_without_a_limit() {
+    let mut model = Model { limit: None, ..Model::healthy(3) };
+    model.writes[1] = every(20 * MS);
+    let ledger = model.run().explain();
+    let found = fault(&ledger);
+    assert_eq!((found.cause, found.place), (Cause::SinkDisk, Place::node(2)));
+    // The others need 1 ms for each of 200 blocks.
+    near(found.ns as f64 / 1e6, 200.0 * 19.0);
+    // Disks that are all as slow are what this copy has.
+    (0..3).for_each(|node| model.writes[node] = every((18 + node as i64) * MS));
+    assert!(model.run().explain().faults.is_empty());
+    let mut model = Model { limit: None, ..Model::healthy(3) };
+    model.fsync[2] = 900 * MS;
+    assert_eq!(fault(&model.run().explain()).cause, Cause::Fsync);
+}
+
+#[test]
 fn a_comparison_is_that_of_the_nodes_that_were_waited_for() {
     let compared = |work: &[(usize, i64, i64)]| {
         let mut made = Model { blocks: 1, ..Model::healthy(2) }.run();
