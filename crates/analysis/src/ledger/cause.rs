@@ -107,7 +107,7 @@ impl Cause {
             Self::Source => {
                 ("source", "use a source that gives more: a nearer store, more holders")
             }
-            Self::SourceCpu => ("source CPU", "give the head more processor time"),
+            Self::SourceCpu => ("source CPU", "give the machine that reads more processor time"),
             Self::Seal => ("seal", "disable encryption on a trusted network (--no-encrypt)"),
             Self::BlockedByPeer => {
                 ("send blocked by peer", "enlarge the receive buffer there (net.ipv4.tcp_rmem)")

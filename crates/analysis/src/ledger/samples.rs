@@ -29,6 +29,17 @@ impl<const N: usize> Samples<N> {
         self.read.push((at, values));
     }
 
+    /// Adds that all counters were 0 at `at`, or up to `slack` before, if that is before the first
+    /// sample and the counters can have grown to it since: all of them together by at most 1 in a
+    /// unit of time.
+    pub fn begin_at(&mut self, at: i64, slack: i64) {
+        let Some((read, values)) = self.read.first() else { return };
+        let begin = at.min(read.saturating_sub(values.iter().sum::<f64>() as i64));
+        if begin < *read && at.saturating_sub(begin) <= slack {
+            self.read.insert(0, (begin, [0.0; N]));
+        }
+    }
+
     /// Returns the increase of each counter between two moments, interpolated; `None` with fewer
     /// than two samples.
     pub fn between(&self, begin: i64, end: i64) -> Option<[f64; N]> {
@@ -80,5 +91,10 @@ mod tests {
         assert_eq!(samples.between(50, 150), Some([25.0]));
         assert_eq!(samples.between(-50, 400), Some([50.0]));
         assert_eq!(samples.known(), Some((0, 300)));
+        // They were at 10 at 0, and cannot have been at 0 five before.
+        samples.begin_at(-5, 2);
+        assert_eq!(samples.known(), Some((0, 300)));
+        samples.begin_at(-5, 5);
+        assert_eq!(samples.between(-5, 0), Some([5.0]));
     }
 }

@@ -80,7 +80,7 @@ impl<'a> Scales<'a> {
                 }
                 (Cause::Undecided, Some(_)) => weighed.push(segment),
                 (Cause::Unattributed | Cause::Pause | Cause::Bubble, Some(thread)) => {
-                    weighed.push(self.weigh_nothing(segment, thread));
+                    self.weigh_nothing(segment, thread, &mut weighed);
                 }
                 (_, Some(thread)) => self.weigh_work(segment, thread, &mut weighed),
                 _ => weighed.push(segment),
@@ -146,8 +146,36 @@ impl<'a> Scales<'a> {
         into.push(rest);
     }
 
-    /// Refines time in which a thread recorded nothing: the thread may have had no CPU.
-    fn weigh_nothing(&self, segment: Segment, thread: usize) -> Segment {
+    /// Refines time in which a thread recorded nothing, or in which all waited for each other: the
+    /// thread may have had no CPU.
+    fn weigh_nothing(&self, segment: Segment, thread: usize, into: &mut Vec<Segment>) {
+        let node = segment.place.node;
+        // What a control group withholds is not counted as waiting of each thread: whoever lacks
+        // processors neither pauses nor waits for itself.
+        if node.is_some_and(|node| self.lacks_processor(node)) {
+            into.push(Segment { cause: self.starving(node), ..segment });
+            return;
+        }
+        let share = self.waited(&segment, thread);
+        let own = !self.emulated || node.is_some_and(|node| self.is_starved(node));
+        let (cause, place) = match own {
+            true => (self.starving(node), segment.place),
+            false if self.usual >= BUSY => (Cause::Emulator, Place::default()),
+            false => return into.push(segment),
+        };
+        if share >= 0.5 {
+            into.push(Segment { cause, place, ..segment });
+        } else if segment.cause == Cause::Unattributed {
+            let rest = segment.shared(share, cause, place, into);
+            into.push(rest);
+        } else {
+            into.push(segment);
+        }
+    }
+
+    /// Returns the fraction of a segment for which a thread that recorded nothing of it waited for
+    /// a CPU.
+    fn waited(&self, segment: &Segment, thread: usize) -> f64 {
         let thread = &self.world.threads[thread];
         let begin = segment.begin;
         let end = segment.end;
@@ -159,18 +187,7 @@ impl<'a> Scales<'a> {
             }),
             false => thread.scheduled.between(begin, end).map(|[_, waited]| waited),
         };
-        let waited = waited.unwrap_or(0.0);
-        if waited < segment.ns() as f64 / 2.0 {
-            return segment;
-        }
-        let node = segment.place.node;
-        let own = !self.emulated || node.is_some_and(|node| self.is_starved(node));
-        let (cause, place) = match own {
-            true => (self.starving(node), segment.place),
-            false if self.usual >= BUSY => (Cause::Emulator, Place::default()),
-            false => return segment,
-        };
-        Segment { cause, place, ..segment }
+        (waited.unwrap_or(0.0) / segment.ns().max(1) as f64).min(1.0)
     }
 
     fn weigh_wire(&self, segment: Segment, into: &mut Vec<Segment>) {
@@ -270,11 +287,17 @@ impl<'a> Scales<'a> {
 
     /// Returns whether a whole node lacks CPU time, and not only a thread that wakes up very often.
     pub fn is_starved(&self, node: usize) -> bool {
-        let threads = self.world.threads.iter().zip(&self.lacked);
         let stores = self.world.stores.get(&node).is_some_and(|stores| !stores.is_empty());
+        !stores || self.lacks_processor(node)
+    }
+
+    /// Returns whether counters show that a node lacks CPU time, more than all nodes on a machine
+    /// that emulates them.
+    fn lacks_processor(&self, node: usize) -> bool {
+        let threads = self.world.threads.iter().zip(&self.lacked);
         let worst = threads.filter(|(thread, _)| thread.node == node).map(|(_, lacked)| *lacked);
         let usual = if self.emulated { self.usual } else { 0.0 };
-        !stores || worst.fold(0.0, f64::max) - usual >= STARVED
+        worst.fold(0.0, f64::max) - usual >= STARVED
     }
 
     /// Returns the cause of time in which a node lacks a processor.

@@ -17,6 +17,9 @@ const LEAVE: u32 = Exchange::Operation as u32;
 /// The block number that marks the head's spans in which a node gets ready.
 const BEGIN: u32 = Exchange::Begin as u32;
 
+/// The most nanoseconds from the start of a thread to its first record.
+const START_NS: i64 = 50_000_000;
+
 /// A thread of a node.
 #[derive(Debug)]
 pub(super) struct Thread {
@@ -176,8 +179,11 @@ impl World {
         }
         let of_node = strands.values().map(Vec::len).sum();
         for (number, strands) in strands {
-            let scheduled = scheduled.remove(&number).unwrap_or_default();
-            self.add_thread(Thread { node, pieces: weave(strands, of_node), scheduled });
+            let mut scheduled = scheduled.remove(&number).unwrap_or_default();
+            let pieces = weave(strands, of_node);
+            // A thread is sampled every 250 ms, and at its end: of a short copy that is all.
+            pieces.iter().take(1).for_each(|first| scheduled.begin_at(first.begin, START_NS));
+            self.add_thread(Thread { node, pieces, scheduled });
         }
     }
 

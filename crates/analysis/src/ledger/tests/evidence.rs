@@ -2,7 +2,7 @@
 
 use garland_core::trace::{Direction, Record, Socket, Stage, Thread};
 
-use super::model::{MS, Made, Model, every};
+use super::model::{MS, Made, Model, every, stalling};
 use crate::ledger::{Cause, Place};
 
 /// Adds samples of the connection from `node` to `peer` every 50 ms; it is limited by the receive
@@ -88,6 +88,44 @@ fn a_relay_without_a_processor_is_named_and_a_busy_machine_is_not() {
     let ledger = made.explain();
     assert!(ledger.rows.iter().any(|row| row.cause == Cause::Emulator));
     assert!(ledger.rows.iter().all(|row| row.cause != Cause::Processor), "{:#?}", ledger.rows);
+}
+
+#[test]
+fn a_starved_source_is_not_paused() {
+    let pause = stalling(0, 20, 300 * MS);
+    let mut made = Model { pause, ..Model::healthy(2) }.run();
+    let paused = made.explain();
+    assert!(paused.rows.iter().any(|row| row.cause == Cause::Pause), "{:#?}", paused.rows);
+    // Its reader lacks a processor; of the lane's thread nothing is known.
+    starve(&mut made, 0, 1, 0.9);
+    let ledger = made.explain();
+    assert!(ledger.rows.iter().all(|row| row.cause != Cause::Pause), "{:#?}", ledger.rows);
+    assert_eq!(ledger.faults.first().map(|fault| fault.cause), Some(Cause::SourceCpu));
+}
+
+#[test]
+fn a_thread_that_is_sampled_only_at_its_end_had_no_processor_since_its_start() {
+    let mut made = Model::healthy(1).run();
+    let (begin, end) = made.span();
+    let [from, to, at_ns] =
+        [begin + 500 * MS, begin + 1_000 * MS, end].map(|ns| u64::try_from(ns).unwrap());
+    let is_inside = |record: &Record| record.at_ns().is_some_and(|at| (from..to).contains(&at));
+    for trace in made.traces.iter_mut().flatten() {
+        trace.records.retain(|record| matches!(record, Record::Probe(_)) || !is_inside(record));
+    }
+    let open = |made: &Made| -> u64 {
+        let ledger = made.explain();
+        let rows = ledger.rows.iter().filter(|row| row.cause == Cause::Unattributed);
+        rows.map(|row| row.ns).sum()
+    };
+    let without = open(&made);
+    assert!(without > 100_000_000, "{without}");
+    let waiting_ns = u64::try_from((end - begin) * 6 / 10).unwrap();
+    let sample = |thread, what| Thread { thread, what, at_ns, running_ns: 0, waiting_ns };
+    for (thread, what) in [(2, Stage::Relay), (4, Stage::Write)] {
+        (0..2).for_each(|node| made.add(node, [Record::Thread(sample(thread, what))]));
+    }
+    assert!(open(&made) < without / 10, "{} of {without}", open(&made));
 }
 
 #[test]
