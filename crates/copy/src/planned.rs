@@ -107,6 +107,10 @@ impl<'a> PlannedCopy<'a> {
     /// # Errors
     /// When these cannot be stored.
     pub fn begin(&self, phases: Phases) -> Result<Session<'a>, Failure> {
+        let mut phases = phases;
+        if let Some(until_ns) = self.planned.searched_until_ns {
+            phases.end_at("search", until_ns);
+        }
         let session = Session::begin(self.spec, self.place, phases)?;
         if !self.spec.run.is_dry {
             session.run.keep("plan.json", &self.planned.plan)?;

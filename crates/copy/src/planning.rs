@@ -4,6 +4,7 @@ use garland_core::cluster::Node;
 use garland_core::plan::{Plan, Stripes};
 use garland_predict::Payload;
 use garland_protocol::copy::Encoding;
+use garland_sys::clock;
 use garland_terminal::failure::Failure;
 
 use super::chain::Chain;
@@ -32,6 +33,9 @@ pub struct Planned {
     pub payload: Payload,
     /// The encoding of blocks that a copy that measures begins with.
     pub encoding: Encoding,
+    /// When the search of the fastest order ended, in monotonic nanoseconds; `None` if none was
+    /// made.
+    pub searched_until_ns: Option<u64>,
 }
 
 /// Plans the copy of the source `given` to `target`. The usual number of lanes is that of
@@ -51,12 +55,14 @@ pub fn plan(
     let names: Vec<String> = chain.nodes.iter().map(|node| node.name.clone()).collect();
     let payload = plain(spec);
     let encoding = Encoding::Plain;
+    let searched_until_ns = None;
     if spec.plan.is_shared {
         let Chain { nodes, why } = chain;
         refuse_unshareable(given, &target.path)?;
         let layout = given.layout(block)?;
         let plan = Plan::shared(layout, &names, READERS, rails)?;
-        return Ok(Planned { nodes, plan, stripes: None, why, payload, encoding });
+        let stripes = None;
+        return Ok(Planned { nodes, plan, stripes, why, payload, encoding, searched_until_ns });
     }
     let Some(unit) = spec.plan.stripe_unit else {
         let known =
@@ -71,7 +77,8 @@ pub fn plan(
     };
     let layout = layout?;
     let plan = Plan::striped(layout, stripes, &names, rails)?;
-    Ok(Planned { nodes, plan, stripes: Some(stripes), why, payload, encoding })
+    let stripes = Some(stripes);
+    Ok(Planned { nodes, plan, stripes, why, payload, encoding, searched_until_ns })
 }
 
 /// Plans a copy of the whole source to each node: as fast as is known, or else as the nodes are
@@ -84,6 +91,7 @@ fn broadcast(
     known: Option<&KnownWires>,
 ) -> Result<Planned, Failure> {
     let Chain { nodes: listed, why } = chain;
+    let stripes = None;
     let layout = given.layout(spec.plan.block_size)?;
     let fastest = known
         .and_then(|known| FastestPlan::find(spec, layout, rails, known, &handlings(spec, given)));
@@ -92,14 +100,17 @@ fn broadcast(
         let plan = shaped(spec, Plan::broadcast(layout, &names(&listed), rails)?)?;
         let payload = usual(spec, given);
         let encoding = Encoding::Plain;
-        return Ok(Planned { nodes: listed, plan, stripes: None, why, payload, encoding });
+        let nodes = listed;
+        let searched_until_ns = None;
+        return Ok(Planned { nodes, plan, stripes, why, payload, encoding, searched_until_ns });
     };
+    let searched_until_ns = fastest.was_searched.then(clock::now_ns);
     let layout = given.layout(fastest.block_size.or(spec.plan.block_size))?;
     let nodes: Vec<Node> = fastest.order.iter().map(|&at| listed[at].clone()).collect();
     let plan = fastest.shaped(Plan::broadcast(layout, &names(&nodes), fastest.lanes)?)?;
     let FastestPlan { payload, encoding, .. } = fastest;
     let why = why.or(Some(fastest.why));
-    Ok(Planned { nodes, plan, stripes: None, why, payload, encoding })
+    Ok(Planned { nodes, plan, stripes, why, payload, encoding, searched_until_ns })
 }
 
 /// Returns an error for a shared copy unless the source is a regular file and the destination is a

@@ -40,6 +40,8 @@ pub struct FastestPlan {
     pub payload: Payload,
     /// The encoding of blocks that gives them this form.
     pub encoding: Encoding,
+    /// Whether shapes and orders were tried, which takes time.
+    pub was_searched: bool,
     route: RouteShape,
     reason: Option<String>,
 }
@@ -58,8 +60,7 @@ impl FastestPlan {
     ) -> Option<Self> {
         let searches = handlings.iter().map(|&it| search(spec, layout, lanes, wires, it));
         let (number, broadcast) = fastest(searches.collect())?;
-        let plans = broadcast.unsearched().map(|usual| vec![usual]);
-        let plans = plans.or_else(|| broadcast.suggest().ok())?;
+        let plans = broadcast.suggest_in_time().ok()?.plans;
         let best = &plans[0];
         let reason = (best.route != RouteShape::Chain).then(|| {
             let chain = plans.iter().find(|plan| plan.route == RouteShape::Chain);
@@ -76,6 +77,7 @@ impl FastestPlan {
             encoding: handlings[number].encoding,
             route: best.route,
             reason,
+            was_searched: plans.len() > 1,
         })
     }
 

@@ -31,6 +31,8 @@ pub use measured::Measured;
 pub use network::{Network, NoWay, ThereAndBack, Use};
 pub use payload::Payload;
 pub use processors::{CpuCosts, ProcessorLimit, Processors};
-pub use suggest::{Broadcast, OrderChoice, RouteShapes, Suggestion};
+pub use suggest::{
+    Broadcast, OrderChoice, RouteShapes, SEARCH_SHARE, SIMULATED_HOP, Searched, Suggestion,
+};
 pub use transfers::{Transfer, transfers};
 pub use wires::Wires;

@@ -28,11 +28,15 @@ const HOPS: f64 = 30_000.0;
 /// The times of copies, in seconds, between which the number of hops grows.
 const SEARCHED: (f64, f64) = (0.05, 1.0);
 
-/// The time that a processor of today takes to simulate one hop of a copy, in seconds, and the
-/// number of copies that are simulated before orders are improved: shapes, orders to begin with,
-/// and sizes of blocks.
-const HOP: f64 = 10e-6;
+/// The time that a processor of today takes to simulate one hop of a copy, in seconds.
+pub const SIMULATED_HOP: f64 = 10e-6;
+
+/// The number of copies that are simulated before orders are improved: shapes, orders to begin
+/// with, and sizes of blocks.
 const COPIES: usize = 60;
+
+/// The search before a copy takes at most this share of the time that it can save.
+pub const SEARCH_SHARE: f64 = 0.1;
 
 /// The maximum number of nodes of which all pairs are compared.
 const NEAREST: usize = 64;
@@ -124,6 +128,15 @@ pub struct Suggestion {
     pub run: CopyRun,
 }
 
+/// What a search found, and its effort.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Searched {
+    /// The best plan of each shape and block size, the best of all first.
+    pub plans: Vec<Suggestion>,
+    /// The number of hops that were simulated.
+    pub hops: usize,
+}
+
 /// The shape of a plan: that of its routes, and lanes.
 type Shape = (RouteShape, u16);
 
@@ -156,8 +169,44 @@ impl Broadcast<'_> {
     /// # Errors
     /// If no plan reaches all nodes.
     pub fn suggest(&self) -> Result<Vec<Suggestion>, NoWay> {
+        Ok(self.search(usize::MAX)?.plans)
+    }
+
+    /// Searches the best plan as [`suggest`](Self::suggest) does, for a copy that waits for it: the
+    /// search takes at most [`SEARCH_SHARE`] of what it can save. If that is too little to try
+    /// shapes and orders, the only plan is the usual one, as listed, unless that reaches not all
+    /// nodes.
+    ///
+    /// # Errors
+    /// If no plan reaches all nodes.
+    pub fn suggest_in_time(&self) -> Result<Searched, NoWay> {
+        let Ok(usual) = self.usual() else { return self.search(usize::MAX) };
+        let hops = self.worthwhile_hops(&usual.plans[0].run);
+        let least = COPIES * self.lanes.len() * usual.plans[0].order.len();
+        if least > hops {
+            return Ok(usual);
+        }
+        self.search(hops)
+    }
+
+    /// Returns how many hops are simulated in the time that a search may take, if a copy without
+    /// it were `run`.
+    #[must_use]
+    pub fn worthwhile_hops(&self, run: &CopyRun) -> usize {
+        let saving = (run.seconds - run.set_up - self.floor()).max(0.0);
+        (SEARCH_SHARE * saving / SIMULATED_HOP) as usize
+    }
+
+    /// Searches the best plan, with so many simulated hops at most if they suffice to try all
+    /// shapes.
+    fn search(&self, hops_max: usize) -> Result<Searched, NoWay> {
         let begun = self.begun()?;
         let (_, order, shape) = &begun[0];
+        let nodes = order.len();
+        let mut hops = begun.len() * nodes;
+        // Each shape is also tried as listed, and with a better order.
+        let shapes = self.routes().len() * self.lanes.len();
+        let mut left = hops_max.saturating_sub(hops + 3 * shapes * nodes);
         // Where nothing can be much faster, as in most copies, no search takes time.
         let stream = self.run(order, *shape, self.block_size)?.stream;
         let is_searched =
@@ -172,36 +221,57 @@ impl Broadcast<'_> {
             seen.push(shape);
             let mut orders = vec![order];
             if is_searched && merit.0 <= fastest * WORTH {
-                let (better, improved) = self.improved(merit, orders[0].clone(), shape);
+                // The faster a shape is as it begins, the more of the effort is for it.
+                let trials = self.trials(merit, nodes).min(left / 2 / nodes);
+                let (better, improved) = self.improved(merit, orders[0].clone(), shape, trials);
+                hops += trials * nodes;
+                left -= trials * nodes;
                 fastest = fastest.min(better.0);
                 orders.push(improved);
             }
             orders.push(self.listed());
             for (at, order) in orders.iter().enumerate() {
                 if !orders[..at].contains(order) {
-                    plans.extend(self.with_blocks(order, shape));
+                    let all = BLOCKS.len() * nodes;
+                    let is_any = self.any_block && all <= left;
+                    let with_blocks = self.with_blocks(order, shape, is_any);
+                    hops += with_blocks.len() * nodes;
+                    left -= if is_any { all } else { 0 };
+                    plans.extend(with_blocks);
                 }
             }
         }
-        Ok(self.ranked(plans))
+        Ok(Searched { plans: self.ranked(plans), hops })
     }
 
-    /// Returns the usual plan, a chain as listed, if no other one can be faster by more than the
-    /// search for it takes: so it is for few bytes.
-    #[must_use]
-    pub fn unsearched(&self) -> Option<Suggestion> {
-        if !matches!(self.route, RouteShapes::Any | RouteShapes::Only(RouteShape::Chain)) {
-            return None;
-        }
+    /// Returns the usual plan as listed: of the shapes that may be chosen a chain, or else the
+    /// fastest one.
+    ///
+    /// # Errors
+    /// If it does not reach all nodes.
+    fn usual(&self) -> Result<Searched, NoWay> {
         let order = self.listed();
         let lanes = self.lanes[0];
         let block_size = self.block_size;
-        let run = self.run(&order, (RouteShape::Chain, lanes), block_size).ok()?;
-        let search = HOP * (COPIES * order.len()) as f64;
-        let takes = run.seconds - run.set_up;
-        let is_short = takes <= search || takes <= search + self.floor();
-        let route = RouteShape::Chain;
-        is_short.then_some(Suggestion { order, route, lanes, block_size, run })
+        let routes = match self.route {
+            RouteShapes::Any => vec![RouteShape::Chain],
+            RouteShapes::Tree | RouteShapes::Only(_) => self.routes(),
+        };
+        let hops = routes.len() * order.len();
+        let mut fastest: Option<Suggestion> = None;
+        let mut lost = None;
+        for route in routes {
+            match self.run(&order, (route, lanes), block_size) {
+                Ok(run) if fastest.as_ref().is_none_or(|it| run.seconds < it.run.seconds) => {
+                    let order = order.clone();
+                    fastest = Some(Suggestion { order, route, lanes, block_size, run });
+                }
+                Ok(_) => {}
+                Err(way) => lost = Some(way),
+            }
+        }
+        let plan = fastest.ok_or_else(|| lost.unwrap_or_else(no_nodes))?;
+        Ok(Searched { plans: vec![plan], hops })
     }
 
     /// Returns all shapes with the orders that a search begins with, the fastest first.
@@ -344,16 +414,28 @@ impl Broadcast<'_> {
         self.length as f64 * busy.max(slowest / lanes) + self.costs.block * blocks / lanes
     }
 
-    /// Searches orders of a shape that are better than `order`.
-    fn improved(&self, merit: Merit, order: Vec<usize>, shape: Shape) -> (Merit, Vec<usize>) {
+    /// Returns how many orders of a shape are tried to improve one with this merit.
+    fn trials(&self, merit: Merit, nodes: usize) -> usize {
+        let hops = HOPS * merit.0.clamp(SEARCHED.0, SEARCHED.1);
+        if nodes <= EXACT { (1..=nodes).product() } else { (hops as usize / nodes).max(8) }
+    }
+
+    /// Searches orders of a shape that are better than `order`, with so many trials.
+    fn improved(
+        &self,
+        merit: Merit,
+        order: Vec<usize>,
+        shape: Shape,
+        trials: usize,
+    ) -> (Merit, Vec<usize>) {
         let nodes = order.len();
         // All orders of a star send the same bytes over the same wires.
         if nodes < 2 || matches!(shape.0, RouteShape::Tree(fanout) if fanout >= nodes) {
             return (merit, order);
         }
         let all = if nodes <= EXACT { all_orders(nodes) } else { Vec::new() };
-        let hops = HOPS * merit.0.clamp(SEARCHED.0, SEARCHED.1);
-        let trials = if nodes <= EXACT { all.len() } else { (hops as usize / nodes).max(8) };
+        // If there is no time for all of them, those near the best one are tried.
+        let all = if trials < all.len() { Vec::new() } else { all };
         let mut random = SplitMix(nodes as u64);
         let mut best = (merit, order);
         for trial in 0..trials {
@@ -368,10 +450,10 @@ impl Broadcast<'_> {
         best
     }
 
-    /// Returns the plans with this order and shape, and all block sizes.
-    fn with_blocks(&self, order: &[usize], shape: Shape) -> Vec<Suggestion> {
+    /// Returns the plans with this order and shape, and the usual block size or, if `is_any`, all.
+    fn with_blocks(&self, order: &[usize], shape: Shape, is_any: bool) -> Vec<Suggestion> {
         let (route, lanes) = shape;
-        let others = BLOCKS.into_iter().filter(|size| self.any_block && *size != self.block_size);
+        let others = BLOCKS.into_iter().filter(|size| is_any && *size != self.block_size);
         let blocks = std::iter::once(self.block_size).chain(others);
         let of = |block_size: u32| {
             let run = self.run(order, shape, block_size).ok()?;

@@ -4,7 +4,8 @@
 
 use garland_core::plan::{Layout, Plan, RouteShape};
 use garland_predict::{
-    Broadcast, CopyTry, Costs, Measured, OrderChoice, RouteShapes, Suggestion, Wires, copy,
+    Broadcast, CopyTry, Costs, Measured, OrderChoice, RouteShapes, SEARCH_SHARE, SIMULATED_HOP,
+    Suggestion, Wires, copy,
 };
 use garland_testkit::{Chance, env_number, random_network};
 use garland_topology::file::parse;
@@ -169,13 +170,44 @@ fn a_copy_does_not_wait_for_a_search_that_takes_longer_than_it_saves() {
     let plain = switch(&Basis::numbered("try", 21).at(rate), None);
     let crossed = trunk(21);
     let places = (0..=20).collect::<Vec<_>>();
-    let is_searched = |topology: &Topology, length| {
-        broadcast(Wires::Drawn(topology), &places, length).unsearched().is_none()
+    let plans = |topology: &Topology, length| {
+        broadcast(Wires::Drawn(topology), &places, length).suggest_in_time().unwrap().plans
     };
+    let is_searched = |topology: &Topology, length| plans(topology, length).len() > 1;
     assert!(!is_searched(&plain, 3) && !is_searched(&plain, 10 << 20));
     assert!(!is_searched(&crossed, 3) && is_searched(&crossed, 1 << 20));
-    let usual = broadcast(Wires::Drawn(&plain), &places, 10 << 20).unsearched().unwrap();
+    let usual = plans(&plain, 10 << 20).remove(0);
     assert!(usual.is_listed() && usual.route == RouteShape::Chain);
+}
+
+#[test]
+fn a_search_takes_at_most_a_tenth_of_what_it_can_save() {
+    let rate = "1gbit".parse().expect("a rate");
+    let listed: Vec<usize> = (0..20).collect();
+    let places: Vec<usize> = (0..=20).collect();
+    let mut searched = 0;
+    for topology in [switch(&Basis::numbered("try", 21).at(rate), None), trunk(21)] {
+        for (route, shape) in [
+            (RouteShapes::Any, RouteShape::Chain),
+            (RouteShapes::Tree, RouteShape::Tree(2)),
+            (RouteShapes::Only(RouteShape::Twins), RouteShape::Twins),
+        ] {
+            for length in [64 << 10, 1 << 20, 20 << 20, 256 << 20] {
+                let broadcast =
+                    Broadcast { route, ..broadcast(Wires::Drawn(&topology), &places, length) };
+                let found = broadcast.suggest_in_time().unwrap();
+                let run = broadcast.run(&listed, (shape, 1), broadcast.block_size).unwrap();
+                let takes = found.hops as f64 * SIMULATED_HOP;
+                let is_searched = found.plans.len() > 1;
+                searched += u32::from(is_searched);
+                // What is not searched is at most the shapes that were asked for, as listed.
+                let fits = takes <= SEARCH_SHARE * (run.seconds - run.set_up);
+                assert!(fits || !is_searched, "{route:?}, {length} bytes: {takes} s of {run:?}");
+                assert!(is_searched || found.hops <= 8 * 20, "{route:?}: {}", found.hops);
+            }
+        }
+    }
+    assert!(searched > 4, "{searched}");
 }
 
 #[test]

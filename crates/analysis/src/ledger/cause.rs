@@ -7,6 +7,8 @@ use garland_core::trace::Stage;
 /// The cause of a period of time in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
+    /// The head searched the fastest order and shape of the plan, before it contacted any node.
+    Search,
     /// Agents were started or connected to, and destinations opened.
     SetUp,
     /// A node, or the head, read and digested what it has, or looked at its status, to find out
@@ -99,6 +101,7 @@ impl Cause {
     /// Returns the name and the remedy of the cause.
     fn words(self) -> (&'static str, &'static str) {
         match self {
+            Self::Search => ("search", "none: it takes a tenth of what it can save"),
             Self::SetUp => ("set-up", "keep agents running (garland up)"),
             Self::Comparison => ("comparison", "none: what nodes have need not be sent"),
             Self::Queue => ("busy agents", "run fewer concurrent copies to these nodes"),
@@ -165,7 +168,7 @@ impl Cause {
     /// the lab, what saves more than it costs, and unknown causes.
     fn is_given(self) -> bool {
         let every_run = matches!(self, Self::Control | Self::Teardown | Self::Emulator)
-            || self == Self::Comparison;
+            || matches!(self, Self::Search | Self::Comparison);
         let unknown = matches!(self, Self::ClockError | Self::Undecided | Self::Unattributed);
         every_run || unknown
     }

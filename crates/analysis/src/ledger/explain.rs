@@ -131,6 +131,7 @@ fn critical_path(run: &Run<'_>, world: &World) -> Vec<Segment> {
                 segments.extend(beginning(run, world, begin, end));
                 continue;
             }
+            "search" => Cause::Search,
             "waiting" => Cause::Queue,
             "first byte" => Cause::Control,
             _ if !head_known => Cause::Undecided,
