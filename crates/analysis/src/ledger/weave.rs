@@ -94,7 +94,11 @@ fn lay_ahead(strands: &[Strand]) -> Option<(Vec<Piece>, Vec<Strand>)> {
     let mut pieces = Vec::new();
     let mut at = strands[0].piece.begin;
     for next in strands.iter().map(|strand| strand.piece.begin) {
-        for strand in left.iter_mut().take_while(|strand| strand.piece.begin < next) {
+        let mut begun: Vec<&mut Strand> =
+            left.iter_mut().take_while(|strand| strand.piece.begin < next).collect();
+        // What ends before others go on comes before their rest: a short wait within a long one.
+        begun.sort_by_key(|strand| strand.piece.end);
+        for strand in begun {
             let ns = strand.busy.min(next.min(strand.piece.end) - at);
             if ns > 0 {
                 let bytes = strand.piece.bytes * ns as f64 / strand.busy as f64;
@@ -219,6 +223,22 @@ mod tests {
         ];
         assert_eq!(stages, expected);
         assert!(pieces.iter().filter(|p| p.stage == Stage::Receive).count() == 16, "{pieces:?}");
+    }
+
+    #[test]
+    fn a_short_wait_within_a_long_one_does_not_cut_that() {
+        let pieces = weave_alone(vec![
+            strand(Stage::WaitUpstream, 0, 9000, 8200, 1),
+            strand(Stage::WaitBuffer, 1050, 1052, 2, 1),
+            strand(Stage::Receive, 1054, 9000, 440, 1),
+        ]);
+        let stages: Vec<_> = pieces.iter().map(|p| (p.stage, p.begin, p.end)).take(3).collect();
+        let expected = [
+            (Stage::WaitUpstream, 0, 1050),
+            (Stage::WaitBuffer, 1050, 1052),
+            (Stage::WaitUpstream, 1052, 1054),
+        ];
+        assert_eq!(stages, expected);
     }
 
     proptest! {
