@@ -128,7 +128,7 @@ pub struct Children {
 impl Children {
     /// Returns whether agents were started, and are not all standing ones.
     pub fn have_any(&self) -> bool {
-        self.0.iter().any(Option::is_some)
+        self.processes.iter().any(Option::is_some)
     }
 
     /// Ends all agents, and waits up to `patience` for all of them together. `is_silent` gets the
