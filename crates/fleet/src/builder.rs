@@ -29,7 +29,7 @@ use garland_transport::detour;
 pub use self::late::{LateLogins, LateStarts};
 use self::notes::Notes;
 use crate::args::Launch;
-use crate::at_once::at_once;
+use crate::at_once::{Slot, in_slots};
 use crate::claims::Claims;
 use crate::ending;
 use crate::inventory::{self, Inventory};
@@ -275,8 +275,8 @@ impl FleetBuilder<'_> {
         let launchers =
             Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
         let starter = Starter { keys, orders: &orders, launchers: &launchers, records, notes };
-        let results = at_once(nodes, launchers.fanout(), |node| {
-            let mut result = self.find_or_start(node, &starter);
+        let results = in_slots(nodes, launchers.fanout(), |node, slot| {
+            let mut result = self.find_or_start(node, slot, &starter);
             if self.is_real(node) {
                 launchers.settle(node, result.as_mut().ok().map(|(agent, _)| agent));
             }
@@ -333,7 +333,7 @@ impl FleetBuilder<'_> {
         }
     }
 
-    fn find_or_start(&self, node: &Node, starter: &Starter<'_>) -> Started {
+    fn find_or_start(&self, node: &Node, slot: Slot, starter: &Starter<'_>) -> Started {
         let Starter { keys, orders, launchers, records, .. } = *starter;
         orders.cancellation.check()?;
         let clock = self.clocks.iter().find(|(name, _)| *name == node.name);
@@ -383,7 +383,7 @@ impl FleetBuilder<'_> {
         let tag = record.tag().filter(|_| stays).map(str::to_owned);
         let trace = Trace::default();
         let orders =
-            Orders { clock, stay, mptcp, listening, max_life, tag, trace, ..orders.clone() };
+            Orders { clock, stay, mptcp, listening, max_life, tag, trace, slot, ..orders.clone() };
         if stays {
             return self.start_standing(node, &orders, root, record, starter);
         }

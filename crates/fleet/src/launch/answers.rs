@@ -1,5 +1,5 @@
-//! Which nodes have answered a login, and when those that say nothing are no longer waited for:
-//! the command begins without them, and their logins go on.
+//! Which nodes have answered a login, and when the others are no longer waited for: the command
+//! begins without them, and their logins go on.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,11 +10,12 @@ use garland_sys::sync::Mutex;
 use super::cancellation::Cancellation;
 use super::child::Starting;
 use super::error::LaunchError;
+use crate::at_once::Slot;
 
-/// How long nodes that have answered wait at least for those that say nothing.
+/// How long nodes that have answered wait at least for the others.
 const WAIT_MIN: Duration = Duration::from_millis(1500);
 
-/// Logins that a command no longer waits for, by node. None of them has said anything yet.
+/// Logins that a command no longer waits for, by node. None of them has been answered yet.
 /// Dropping this ends them.
 #[derive(Default)]
 pub struct SilentLogins(HashMap<String, Starting>);
@@ -41,7 +42,7 @@ pub struct Answers(Mutex<State>);
 struct State {
     /// The number of nodes that have an agent, may get one, or failed after an answer.
     nodes: usize,
-    /// Whether to go on without those that say nothing.
+    /// Whether to go on without those that do not answer.
     goes_ahead: bool,
     /// How long each node that answered took for it.
     took: HashMap<String, Duration>,
@@ -55,8 +56,8 @@ impl fmt::Debug for Answers {
 }
 
 impl Answers {
-    /// Waits for each of `nodes` nodes to answer or to fail; with `goes_ahead`, no longer for those
-    /// that say nothing than [`is_late`] says.
+    /// Waits for each of `nodes` nodes to answer or to fail; with `goes_ahead`, not for those that
+    /// are late ([`State::is_late`]).
     pub fn new(nodes: usize, goes_ahead: bool) -> Self {
         Self(Mutex::new(State { nodes, goes_ahead, ..State::default() }))
     }
@@ -67,13 +68,22 @@ impl Answers {
         Self(Mutex::new(State { silent, ..State::default() }))
     }
 
-    /// Waits until the login on `node` has said something, or has failed.
+    /// Waits until the login on `node` has been answered, or has failed. If the command does not
+    /// wait for late nodes, a slow login leaves its `slot` to others: dead nodes could hold all.
     ///
     /// # Errors
     /// When the node is late: its login is kept.
-    pub fn wait_for(&self, node: &str, mut starting: Starting) -> Result<Starting, LaunchError> {
+    pub fn wait_for(
+        &self,
+        node: &str,
+        mut starting: Starting,
+        slot: &Slot,
+    ) -> Result<Starting, LaunchError> {
         while !starting.has_answered(Cancellation::POLL) {
             let mut state = self.0.lock();
+            if state.is_slow(starting.waited()) {
+                slot.leave();
+            }
             if state.is_late(starting.waited()) {
                 let waited = starting.waited().as_secs_f64();
                 state.silent.0.insert(node.to_owned(), starting);
@@ -110,22 +120,25 @@ impl Answers {
 }
 
 impl State {
-    /// Returns whether a node that has said nothing for `waited` is late.
+    /// Returns whether a node that has not answered for `waited` is late: it is slow, and at least
+    /// half of the nodes have answered.
     fn is_late(&self, waited: Duration) -> bool {
-        let took: Vec<Duration> = self.took.values().copied().collect();
-        self.goes_ahead && is_late(waited, took, self.nodes)
+        let answered = self.took.len();
+        answered > 0 && answered * 2 >= self.nodes && self.is_slow(waited)
+    }
+
+    /// Returns whether a node that has not answered for `waited` is slow, and others need not wait
+    /// for it.
+    fn is_slow(&self, waited: Duration) -> bool {
+        self.goes_ahead && is_slow(waited, self.took.values().copied().collect())
     }
 }
 
-/// Returns whether a node that has said nothing for `waited` is late, if others took `took`, of
-/// `nodes` in all: at least half must have answered, and have waited for twice their median time,
-/// and [`WAIT_MIN`].
-fn is_late(waited: Duration, mut took: Vec<Duration>, nodes: usize) -> bool {
-    if took.is_empty() || took.len() * 2 < nodes {
-        return false;
-    }
+/// Returns whether a node that has not answered for `waited` is slow, if others took `took`: they
+/// have waited for twice their median time, and [`WAIT_MIN`].
+fn is_slow(waited: Duration, mut took: Vec<Duration>) -> bool {
     took.sort_unstable();
-    let median = took[took.len() / 2];
+    let median = took.get(took.len() / 2).copied().unwrap_or_default();
     waited.saturating_sub(median) > WAIT_MIN.max(2 * median)
 }
 
@@ -137,23 +150,37 @@ mod tests {
         tenths.iter().map(|tenths| Duration::from_millis(tenths * 100)).collect()
     }
 
+    /// Whether a node is late of which others took these tenths of a second, of `nodes` in all.
+    fn is_late(waited: Duration, tenths: &[u64], nodes: usize) -> bool {
+        let state = State { nodes, goes_ahead: true, ..State::default() };
+        let names = (0..).map(|at: u32| format!("n{at}"));
+        let took = names.zip(seconds(tenths)).collect();
+        State { took, ..state }.is_late(waited)
+    }
+
     fn after(tenths: u64) -> Duration {
         Duration::from_millis(tenths * 100 + 1)
     }
 
     #[test]
     fn a_node_is_late_when_most_have_waited_for_twice_their_median() {
-        let logins = || seconds(&[3, 90, 4]);
-        assert!(!is_late(after(18), logins(), 4) && is_late(after(19), logins(), 4), "1.5 s");
-        let slow = || seconds(&[20, 10]);
-        assert!(!is_late(after(59), slow(), 3) && is_late(after(60), slow(), 3), "twice 2 s");
+        let logins = [3, 90, 4];
+        assert!(!is_late(after(18), &logins, 4) && is_late(after(19), &logins, 4), "1.5 s");
+        let slow = [20, 10];
+        assert!(!is_late(after(59), &slow, 3) && is_late(after(60), &slow, 3), "twice 2 s");
     }
 
     #[test]
     fn nobody_is_late_before_half_of_the_nodes_have_answered() {
-        assert!(!is_late(after(900), Vec::new(), 1));
-        assert!(!is_late(after(900), seconds(&[1]), 3), "it may be quicker than most");
-        assert!(is_late(after(17), seconds(&[1]), 2));
+        assert!(!is_late(after(900), &[], 1));
+        assert!(!is_late(after(900), &[1], 3), "it may be quicker than most");
+        assert!(is_late(after(17), &[1], 2));
+    }
+
+    #[test]
+    fn a_login_is_slow_even_if_none_has_been_answered() {
+        assert!(!is_slow(after(14), Vec::new()) && is_slow(after(15), Vec::new()));
+        assert!(!is_slow(after(59), seconds(&[20])), "those of this place take as long");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::cancellation::Cancellation;
 use super::child::{Answered, LaunchedChild, StartTerms, Starting};
 use super::error::{LaunchError, cannot};
 use super::stdout::Rest;
+use crate::at_once::Slot;
 
 /// An agent that was started and can be connected to.
 pub struct Launched {
@@ -92,6 +93,8 @@ pub struct Orders {
     pub cancellation: Cancellation,
     /// Which nodes of the command have answered a login.
     pub answers: Arc<Answers>,
+    /// The start's place among those of other nodes.
+    pub slot: Slot,
     /// Whether agents write the bytes of a copy to this process's standard output.
     pub passes_output: bool,
 }

@@ -5,6 +5,7 @@ mod command_lines;
 mod exec_ends;
 mod exec_input;
 mod hostile;
+mod late_nodes;
 mod names;
 mod outputs;
 mod releases;

@@ -31,13 +31,13 @@ const WAITS: &str = "if [ \"$starts\" ]; then
 fi";
 
 /// Nodes that are logged in to by a program of the test.
-struct Site<'a> {
+pub(super) struct Site<'a> {
     scratch: &'a Scratch,
     garland: Garland<'a>,
 }
 
 impl<'a> Site<'a> {
-    fn new(scratch: &'a Scratch) -> Self {
+    pub(super) fn new(scratch: &'a Scratch) -> Self {
         fs::create_dir(scratch.path("bin")).expect("a new directory");
         let site = Self { scratch, garland: garland_in(scratch) };
         site.program("ssh", LOGIN);
@@ -54,30 +54,30 @@ impl<'a> Site<'a> {
 
     /// Sets what logins do first. `$starts` is set in those that start an agent, `$node` is the
     /// node.
-    fn hook(&self, script: &str) {
+    pub(super) fn hook(&self, script: &str) {
         fs::write(self.scratch.path("bin/hook"), script).expect("it can be written");
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.garland.command(words);
         let bin = self.scratch.path("bin");
         command.env("PATH", format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", bin.display()));
         command
     }
 
-    fn start(&self, words: &[&str]) -> Running {
+    pub(super) fn start(&self, words: &[&str]) -> Running {
         Running::start(self.command(words))
     }
 
-    fn run(&self, words: &[&str]) -> RunOutput {
+    pub(super) fn run(&self, words: &[&str]) -> RunOutput {
         self.start(words).end()
     }
 
-    fn touch(&self, name: &str) {
+    pub(super) fn touch(&self, name: &str) {
         fs::write(self.scratch.path(name), "").expect("it can be written");
     }
 
-    fn await_file(&self, name: &str) {
+    pub(super) fn await_file(&self, name: &str) {
         until(&format!("the file {name}"), || self.scratch.path(name).exists());
     }
 

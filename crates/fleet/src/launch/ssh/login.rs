@@ -176,14 +176,18 @@ impl Logins {
     ) -> Result<Starting, LaunchError> {
         let begun = orders.answers.go_on(&node.name, &orders.cancellation);
         let starting = match begun {
-            Some(starting) => starting,
+            Some(starting) => {
+                // It counted among those at the same time when it began.
+                orders.slot.leave();
+                starting
+            }
             None => Starting::start(self.command(node, orders, doors)?, log, &orders.terms(true))
                 .map_err(cannot("run ssh", "; install the OpenSSH client"))?,
         };
         if orders.stay.is_some() {
             return Ok(starting);
         }
-        orders.answers.wait_for(&node.name, starting)
+        orders.answers.wait_for(&node.name, starting, &orders.slot)
     }
 
     fn command(&self, node: &Node, orders: &Orders, doors: &Doors) -> Result<Command, LaunchError> {
