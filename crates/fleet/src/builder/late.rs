@@ -39,12 +39,9 @@ pub struct LateLogins {
     silent: SilentLogins,
 }
 
-/// What became of late nodes.
-pub struct LateStarts<R> {
-    /// What was made of each agent, or of the reason why there is none.
-    pub made: Vec<R>,
-    children: Vec<LateChild>,
-}
+/// The processes that keep late agents alive.
+#[derive(Default)]
+pub struct LateStarts(Vec<LateChild>);
 
 impl Fleet {
     /// Returns the indexes of the nodes without an agent.
@@ -55,15 +52,14 @@ impl Fleet {
 }
 
 impl Children {
-    /// Adds the processes that keep late agents alive. Returns what was made of these.
-    pub fn add_late<R>(&mut self, late: LateStarts<R>) -> Vec<R> {
-        for (place, child) in late.children {
+    /// Adds the processes that keep late agents alive.
+    pub fn add_late(&mut self, late: LateStarts) {
+        for (place, child) in late.0 {
             match place.and_then(|place| self.processes.get_mut(place)) {
                 Some(slot) => *slot = Some(child),
                 None => self.processes.push(Some(child)),
             }
         }
-        late.made
     }
 }
 
@@ -122,7 +118,7 @@ impl FleetBuilder<'_> {
             let silent = silent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             copied.map(|(copied, late)| (copied, late, silent))
         })?;
-        children.add_late(LateStarts { made: Vec::<()>::new(), children: late? });
+        children.add_late(LateStarts(late?));
         children.add_late(silent?);
         let (outcome, agents) = copied.or_nothing("cannot run the copy")?;
         Ok((outcome, Fleet { agents, children }))
@@ -137,16 +133,17 @@ impl FleetBuilder<'_> {
     }
 
     /// Waits for the nodes of `late`. Gives the agent of each, or the reason why it has none, with
-    /// the node's index to `settled` as soon as it is there, in several threads.
+    /// the node's index to `settled` as soon as it is there, in several threads. As long as that
+    /// takes, the key cannot be replaced.
     ///
     /// # Errors
     /// When the state directory cannot be read.
-    pub fn on_late<R: Send>(
+    pub fn on_late(
         &self,
         late: LateLogins,
         cancellation: &Cancellation,
-        settled: impl Fn(usize, Result<Agent, String>) -> R + Sync,
-    ) -> Result<LateStarts<R>, Failure> {
+        settled: impl Fn(usize, Result<Agent, String>) + Sync,
+    ) -> Result<LateStarts, Failure> {
         let LateLogins { places, silent } = late;
         let nodes: Vec<Node> = places.iter().map(|&at| self.nodes[at].clone()).collect();
         let records = RecordDir::open(self.places, self.lab.map(garland_lab::Lab::name))?;
@@ -170,10 +167,10 @@ impl FleetBuilder<'_> {
             settled(place.unwrap_or_default(), agent)
         });
         notes.print();
-        let (made, shared) = started?;
+        let (_, shared) = started?;
         let shared = shared.into_iter().map(|child| (None, child));
         let children = std::mem::take(&mut *children.lock());
-        Ok(LateStarts { made, children: children.into_iter().chain(shared).collect() })
+        Ok(LateStarts(children.into_iter().chain(shared).collect()))
     }
 
     /// Waits for the nodes of `late`, and passes the agent of each, or the reason why it has none,
@@ -184,7 +181,7 @@ impl FleetBuilder<'_> {
         cancellation: &Cancellation,
         newcomers: &Sender<Newcomer>,
         retries: &Retries,
-    ) -> Result<LateStarts<()>, Failure> {
+    ) -> Result<LateStarts, Failure> {
         let places = late.places.clone();
         let settled = |place: usize, agent: Result<Agent, String>| {
             if agent.is_err() {
@@ -194,7 +191,7 @@ impl FleetBuilder<'_> {
             let _ = newcomers.send(Newcomer::Late(id_at(place), agent));
         };
         let started = match places.is_empty() {
-            true => Ok(LateStarts { made: Vec::new(), children: Vec::new() }),
+            true => Ok(LateStarts::default()),
             false => self.on_late(late, cancellation, settled),
         };
         retries.are_all.store(true, Ordering::Relaxed);

@@ -1,8 +1,9 @@
 //! Nodes that do not answer their logins as the others do.
 
 use std::fs;
+use std::process::Command;
 
-use garland_testkit::{Running, Scratch, until};
+use garland_testkit::{Process, Running, Scratch, until};
 
 use super::standing::Site;
 
@@ -52,5 +53,52 @@ fn dead_nodes_leave_the_places_of_their_logins_to_others() {
     site.touch("go");
     await_runs(&scratch, 9);
     let _ = command.end().with_code(0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn commands_on_late_nodes_run_side_by_side_and_hold_up_no_key_rotation() {
+    let scratch = Scratch::new("late-commands");
+    let site = Site::new(&scratch);
+    write_cluster(&scratch, 1);
+    hold(&site, "n4|n5", "");
+    let until_end = format!("until [ -e {} ]; do sleep 0.05; done", scratch.path("end").display());
+    let command = start(&site, "n[1-5]", &leave_file(&scratch, &until_end));
+    await_runs(&scratch, 3);
+    site.touch("go");
+    await_runs(&scratch, 5);
+    let _ = site.run(&["key", "rotate"]).with_code(0);
+    site.touch("end");
+    let _ = command.end().with_code(0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_late_node_is_interrupted_as_the_others_are() {
+    let scratch = Scratch::new("late-interrupt");
+    let site = Site::new(&scratch);
+    write_cluster(&scratch, 9);
+    hold(&site, "n3", "");
+    // Nobody reads more than a line of the endless output.
+    let words = ["--cluster", "cluster.toml", "exec", "-n", "--line-buffer", "n[1-3]", "yes"];
+    let command = site.command(&words);
+    let line = r#"{ "$0" "$@"; echo $? >code; } | head -n 1"#;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).arg(command.get_program()).args(command.get_args());
+    shell.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.current_dir(scratch.folder());
+    let head = Running::start(shell).end().with_code(0);
+    assert!(head.out.ends_with(": y\n") && !head.err.contains("failed"), "{head:?}");
+    assert_eq!(fs::read_to_string(scratch.path("code")).expect("written"), "0\n");
+    until("the end of the agents", || scratch.processes().is_empty());
+
+    let mut command = start(&site, "n[1-3]", &leave_file(&scratch, ":"));
+    await_runs(&scratch, 2);
+    let is_run = |it: &Process| it.command.contains("ran-") && !it.command.contains("exec -n");
+    until("the end of the commands", || !scratch.processes().iter().any(is_run));
+    assert!(command.is_running(), "n3 is awaited");
+    command.process().interrupt();
+    let interrupted = command.end().with_code(130);
+    assert!(interrupted.err.contains("failed  n3: interrupted"), "{interrupted:?}");
     scratch.assert_nothing_left();
 }
