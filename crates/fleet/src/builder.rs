@@ -2,6 +2,7 @@
 
 mod beginning;
 mod late;
+mod late_logins;
 mod notes;
 mod replacing;
 
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_control::Agent;
-use garland_core::cluster::{Cluster, Node};
+use garland_core::cluster::{Cluster, Launcher, Node};
 use garland_core::printable;
 use garland_lab::Lab;
 use garland_protocol::copy::ClockFault;
@@ -26,7 +27,8 @@ use garland_terminal::failure::Failure;
 use garland_terminal::starting;
 use garland_transport::detour;
 
-pub use self::late::{LateLogins, LateStarts};
+pub use self::late::LateStarts;
+pub use self::late_logins::LateLogins;
 use self::notes::Notes;
 use crate::args::Launch;
 use crate::at_once::{Slot, in_slots};
@@ -35,7 +37,7 @@ use crate::ending;
 use crate::inventory::{self, Inventory};
 use crate::launch::{
     Answers, Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders,
-    REAPING, Serves, SilentLogins, Trace, after, cannot, lab, local, log_name,
+    REAPING, Serves, Trace, after, cannot, lab, launchers, local, log_name,
 };
 use crate::processes::Processes;
 use crate::reach::{self, Unreached};
@@ -95,6 +97,8 @@ struct Starter<'a> {
 
 /// The terms of one call of [`FleetBuilder::start_each`].
 struct Terms<'a> {
+    /// Leased until the agents have records, by which those of this key are found.
+    keys: &'a KeyPair,
     cancellation: &'a Cancellation,
     answers: Arc<Answers>,
     records: &'a RecordDir,
@@ -121,8 +125,7 @@ pub struct Fleet {
 #[derive(Default)]
 pub struct Children {
     processes: Vec<Option<LaunchedChild>>,
-    /// The logins on nodes that are late.
-    silent: SilentLogins,
+    late: LateLogins,
 }
 
 impl Children {
@@ -134,7 +137,7 @@ impl Children {
     /// Ends all agents, and waits up to `patience` for all of them together. `is_silent` gets the
     /// index of an element; if it returns true, the process is killed at once.
     pub fn end(mut self, patience: Duration, is_silent: impl Fn(usize) -> bool) {
-        drop(std::mem::take(&mut self.silent));
+        drop(self.take_late());
         let deadline_ns = after(patience);
         let mut others = Vec::new();
         let mut hung = Vec::new();
@@ -202,8 +205,10 @@ impl FleetBuilder<'_> {
         let records = RecordDir::open(self.places, self.lab.map(Lab::name))?;
         let notes = Notes::default();
         let answers = Arc::new(Answers::new(self.nodes.len(), self.goes_ahead));
+        let lease = self.places.lease_controller_keys(|| cancellation.is_cancelled())?;
         let started = starting::watch(self.quiet, self.nodes.len(), |ready| {
             let terms = Terms {
+                keys: &lease.keys,
                 cancellation: &cancellation,
                 answers: Arc::clone(&answers),
                 records: &records,
@@ -213,7 +218,7 @@ impl FleetBuilder<'_> {
             self.start_all(self.nodes, &terms)
         });
         notes.print();
-        let (results, shared) = started?;
+        let (results, shared) = started;
         let (agents, mut children): (Vec<_>, Vec<_>) = results
             .into_iter()
             .map(|result| match result {
@@ -222,7 +227,8 @@ impl FleetBuilder<'_> {
             })
             .unzip();
         children.extend(shared.into_iter().map(Some));
-        let children = Children { processes: children, silent: answers.take_silent() };
+        let late = LateLogins::new(self.nodes, answers.take_silent(), lease);
+        let children = Children { processes: children, late };
         let mut fleet = Fleet { agents, children };
         if cancellation.is_cancelled() {
             // The agents end when their channels close.
@@ -236,14 +242,10 @@ impl FleetBuilder<'_> {
 
     /// Starts or finds the agents of `nodes`. Returns the agents, and the processes that they
     /// share.
-    fn start_all(
-        &self,
-        nodes: &[Node],
-        terms: &Terms<'_>,
-    ) -> Result<(Vec<Started>, Vec<LaunchedChild>), Failure> {
-        let (mut results, shared) = self.start_each(nodes, terms, |_, started| started)?;
+    fn start_all(&self, nodes: &[Node], terms: &Terms<'_>) -> (Vec<Started>, Vec<LaunchedChild>) {
+        let (mut results, shared) = self.start_each(nodes, terms, |_, started| started);
         self.reject_rivals(nodes, &mut results, terms.records);
-        Ok((results, shared))
+        (results, shared)
     }
 
     /// Starts or finds the agents of `nodes`, and gives each to `settled` as soon as it is there,
@@ -254,11 +256,8 @@ impl FleetBuilder<'_> {
         nodes: &[Node],
         terms: &Terms<'_>,
         settled: impl Fn(&Node, Started) -> R + Sync,
-    ) -> Result<(Vec<R>, Vec<LaunchedChild>), Failure> {
-        let Terms { cancellation, records, ready, notes, .. } = *terms;
-        // Until the agents have records, by which those of this key are found.
-        let lease = self.places.lease_controller_keys(|| cancellation.is_cancelled())?;
-        let keys = &lease.keys;
+    ) -> (Vec<R>, Vec<LaunchedChild>) {
+        let Terms { keys, cancellation, records, ready, notes, .. } = *terms;
         let orders = Orders {
             serves: Serves::Controller(keys.public),
             mptcp: self.launch.takes_mptcp(self.lab),
@@ -270,10 +269,8 @@ impl FleetBuilder<'_> {
             passes_output: self.passes_output,
             ..Orders::default()
         };
-        let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
-        let asked = self.launch.launcher;
-        let launchers =
-            Launchers::new(nodes, self.cluster, asked, allocation.as_deref(), &self.logs);
+        let launcher = self.launcher_with(nodes);
+        let launchers = Launchers::new(nodes, self.cluster, launcher, &self.logs);
         let starter = Starter { keys, orders: &orders, launchers: &launchers, records, notes };
         let results = in_slots(nodes, launchers.fanout(), |node, slot| {
             let mut result = self.find_or_start(node, slot, &starter);
@@ -284,7 +281,15 @@ impl FleetBuilder<'_> {
             ready.fetch_add(1, Ordering::Relaxed);
             settled(node, result)
         });
-        Ok((results, launchers.into_children()))
+        (results, launchers.into_children())
+    }
+
+    /// Returns the launcher of a command in which `nodes` take part, too: some of its own, or nodes
+    /// that join.
+    fn launcher_with(&self, nodes: &[Node]) -> Launcher {
+        let allocation = std::env::var("SLURM_JOB_NODELIST").ok();
+        let all = self.nodes.iter().chain(nodes);
+        launchers::choose(all, self.cluster, self.launch.launcher, allocation.as_deref())
     }
 
     /// Returns why a node has no agent, with the path of the cluster file where advice names that.

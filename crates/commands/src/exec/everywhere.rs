@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use garland_control::{Agent, CommandEnd, CommandEnds, CommandNews, CommandRequest, run_command};
-use garland_fleet::builder::{Children, Fleet, FleetBuilder, LateStarts};
+use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::launch::Cancellation;
 use garland_sys::error::reason;
 use garland_sys::signal::Interrupts;
@@ -54,7 +54,7 @@ impl LateCommands<'_, '_> {
 /// `waits` is that of [`run_command`].
 ///
 /// # Errors
-/// Those of [`run_command`], and when the state directory cannot be read.
+/// Those of [`run_command`].
 pub fn run(
     builder: &FleetBuilder<'_>,
     fleet: Fleet,
@@ -63,7 +63,7 @@ pub fn run(
     waits: &mut dyn FnMut(&[usize]),
 ) -> Result<(CommandEnds, Children), Failure> {
     let Fleet { agents, mut children } = fleet;
-    let late = builder.late_logins(&mut children);
+    let late = children.take_late();
     let CommandRequest { words, timeout, interrupts, .. } = request;
     let count = agents.len();
     let is_late = |place: &usize| late.places.contains(place);
@@ -95,10 +95,8 @@ pub fn run(
                 }
             }
         };
-        let late = threads::spawn_in(scope, "late", move || match late.places.is_empty() {
-            true => Ok(LateStarts::default()),
-            false => builder.on_late(late, cancelled, begin_at),
-        });
+        let late =
+            threads::spawn_in(scope, "late", move || builder.on_late(late, cancelled, begin_at));
         let late = late.or_nothing(RUNNING)?;
         let mut news = |at: usize, event: CommandNews<'_>| {
             let mut tell = news.lock();
@@ -109,7 +107,7 @@ pub fn run(
         let has_interrupt = interrupts.is_some_and(Interrupts::have_come);
         over.store(ran.is_err() || has_interrupt, Ordering::Relaxed);
         let late = late.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok::<_, Failure>((ran.or_nothing(RUNNING)?, late?))
+        Ok::<_, Failure>((ran.or_nothing(RUNNING)?, late))
     })?;
     let mut ends = vec![CommandEnd::Interrupted; count];
     children.add_late(late);

@@ -16,11 +16,12 @@ use garland_sys::sync::Mutex;
 use garland_sys::{clock, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
+use super::late_logins::LateLogins;
 use super::notes::Notes;
 use super::{Children, Fleet, FleetBuilder, Started, Terms};
 use crate::inventory::LAB_PREFIX;
 use crate::join_listener::{Answer, JoinListener};
-use crate::launch::{Answers, Cancellation, LaunchedChild, SilentLogins, after};
+use crate::launch::{Answers, Cancellation, LaunchError, LaunchedChild, after};
 use crate::standing::RecordDir;
 
 /// The pause before the first retry of missing nodes; each later pause is twice as long.
@@ -29,15 +30,6 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 /// The process that keeps a late agent alive, and the index of the agent's node in the fleet; no
 /// index for a node that joined, or for a shared process.
 type LateChild = (Option<usize>, LaunchedChild);
-
-/// The nodes of a fleet that have not answered their logins, for which a command has not waited.
-/// The logins go on; dropping this ends them.
-#[derive(Default)]
-pub struct LateLogins {
-    /// The indexes of the nodes.
-    pub places: Vec<usize>,
-    silent: SilentLogins,
-}
 
 /// The processes that keep late agents alive.
 #[derive(Default)]
@@ -52,6 +44,11 @@ impl Fleet {
 }
 
 impl Children {
+    /// Takes the logins on the nodes that are late.
+    pub fn take_late(&mut self) -> LateLogins {
+        std::mem::take(&mut self.late)
+    }
+
     /// Adds the processes that keep late agents alive.
     pub fn add_late(&mut self, late: LateStarts) {
         for (place, child) in late.0 {
@@ -79,7 +76,7 @@ impl FleetBuilder<'_> {
     ) -> Result<(Outcome, Fleet), Failure> {
         let mut missing = if job.takes_latecomers() { fleet.missing() } else { Vec::new() };
         let Fleet { agents, mut children } = fleet;
-        let late = self.late_logins(&mut children);
+        let late = children.take_late();
         missing.retain(|place| !late.places.contains(place));
         let awaited: Vec<NodeId> = late.places.iter().copied().map(id_at).collect();
         let (sender, newcomers) = channel();
@@ -118,37 +115,35 @@ impl FleetBuilder<'_> {
             let silent = silent.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             copied.map(|(copied, late)| (copied, late, silent))
         })?;
-        children.add_late(LateStarts(late?));
-        children.add_late(silent?);
+        children.add_late(LateStarts(late));
+        children.add_late(silent);
         let (outcome, agents) = copied.or_nothing("cannot run the copy")?;
         Ok((outcome, Fleet { agents, children }))
-    }
-
-    /// Takes the logins on the nodes that are late from `children`.
-    pub fn late_logins(&self, children: &mut Children) -> LateLogins {
-        let silent = std::mem::take(&mut children.silent);
-        let nodes = self.nodes.iter().enumerate();
-        let late = nodes.filter(|(_, node)| silent.has(&node.name)).map(|(place, _)| place);
-        LateLogins { places: late.collect(), silent }
     }
 
     /// Waits for the nodes of `late`. Gives the agent of each, or the reason why it has none, with
     /// the node's index to `settled` as soon as it is there, in several threads. As long as that
     /// takes, the key cannot be replaced.
-    ///
-    /// # Errors
-    /// When the state directory cannot be read.
     pub fn on_late(
         &self,
         late: LateLogins,
         cancellation: &Cancellation,
         settled: impl Fn(usize, Result<Agent, String>) + Sync,
-    ) -> Result<LateStarts, Failure> {
-        let LateLogins { places, silent } = late;
+    ) -> LateStarts {
+        let LateLogins { places, silent, lease } = late;
+        let Some(lease) = lease else { return LateStarts::default() };
         let nodes: Vec<Node> = places.iter().map(|&at| self.nodes[at].clone()).collect();
-        let records = RecordDir::open(self.places, self.lab.map(garland_lab::Lab::name))?;
+        let records = match RecordDir::open(self.places, self.lab.map(garland_lab::Lab::name)) {
+            Ok(records) => records,
+            Err(failure) => {
+                let reason = || failure.message().to_owned();
+                places.iter().for_each(|&place| settled(place, Err(reason())));
+                return LateStarts::default();
+            }
+        };
         let notes = Notes::default();
         let terms = Terms {
+            keys: &lease.keys,
             cancellation,
             answers: Arc::new(Answers::resume(silent)),
             records: &records,
@@ -156,7 +151,7 @@ impl FleetBuilder<'_> {
             notes: &notes,
         };
         let children = Mutex::new(Vec::new());
-        let started = self.start_each(&nodes, &terms, |node, mut started| {
+        let (_, shared) = self.start_each(&nodes, &terms, |node, mut started| {
             self.reject_rivals(slice::from_ref(node), slice::from_mut(&mut started), &records);
             let place = self.nodes.iter().position(|other| other.name == node.name);
             let agent =
@@ -167,10 +162,9 @@ impl FleetBuilder<'_> {
             settled(place.unwrap_or_default(), agent)
         });
         notes.print();
-        let (_, shared) = started?;
         let shared = shared.into_iter().map(|child| (None, child));
         let children = std::mem::take(&mut *children.lock());
-        Ok(LateStarts(children.into_iter().chain(shared).collect()))
+        LateStarts(children.into_iter().chain(shared).collect())
     }
 
     /// Waits for the nodes of `late`, and passes the agent of each, or the reason why it has none,
@@ -181,28 +175,22 @@ impl FleetBuilder<'_> {
         cancellation: &Cancellation,
         newcomers: &Sender<Newcomer>,
         retries: &Retries,
-    ) -> Result<LateStarts, Failure> {
-        let places = late.places.clone();
+    ) -> LateStarts {
         let settled = |place: usize, agent: Result<Agent, String>| {
             if agent.is_err() {
+                if cancellation.is_cancelled() {
+                    // The copy waits no longer, and says why. Ctrl-C on a terminal also ends the
+                    // ssh of a login, which then gives that as its reason.
+                    return;
+                }
                 retries.places.lock().push(place);
             }
             // Fails if the copy is over.
             let _ = newcomers.send(Newcomer::Late(id_at(place), agent));
         };
-        let started = match places.is_empty() {
-            true => Ok(LateStarts::default()),
-            false => self.on_late(late, cancellation, settled),
-        };
+        let started = self.on_late(late, cancellation, settled);
         retries.are_all.store(true, Ordering::Relaxed);
-        started.inspect_err(|failure| {
-            // The copy must not wait for them.
-            for place in &places {
-                let reason = failure.message().to_owned();
-                // Fails if the copy is over.
-                let _ = newcomers.send(Newcomer::Late(id_at(*place), Err(reason)));
-            }
-        })
+        started
     }
 }
 
@@ -235,14 +223,7 @@ struct LateNodes<'a> {
 impl LateNodes<'_> {
     /// Tries again to start the agents of the nodes of `retries`, and lets other nodes join, until
     /// the copy is over. Returns the processes of the agents.
-    ///
-    /// # Errors
-    /// When the state directory cannot be read.
-    fn run(
-        mut self,
-        retries: &Retries,
-        mut listener: Option<&mut JoinListener>,
-    ) -> Result<Vec<LateChild>, Failure> {
+    fn run(mut self, retries: &Retries, mut listener: Option<&mut JoinListener>) -> Vec<LateChild> {
         let mut pause = FIRST_PAUSE;
         let mut next_ns = after(pause);
         let mut missing = Vec::new();
@@ -251,7 +232,7 @@ impl LateNodes<'_> {
             missing.append(&mut retries.places.lock());
             let has_retries = !missing.is_empty() || !are_all;
             if self.cancellation.is_cancelled() || listener.is_none() && !has_retries {
-                return Ok(self.children);
+                return self.children;
             }
             let limit = has_retries.then(|| clock::until(next_ns));
             self.wait(listener.as_deref_mut(), limit);
@@ -260,7 +241,7 @@ impl LateNodes<'_> {
                     Ok(nodes) => {
                         let names = nodes.iter().map(|node| node.name.clone()).collect();
                         request.answer(&Answer::Joining(names));
-                        self.join(nodes)?;
+                        self.join(nodes);
                     }
                     Err(failure) => {
                         request.answer(&Answer::Refused(failure.message().to_owned()));
@@ -269,7 +250,7 @@ impl LateNodes<'_> {
             }
             if clock::until(next_ns).is_zero() {
                 if !missing.is_empty() {
-                    missing = self.try_again(missing)?;
+                    missing = self.try_again(missing);
                     pause *= 2;
                 }
                 next_ns = after(pause);
@@ -289,9 +270,9 @@ impl LateNodes<'_> {
 
     /// Tries again to start the agents of the nodes with the indexes `missing`. Returns the indexes
     /// of the nodes that still have no agent.
-    fn try_again(&mut self, missing: Vec<usize>) -> Result<Vec<usize>, Failure> {
+    fn try_again(&mut self, missing: Vec<usize>) -> Vec<usize> {
         let nodes: Vec<Node> = missing.iter().map(|&at| self.builder.nodes[at].clone()).collect();
-        let results = self.start_all(&nodes)?;
+        let results = self.start_all(&nodes);
         let mut still_missing = Vec::new();
         for (place, result) in missing.into_iter().zip(results) {
             let Ok((agent, child)) = result else {
@@ -302,7 +283,7 @@ impl LateNodes<'_> {
             // Fails if the copy is over.
             let _ = self.newcomers.send(Newcomer::Late(id_at(place), Ok(agent)));
         }
-        Ok(still_missing)
+        still_missing
     }
 
     /// Resolves the node list of a join request. Fails if one of the nodes may not join.
@@ -326,8 +307,8 @@ impl LateNodes<'_> {
 
     /// Starts agents on nodes that join. Passes each agent, or the reason why its node has none, to
     /// the copy.
-    fn join(&mut self, nodes: Vec<Node>) -> Result<(), Failure> {
-        let results = self.start_all(&nodes)?;
+    fn join(&mut self, nodes: Vec<Node>) {
+        let results = self.start_all(&nodes);
         for (node, result) in nodes.into_iter().zip(results) {
             let agent = result.map_err(|error| self.builder.reason(&error.to_string())).map(
                 |(agent, child)| {
@@ -339,23 +320,34 @@ impl LateNodes<'_> {
             // Fails if the copy is over.
             let _ = self.newcomers.send(Newcomer::Joins(node.name, agent));
         }
-        Ok(())
     }
 
-    fn start_all(&mut self, nodes: &[Node]) -> Result<Vec<Started>, Failure> {
+    /// Starts the agents of `nodes`. What keeps all from being started is the reason of each: the
+    /// copy to the others goes on.
+    fn start_all(&mut self, nodes: &[Node]) -> Vec<Started> {
+        let started = self.try_start_all(nodes);
+        started.unwrap_or_else(|failure| {
+            let reason = || LaunchError::Refused(failure.message().to_owned());
+            nodes.iter().map(|_| Err(reason())).collect()
+        })
+    }
+
+    fn try_start_all(&mut self, nodes: &[Node]) -> Result<Vec<Started>, Failure> {
         let builder = self.builder;
         let records = RecordDir::open(builder.places, builder.lab.map(garland_lab::Lab::name))?;
         let notes = Notes::default();
+        let is_cancelled = || self.cancellation.is_cancelled();
+        let lease = builder.places.lease_controller_keys(is_cancelled)?;
         let terms = Terms {
+            keys: &lease.keys,
             cancellation: &self.cancellation,
             answers: Arc::default(),
             records: &records,
             ready: &AtomicUsize::new(0),
             notes: &notes,
         };
-        let started = builder.start_all(nodes, &terms);
+        let (results, shared) = builder.start_all(nodes, &terms);
         notes.print();
-        let (results, shared) = started?;
         self.children.extend(shared.into_iter().map(|child| (None, child)));
         Ok(results)
     }

@@ -28,25 +28,14 @@ pub struct Launchers<'a> {
 }
 
 impl<'a> Launchers<'a> {
-    /// Chooses the launcher: the user's choice `asked`, or else the one in the cluster file, or
-    /// else ssh. Unless the user chose it, ssh is replaced by Slurm if all nodes are in the node
-    /// list `allocation`. Logs are written to the directory `logs`.
+    /// Creates the launchers for `nodes`, which `launcher` starts. Logs are written to the
+    /// directory `logs`.
     pub fn new(
         nodes: &'a [Node],
         cluster: Option<&'a Cluster>,
-        asked: Option<LauncherName>,
-        allocation: Option<&str>,
+        launcher: Launcher,
         logs: &Path,
     ) -> Self {
-        let launcher = match asked {
-            Some(LauncherName::Ssh) => Launcher::Ssh,
-            Some(LauncherName::Slurm) => Launcher::Slurm,
-            Some(LauncherName::Local) => Launcher::Local,
-            None => cluster.and_then(|cluster| cluster.launcher).unwrap_or_else(|| {
-                let is_allocated = allocation.is_some_and(|list| holds(list, nodes));
-                if is_allocated { Launcher::Slurm } else { Launcher::Ssh }
-            }),
-        };
         let spread = Spread::new(&logs.join("binary.log"));
         let slurm_step = OnceLock::new();
         let logins = OnceLock::new();
@@ -122,11 +111,31 @@ fn running() -> Result<Binary, LaunchError> {
     Binary::running().map_err(cannot("read the running program", ""))
 }
 
+/// Chooses the launcher of a command: the user's choice `asked`, or else the one in the cluster
+/// file, or else ssh. Unless the user chose it, ssh is replaced by Slurm if all of `nodes` are in
+/// the node list `allocation`.
+pub fn choose<'a>(
+    nodes: impl Iterator<Item = &'a Node>,
+    cluster: Option<&Cluster>,
+    asked: Option<LauncherName>,
+    allocation: Option<&str>,
+) -> Launcher {
+    match asked {
+        Some(LauncherName::Ssh) => Launcher::Ssh,
+        Some(LauncherName::Slurm) => Launcher::Slurm,
+        Some(LauncherName::Local) => Launcher::Local,
+        None => cluster.and_then(|cluster| cluster.launcher).unwrap_or_else(|| {
+            let is_allocated = allocation.is_some_and(|list| holds(list, nodes));
+            if is_allocated { Launcher::Slurm } else { Launcher::Ssh }
+        }),
+    }
+}
+
 /// Returns whether all of `nodes` are in the node list of an allocation.
-fn holds(list: &str, nodes: &[Node]) -> bool {
+fn holds<'a>(list: &str, mut nodes: impl Iterator<Item = &'a Node>) -> bool {
     let Ok(names) = nodelist::expand(list, &NoSources) else { return false };
     let names: HashSet<String> = names.into_iter().collect();
-    nodes.iter().all(|node| names.contains(&node.name))
+    nodes.all(|node| names.contains(&node.name))
 }
 
 #[cfg(test)]
@@ -136,12 +145,10 @@ mod tests {
     #[test]
     fn slurm_is_used_if_all_nodes_are_in_the_allocation_and_no_launcher_is_set() {
         let nodes = ["n2", "n3"].map(Node::named);
-        let logs = Path::new("/nosuch");
-        let chosen =
-            |asked, allocation| Launchers::new(&nodes, None, asked, allocation, logs).launcher;
+        let chosen = |asked, allocation| choose(nodes.iter(), None, asked, allocation);
         let text = "version = 1\nlauncher = \"ssh\"\nnodes = \"n[1-3]\"\n";
         let file = Cluster::parse(text, "cluster.toml").expect("a cluster file");
-        let set = Launchers::new(&nodes, Some(&file), None, Some("n[1-3]"), logs).launcher;
+        let set = choose(nodes.iter(), Some(&file), None, Some("n[1-3]"));
         assert_eq!(set, Launcher::Ssh);
         assert_eq!(chosen(None, None), Launcher::Ssh);
         assert_eq!(chosen(None, Some("n[1-3]")), Launcher::Slurm);

@@ -8,7 +8,7 @@ mod child;
 mod error;
 mod input;
 pub mod lab;
-mod launchers;
+pub mod launchers;
 pub mod local;
 mod messages;
 mod orders;

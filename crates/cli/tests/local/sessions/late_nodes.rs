@@ -102,3 +102,22 @@ fn a_late_node_is_interrupted_as_the_others_are() {
     assert!(interrupted.err.contains("failed  n3: interrupted"), "{interrupted:?}");
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn a_late_node_has_the_launcher_of_the_command() {
+    let scratch = Scratch::new("late-launcher");
+    let site = Site::new(&scratch);
+    write_cluster(&scratch, 9);
+    hold(&site, "n1", "");
+    // The late one alone is in the allocation.
+    let words = ["--cluster", "cluster.toml", "exec", "-n", "n[1-4]", "--", "sh", "-c"];
+    let script = leave_file(&scratch, ":");
+    let mut command = site.command(&[&words[..], &[&script]].concat());
+    command.env("SLURM_JOB_NODELIST", "n[1-2]");
+    let command = Running::start(command);
+    await_runs(&scratch, 3);
+    site.touch("go");
+    let _ = command.end().with_code(0);
+    await_runs(&scratch, 4);
+    scratch.assert_nothing_left();
+}
