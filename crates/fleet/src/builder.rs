@@ -311,31 +311,46 @@ impl FleetBuilder<'_> {
     /// Rejects the agents of nodes whose names resolve to a loopback address on this machine, if
     /// other nodes take part: the other nodes could not connect to such an address.
     fn reject_loopbacks(&self, fleet: &mut Fleet, records: &RecordDir) {
-        let is_loopback = |agent: &Agent| agent.addresses.iter().any(|at| at.ip().is_loopback());
-        if self.out_of_band {
+        if !self.are_elsewhere(&fleet.agents) {
             return;
         }
-        let others = self.nodes.iter().zip(&fleet.agents);
-        let mut others = others.filter(|(node, _)| self.is_real(node));
-        if !others.any(|(_, agent)| agent.as_ref().is_ok_and(|agent| !is_loopback(agent))) {
-            return;
-        }
+        fleet.children.late.beside_others.store(true, Ordering::Relaxed);
         for (node, slot) in self.nodes.iter().zip(&mut fleet.agents) {
             let Ok(agent) = slot else { continue };
-            let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
-            if let Some(address) = own.filter(|_| self.is_real(node)) {
-                // Remove the record of a standing agent, or the next command would find it again.
-                // If it does not end, the record stays. Other agents end when their channels close.
-                if let Ok(Some(standing)) = Standing::find(records, &node.name)
-                    && standing.key == agent.connection.key()
-                    && let Ok(keys) = self.places.controller_keys()
-                    && ending::end_by(&keys, &standing, &self.processes()).is_ok()
-                {
-                    standing.forget(records);
-                }
-                *slot = Err(self.reason(&reach::own_address(address)));
+            if let Some(reason) = self.reject_loopback(node, agent, records) {
+                *slot = Err(reason);
             }
         }
+    }
+
+    /// Returns whether one of `agents`, in the order of the nodes, is at an address of another
+    /// machine.
+    fn are_elsewhere(&self, agents: &[Result<Agent, String>]) -> bool {
+        let mut agents = self.nodes.iter().zip(agents);
+        agents.any(|(node, agent)| agent.as_ref().is_ok_and(|agent| self.is_elsewhere(node, agent)))
+    }
+
+    /// Returns whether a node's agent is at an address of another machine.
+    fn is_elsewhere(&self, node: &Node, agent: &Agent) -> bool {
+        let is_loopback = agent.addresses.iter().any(|at| at.ip().is_loopback());
+        !self.out_of_band && self.is_real(node) && !is_loopback
+    }
+
+    /// Returns why the agent of a node whose name resolves to a loopback address cannot take part
+    /// beside agents of other machines; `None` if it can. It gets no record.
+    fn reject_loopback(&self, node: &Node, agent: &Agent, records: &RecordDir) -> Option<String> {
+        let own = agent.addresses.iter().find(|at| at.ip().is_loopback()).map(SocketAddr::ip);
+        let address = own.filter(|_| !self.out_of_band && self.is_real(node))?;
+        // Remove the record of a standing agent, or the next command would find it again. If it
+        // does not end, the record stays. Other agents end when their channels close.
+        if let Ok(Some(standing)) = Standing::find(records, &node.name)
+            && standing.key == agent.connection.key()
+            && let Ok(keys) = self.places.controller_keys()
+            && ending::end_by(&keys, &standing, &self.processes()).is_ok()
+        {
+            standing.forget(records);
+        }
+        Some(self.reason(&reach::own_address(address)))
     }
 
     fn find_or_start(&self, node: &Node, slot: Slot, starter: &Starter<'_>) -> Started {

@@ -77,6 +77,8 @@ impl FleetBuilder<'_> {
         let mut missing = if job.takes_latecomers() { fleet.missing() } else { Vec::new() };
         let Fleet { agents, mut children } = fleet;
         let late = children.take_late();
+        let beside_others = Arc::clone(&late.beside_others);
+        beside_others.fetch_or(self.are_elsewhere(&agents), Ordering::Relaxed);
         missing.retain(|place| !late.places.contains(place));
         let awaited: Vec<NodeId> = late.places.iter().copied().map(id_at).collect();
         let (sender, newcomers) = channel();
@@ -91,6 +93,7 @@ impl FleetBuilder<'_> {
         };
         let late_nodes = LateNodes {
             builder: self,
+            beside_others,
             newcomers: sender,
             cancellation: cancellation.clone(),
             ended: &ended,
@@ -130,7 +133,7 @@ impl FleetBuilder<'_> {
         cancellation: &Cancellation,
         settled: impl Fn(usize, Result<Agent, String>) + Sync,
     ) -> LateStarts {
-        let LateLogins { places, silent, lease } = late;
+        let LateLogins { places, silent, lease, beside_others } = late;
         let Some(lease) = lease else { return LateStarts::default() };
         let nodes: Vec<Node> = places.iter().map(|&at| self.nodes[at].clone()).collect();
         let records = match RecordDir::open(self.places, self.lab.map(garland_lab::Lab::name)) {
@@ -153,6 +156,7 @@ impl FleetBuilder<'_> {
         let children = Mutex::new(Vec::new());
         let (_, shared) = self.start_each(&nodes, &terms, |node, mut started| {
             self.reject_rivals(slice::from_ref(node), slice::from_mut(&mut started), &records);
+            self.reject_late_loopback(node, &mut started, &beside_others, &records);
             let place = self.nodes.iter().position(|other| other.name == node.name);
             let agent =
                 started.map_err(|error| self.reason(&error.to_string())).map(|(agent, child)| {
@@ -165,6 +169,24 @@ impl FleetBuilder<'_> {
         let shared = shared.into_iter().map(|child| (None, child));
         let children = std::mem::take(&mut *children.lock());
         LateStarts(children.into_iter().chain(shared).collect())
+    }
+
+    /// Rejects the agent of a late node whose name resolves to a loopback address, if agents at
+    /// addresses of other machines take part.
+    fn reject_late_loopback(
+        &self,
+        node: &Node,
+        started: &mut Started,
+        beside_others: &AtomicBool,
+        records: &RecordDir,
+    ) {
+        let Ok((agent, _)) = started else { return };
+        let is_elsewhere = self.is_elsewhere(node, agent);
+        let are_others = beside_others.fetch_or(is_elsewhere, Ordering::Relaxed);
+        let reason = are_others.then(|| self.reject_loopback(node, agent, records));
+        if let Some(reason) = reason.flatten() {
+            *started = Err(LaunchError::Refused(reason));
+        }
     }
 
     /// Waits for the nodes of `late`, and passes the agent of each, or the reason why it has none,
@@ -210,6 +232,8 @@ struct Retries {
 /// Starts agents on late nodes while a copy is running.
 struct LateNodes<'a> {
     builder: &'a FleetBuilder<'a>,
+    /// Whether agents at addresses of other machines take part.
+    beside_others: Arc<AtomicBool>,
     /// The channel on which the copy receives the agents.
     newcomers: Sender<Newcomer>,
     cancellation: Cancellation,
@@ -346,8 +370,11 @@ impl LateNodes<'_> {
             ready: &AtomicUsize::new(0),
             notes: &notes,
         };
-        let (results, shared) = builder.start_all(nodes, &terms);
+        let (mut results, shared) = builder.start_all(nodes, &terms);
         notes.print();
+        for (node, started) in nodes.iter().zip(&mut results) {
+            builder.reject_late_loopback(node, started, &self.beside_others, &records);
+        }
         self.children.extend(shared.into_iter().map(|child| (None, child)));
         Ok(results)
     }

@@ -1,5 +1,8 @@
 //! The logins for which a command does not wait.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use garland_core::cluster::Node;
 use garland_state::places::KeyLease;
 
@@ -14,6 +17,8 @@ pub struct LateLogins {
     pub(super) silent: SilentLogins,
     /// That of the key whose owner the agents serve; none if no node is late.
     pub(super) lease: Option<KeyLease>,
+    /// Whether agents at addresses of other machines take part.
+    pub(super) beside_others: Arc<AtomicBool>,
 }
 
 impl LateLogins {
@@ -23,6 +28,6 @@ impl LateLogins {
         let late = nodes.iter().enumerate().filter(|(_, node)| silent.has(&node.name));
         let places: Vec<usize> = late.map(|(place, _)| place).collect();
         let lease = (!places.is_empty()).then_some(lease);
-        Self { places, silent, lease }
+        Self { places, silent, lease, beside_others: Arc::default() }
     }
 }

@@ -5,6 +5,7 @@ use std::process::{Child, Stdio};
 
 use garland_testkit::{Sshd, said};
 
+use crate::ssh::reach::N2_IS_HEAD;
 use crate::ssh::{assert_nothing_left, assert_whole, field_of, garland, read, run, wait_for};
 
 /// The packets to this address of the cluster file's n4 go nowhere, and nobody says so.
@@ -19,7 +20,7 @@ fn field_with_dead() -> Sshd {
     field
 }
 
-/// Has n3 answer logins only after the file `/mnt/answer` exists there.
+/// Has n3 answer logins only after the file `/mnt/n3/answer` exists there.
 fn hold_n3(field: &Sshd) {
     let hold = "mkdir -p /mnt/home/.ssh; echo 'until test -e /mnt/n3/answer; do sleep 0.05; done' \
                 >/mnt/home/.ssh/rc";
@@ -117,5 +118,27 @@ fn a_command_runs_where_a_login_is_answered_and_later_elsewhere() {
     output.read_to_string(&mut rest).expect("the rest");
     assert_eq!(rest, "n3: n3\n");
     assert!(command.wait().expect("it ends").success());
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn a_late_node_whose_name_leads_to_the_machine_itself_is_told() {
+    let field = field_of(3);
+    // The head's sshd runs this for each login.
+    let held = "echo 'until test -e /mnt/head/answer; do sleep 0.05; done; \
+                exec sh -c \"$SSH_ORIGINAL_COMMAND\"' >/mnt/head/held";
+    let server = "-oForceCommand='sh /mnt/head/held' -oListenAddress";
+    let begin = N2_IS_HEAD.replace("-oListenAddress", server);
+    field.machines.shell(0, &format!("{held}; {begin}")).expect("it runs");
+    let copy = start(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    wait_for(|| [1, 3].iter().all(|node| read(&field, *node, "/mnt/home/copy").is_some()));
+    field.machines.shell(0, "touch /mnt/head/answer").expect("set");
+    let output = copy.wait_with_output().expect("it ends");
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let reason = "failed  n2: its name resolves to the loopback address 127.0.1.1 on this machine";
+    assert!(text.contains(reason), "{text}");
+    assert_whole(&field, 1, "/mnt/home/copy");
+    assert_whole(&field, 3, "/mnt/home/copy");
     assert_nothing_left(&field);
 }

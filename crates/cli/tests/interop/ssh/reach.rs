@@ -9,6 +9,12 @@ use garland_testkit::{Sshd, said, soon};
 use crate::ssh::light::{garland, run};
 use crate::ssh::{assert_nothing_left, assert_whole, cached, field_of, read, wait_for};
 
+/// As Debian writes it for a machine's own name: n2 is the head too. A login to it is answered.
+pub(super) const N2_IS_HEAD: &str = "sed 's/^10.99.0.2 n2$/127.0.1.1 n2/' /mnt/hosts >/mnt/own; \
+    cat /mnt/own >/mnt/hosts; \
+    sed -i 's/^n2,/n2,127.0.1.1,/' /mnt/ssh/known; \
+    /usr/sbin/sshd -f /mnt/ssh/sshd_config -oListenAddress=127.0.1.1 2>/dev/null";
+
 const COPY: [&str; 3] = ["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"];
 
 #[test]
@@ -54,12 +60,7 @@ fn a_firewall_between_nodes_is_a_fault_before_any_copy() {
 #[test]
 fn a_name_that_leads_to_the_machine_itself_is_told_and_the_others_finish() {
     let field = field_of(3);
-    // As Debian writes it for a machine's own name: n2 is the head too. A login to it is answered.
-    let own = "sed 's/^10.99.0.2 n2$/127.0.1.1 n2/' /mnt/hosts >/mnt/own; \
-               cat /mnt/own >/mnt/hosts; \
-               sed -i 's/^n2,/n2,127.0.1.1,/' /mnt/ssh/known; \
-               /usr/sbin/sshd -f /mnt/ssh/sshd_config -oListenAddress=127.0.1.1 2>/dev/null";
-    field.machines.shell(0, own).expect("it runs");
+    field.machines.shell(0, N2_IS_HEAD).expect("it runs");
     for command in [&COPY[..], &["up", "n[1-3]"], &["exec", "n[1-3]", "--", "true"]] {
         let output = run(&field, command);
         let text = said(&output);
