@@ -1,5 +1,7 @@
 //! Which nodes have answered a login, and when the others are no longer waited for: the command
-//! begins without them, and their logins go on.
+//! begins without them, and their logins go on. A node has answered when its agent is ready, when
+//! it asks for the program, or when its login has failed: a login shell may speak although the home
+//! directory hangs.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -79,7 +81,7 @@ impl Answers {
         mut starting: Starting,
         slot: &Slot,
     ) -> Result<Starting, LaunchError> {
-        while !starting.has_answered(Cancellation::POLL) {
+        while !starting.has_got_on(Cancellation::POLL) {
             let mut state = self.0.lock();
             if state.is_slow(starting.waited()) {
                 slot.leave();

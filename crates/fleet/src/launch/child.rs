@@ -1,6 +1,7 @@
 //! The local process that keeps an agent alive (the agent itself, an ssh or an srun): starting it,
 //! its standard error, and its end.
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
@@ -86,8 +87,8 @@ pub struct Starting {
     child: LaunchedChild,
     cancellation: Cancellation,
     lines: Receiver<Result<String, LaunchError>>,
-    /// The next line, or why there is none, if it was waited for and not read.
-    ahead: Option<Result<String, LaunchError>>,
+    /// The next lines, or why there are no more, which were waited for and not read.
+    ahead: VecDeque<Ahead>,
     messages: ErrorOutput,
     /// The last line of its output that is not the script's or the agent's: a login shell that
     /// refuses, such as nologin, gives its reason there.
@@ -98,6 +99,15 @@ pub struct Starting {
     step_max: Duration,
     /// How long earlier steps were awaited.
     earlier: Duration,
+    /// How much of `waited` passed after the last line that was read had come.
+    since_read: Duration,
+}
+
+/// A line that was waited for and not read, or why there is none.
+struct Ahead {
+    line: Result<String, LaunchError>,
+    /// How long all was awaited when it came.
+    at: Duration,
 }
 
 /// Where the standard error of a process is.
@@ -160,12 +170,13 @@ impl Starting {
             child,
             cancellation,
             lines,
-            ahead: None,
+            ahead: VecDeque::new(),
             messages,
             other: None,
             waited: Duration::ZERO,
             step_max,
             earlier: Duration::ZERO,
+            since_read: Duration::ZERO,
         })
     }
 
@@ -182,7 +193,7 @@ impl Starting {
     /// start.
     pub fn next_line(&mut self) -> Result<String, LaunchError> {
         let limit = self.step_max.min(START_MAX.saturating_sub(self.earlier));
-        while self.waited < limit {
+        while !self.ahead.is_empty() || self.waited < limit {
             if let Some(line) = self.line_within(Cancellation::POLL)? {
                 return Ok(line);
             }
@@ -196,9 +207,15 @@ impl Starting {
     /// # Errors
     /// When the process has ended or has printed too much, or the start is cancelled.
     pub fn line_within(&mut self, time: Duration) -> Result<Option<String>, LaunchError> {
-        if let Some(line) = self.ahead.take() {
+        if let Some(Ahead { line, at }) = self.ahead.pop_front() {
+            self.since_read = (self.earlier + self.waited).saturating_sub(at);
             return line.map(Some);
         }
+        self.since_read = Duration::ZERO;
+        self.new_line_within(time)
+    }
+
+    fn new_line_within(&mut self, time: Duration) -> Result<Option<String>, LaunchError> {
         let began_ns = clock::now_ns();
         let line = self.lines.recv_timeout(time);
         // A head that stood still has not waited.
@@ -217,11 +234,22 @@ impl Starting {
         }
     }
 
-    /// Waits for `time` for the next line of output, which stays to be read. Returns whether there
-    /// is one, or a reason why there will be none.
-    pub fn has_answered(&mut self, time: Duration) -> bool {
-        self.ahead = self.line_within(time).transpose();
-        self.ahead.is_some() || self.waited >= self.step_max
+    /// Waits for `time` for the next line of output, which stays to be read. Returns whether the
+    /// start has got somewhere, has failed, or has taken too long. The login shell and the script
+    /// may speak although the home directory hangs: only what follows counts.
+    pub fn has_got_on(&mut self, time: Duration) -> bool {
+        let line = self.new_line_within(time).transpose();
+        let has_got_on = line.as_ref().is_some_and(|line| match line {
+            Ok(line) => {
+                let said = BootstrapLine::parse(line);
+                let is_early = matches!(said, BootstrapLine::At(..) | BootstrapLine::Other);
+                !is_early || ReadyLine::parse(line).is_some()
+            }
+            Err(_) => true,
+        });
+        let at = self.earlier + self.waited;
+        self.ahead.extend(line.map(|line| Ahead { line, at }));
+        has_got_on || self.waited >= self.step_max
     }
 
     /// Returns this start, which `cancellation` cancels from now on.
@@ -244,7 +272,10 @@ impl Starting {
     /// Notes that the start has come a step further, so that the next step has all of its time.
     /// Only what happens once is a step: a node that talks on and on must not hold up all others.
     pub fn has_gone_on(&mut self) {
-        self.earlier += std::mem::take(&mut self.waited);
+        // The next step began when the last line came, not when it was read.
+        let next = self.since_read.min(self.waited);
+        self.earlier += self.waited - next;
+        self.waited = next;
     }
 
     /// Waits for the agent's ready line. Calls `answer` with every earlier line and the input of
@@ -408,6 +439,31 @@ mod tests {
         assert_eq!(last_lines(text), reason);
         assert_eq!(last_lines("1\n2\n3 \n4\n5\n6\n"), "2; 3; 4; 5; 6");
         assert_eq!(last_lines(""), "");
+    }
+
+    #[test]
+    fn what_is_said_before_the_home_directory_is_used_is_no_progress_and_is_read_later() {
+        let log = std::env::temp_dir().join(format!("garland-early-{}.log", std::process::id()));
+        let mut shell = Command::new("sh");
+        let script = "echo Welcome; echo AT - -; read -r go; echo NEED x86_64 -; read -r end";
+        shell.args(["-c", script]);
+        let mut starting = Starting::start(shell, &log, &StartTerms::default()).expect("there");
+        let _ = std::fs::remove_file(log);
+        while starting.ahead.len() < 2 {
+            assert!(!starting.has_got_on(Cancellation::POLL));
+        }
+        assert!(!starting.has_got_on(Duration::ZERO));
+        let input = starting.input().expect("it is open");
+        input.write_all(b"\n").expect("it is read");
+        while !starting.has_got_on(Cancellation::POLL) {}
+        let total = starting.waited();
+        for wanted in ["Welcome", "AT - -", "NEED x86_64 -"] {
+            assert_eq!(starting.next_line(), Ok(wanted.to_owned()));
+            starting.has_gone_on();
+        }
+        // The last step was over when its line came.
+        assert_eq!((starting.earlier, starting.waited), (total, Duration::ZERO));
+        starting.abandon();
     }
 
     #[test]

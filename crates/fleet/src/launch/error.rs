@@ -26,7 +26,7 @@ pub enum LaunchError {
     /// number, such as `its agent did not start within`, and the timeout in seconds.
     #[error("{0} {1} s")]
     Stalled(&'static str, u64),
-    /// The node has said nothing for longer than the others waited for it: for how long. Its login
+    /// The node has not answered for longer than the others waited for it: for how long. Its login
     /// goes on.
     #[error("{0}")]
     Late(String),

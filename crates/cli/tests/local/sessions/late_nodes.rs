@@ -121,3 +121,18 @@ fn a_late_node_has_the_launcher_of_the_command() {
     await_runs(&scratch, 4);
     scratch.assert_nothing_left();
 }
+
+#[test]
+fn a_node_whose_home_directory_hangs_delays_no_other() {
+    let scratch = Scratch::new("late-home");
+    let site = Site::new(&scratch);
+    write_cluster(&scratch, 9);
+    // The script says this before it looks into the home directory.
+    hold(&site, "n3", "echo Welcome; echo AT - 127.0.0.1 50000 127.0.0.1 22");
+    let command = start(&site, "n[1-3]", &leave_file(&scratch, ":"));
+    await_runs(&scratch, 2);
+    site.touch("go");
+    let _ = command.end().with_code(0);
+    await_runs(&scratch, 3);
+    scratch.assert_nothing_left();
+}
