@@ -269,8 +269,12 @@ fn a_copy_waits_for_a_node_that_is_still_being_reached() {
     head.handle(0, Event::Unavailable(NodeId(1), "no answer yet".to_owned()));
     head.handle(0, Event::Awaited(NodeId(1)));
     head.handle(0, Event::Begin);
+    assert!(head.is_awaited(NodeId(1)));
     head.handle(1, Event::Interrupted);
     assert!(orders(&mut head).contains(&finished()), "an interrupt ends it");
+    assert!(!head.is_awaited(NodeId(1)));
+    let reason = "it did not answer before the interrupt".to_owned();
+    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Failed(reason)));
 }
 
 /// A head to which two nodes have sent everything.

@@ -65,11 +65,13 @@ struct Bars {
 struct NodeNow {
     word: &'static str,
     held: u64,
+    /// Whether the others do not wait for the node: it has no agent yet.
+    is_awaited: bool,
 }
 
 impl NodeNow {
     /// The progress of a node whose copy has not begun.
-    const WAITING: Self = Self { word: WORDS[0], held: 0 };
+    const WAITING: Self = Self { word: WORDS[0], held: 0, is_awaited: false };
 
     /// Returns the progress of all nodes of a copy, in the order of its plan.
     fn all(plan: &Plan, progress: &Progress<'_>) -> Vec<Self> {
@@ -83,8 +85,13 @@ impl NodeNow {
             let whole = whole && !plan.layout.open;
             let held = (blocks * u64::from(plan.layout.block_size)).min(bytes);
             let stuck = progress.head.hangs_in(id).is_some() && progress.head.verdict(id).is_none();
-            let shown = if stuck { WORDS[2] } else { word(state) };
-            Self { word: shown, held: if whole { bytes } else { held } }
+            let is_awaited = progress.head.is_awaited(id);
+            let shown = match is_awaited {
+                true => WORDS[0],
+                false if stuck => WORDS[2],
+                false => word(state),
+            };
+            Self { word: shown, held: if whole { bytes } else { held }, is_awaited }
         };
         states.map(now).collect()
     }
@@ -272,7 +279,11 @@ impl Bars {
     }
 
     fn draw(&mut self, now: u64, nodes: &[NodeNow]) {
-        let living = nodes.iter().filter(|node| !matches!(node.word, "failed" | "dead"));
+        let is_living = |node: &&NodeNow| {
+            let is_lost = matches!(node.word, "failed" | "dead");
+            !is_lost && !node.is_awaited
+        };
+        let living = nodes.iter().filter(is_living);
         let (what, so_far, length) = match self.every {
             Some(length) => ("every node", living.map(|node| node.held).min().unwrap_or(0), length),
             None => ("together", living.map(|node| node.held).sum(), self.lengths.iter().sum()),
@@ -439,7 +450,7 @@ mod tests {
 
     #[test]
     fn many_nodes_are_counted_by_state() {
-        let at = |word| NodeNow { word, held: 0 };
+        let at = |word| NodeNow { word, held: 0, is_awaited: false };
         let nodes = [at("dead"), at("receiving"), at("done"), at("receiving")];
         assert_eq!(tally(&nodes), "4 nodes: 2 receiving, 1 done, 1 dead");
     }

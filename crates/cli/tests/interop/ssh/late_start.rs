@@ -50,7 +50,7 @@ fn a_dead_node_delays_no_copy_to_the_others() {
     for node in 1..=3 {
         assert_whole(&field, node, "/mnt/home/copy");
     }
-    assert!(text.contains("n4: it has not answered within "), "{text}");
+    assert!(text.contains("failed  n4: it did not answer before the interrupt"), "{text}");
     assert_nothing_left(&field);
 
     // A login that ends says why.

@@ -104,6 +104,12 @@ impl Head {
         }
     }
 
+    /// Whether an absent node is still being reached: its verdict may change.
+    #[must_use]
+    pub fn is_awaited(&self, id: NodeId) -> bool {
+        self.awaited.contains(&id)
+    }
+
     /// Adds a node that is not in the plan. The node joins if its agent was reached.
     pub(super) fn add(&mut self, now: u64, name: String, agent: Result<NodeAddress, String>) {
         let not_yet = || "it did not join before the copy ended".to_owned();

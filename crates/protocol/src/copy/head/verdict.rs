@@ -188,7 +188,13 @@ impl Head {
 
     /// Fails all nodes without a verdict, and waits for no other.
     pub(super) fn give_up(&mut self, reason: &str) {
-        self.awaited.clear();
+        let reason_of_awaited = match self.interrupted {
+            true => "it did not answer before the interrupt",
+            false => reason,
+        };
+        for id in std::mem::take(&mut self.awaited) {
+            self.nodes[id.index()].state = NodeState::Failed(reason_of_awaited.to_owned());
+        }
         for id in self.receivers() {
             if !self.has_verdict(id) {
                 self.set_state(id, NodeState::Failed(reason.to_owned()));
