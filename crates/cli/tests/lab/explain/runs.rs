@@ -53,9 +53,12 @@ fn standing_agents_are_not_advised_again_and_equal_short_copies_have_no_faults()
     let scratch = Scratch::new("explain-advice");
     let garland = Garland::new(env!("CARGO_BIN_EXE_garland"), &scratch);
     let _ = garland.run(&["up", "local[1-2]"]).with_code(0);
-    random_file(&scratch.path("source"), 1 << 20, 7);
+    let source = scratch.path("source");
+    random_file(&source, 1 << 20, 7);
+    let source = source.display().to_string();
     for _ in 0..3 {
-        let _ = garland.cp(&["--quiet", "--whole", "source", "local[1-2]:/x"]).with_code(0);
+        let words = ["cp", "--quiet", "--whole", &source, "local[1-2]:/x"];
+        let _ = garland.run(&words).with_code(0);
         let explained = json(&garland.run(&["explain", "--json"]).with_code(0).out);
         assert_ne!(explained["fix"]["cause"], "set-up", "{explained:#}");
         // A busy machine may stretch a short copy until it can be judged.
