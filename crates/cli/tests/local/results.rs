@@ -69,6 +69,8 @@ fn still(value: &mut Value, folder: &str) {
         "run",
         "keeper",
         "age",
+        "age_s",
+        "release",
         "sent",
         "received",
         "log",
@@ -181,7 +183,7 @@ fn up_status_and_down() {
     phases[] {"name":"set-up","ns":"NS"}
     phases[] {"name":"ask","ns":"NS"}
     limit null
-    nodes[] {"links":0,"log":"LOG","name":"local1","reason":null,"unreachable":[],"verdict":"ok"}
+    nodes[] {"age_s":"AGE_S","links":0,"log":"LOG","name":"local1","reason":null,"release":"RELEASE","unreachable":[],"verdict":"ok"}
     "#);
     insta::assert_snapshot!(object(&scratch, &["down", "local[1-2]"]), @r#"
     schema "garland.down/2"

@@ -99,7 +99,9 @@ fn a_late_node_is_interrupted_as_the_others_are() {
     assert!(command.is_running(), "n3 is awaited");
     command.process().interrupt();
     let interrupted = command.end().with_code(130);
-    assert!(interrupted.err.contains("failed  n3: interrupted"), "{interrupted:?}");
+    // The head may not know yet that the command has ended on the others.
+    let named = interrupted.err.lines().find_map(|line| line.strip_suffix(": interrupted"));
+    assert!(named.is_some_and(|nodes| nodes.contains('3')), "{interrupted:?}");
     scratch.assert_nothing_left();
 }
 
