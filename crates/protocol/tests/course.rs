@@ -265,16 +265,20 @@ fn a_copy_waits_for_a_node_that_is_still_being_reached() {
     let reason = "no route to host".to_owned();
     assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Failed(reason)));
 
-    let mut head = head_of(&plan(1), Policy::for_nodes(1));
-    head.handle(0, Event::Unavailable(NodeId(1), "no answer yet".to_owned()));
-    head.handle(0, Event::Awaited(NodeId(1)));
+    let mut head = head_of(&plan(2), Policy::for_nodes(2));
+    head.handle(0, Event::Unavailable(NodeId(2), "no answer yet".to_owned()));
+    head.handle(0, Event::Awaited(NodeId(2)));
     head.handle(0, Event::Begin);
-    assert!(head.is_awaited(NodeId(1)));
-    head.handle(1, Event::Interrupted);
+    assert!(head.is_awaited(NodeId(2)));
+    head.handle(1, Event::SourceRead(ROOT));
+    says(&mut head, 2, 1, FromAgent::Complete(COPY, ROOT, Box::default()));
+    says(&mut head, 2, 1, FromAgent::Committed(COPY, Box::default()));
+    assert!(!orders(&mut head).contains(&finished()));
+    head.handle(3, Event::Interrupted);
     assert!(orders(&mut head).contains(&finished()), "an interrupt ends it");
-    assert!(!head.is_awaited(NodeId(1)));
+    assert!(!head.is_awaited(NodeId(2)));
     let reason = "it did not answer before the interrupt".to_owned();
-    assert_eq!(head.verdict(NodeId(1)), Some(Verdict::Failed(reason)));
+    assert_eq!(head.verdict(NodeId(2)), Some(Verdict::Failed(reason)));
 }
 
 /// A head to which two nodes have sent everything.
