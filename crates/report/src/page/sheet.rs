@@ -9,7 +9,7 @@ use super::picture::Picture;
 use super::timeline::Timeline;
 
 /// A run on the page.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Sheet {
     /// The run's name.
     pub name: String,

@@ -4,6 +4,7 @@ use garland_core::units::{Nanos, Rate, bytes};
 use serde_json::Value;
 
 use super::sheet::Sheet;
+use super::timeline::nanos;
 use super::title;
 
 /// Returns the paragraphs of a run's summary.
@@ -66,11 +67,8 @@ fn copy(result: &Value) -> String {
 
 fn farm(result: &Value) -> String {
     let count = |key: &str| result[key].as_u64().unwrap_or(0);
-    let nodes = match result["nodes"].as_array().map_or(0, Vec::len) {
-        1 => "1 node".to_owned(),
-        nodes => format!("{nodes} nodes"),
-    };
-    let took = result["total"].as_f64().map(|seconds| Nanos((seconds.max(0.0) * 1e9) as u64));
+    let nodes = title::nodes_in_words(result);
+    let took = result["total"].as_f64().map(|seconds| Nanos(nanos(seconds)));
     let took = took.map_or_else(String::new, |took| format!(" in {took}"));
     let and = |count: u64, what: &str| match count {
         0 => String::new(),

@@ -278,7 +278,8 @@ impl Timeline {
     }
 }
 
-fn nanos(seconds: f64) -> u64 {
+/// Returns a time of a farm's result, which is in seconds, in nanoseconds.
+pub(super) fn nanos(seconds: f64) -> u64 {
     (seconds.max(0.0) * 1e9) as u64
 }
 

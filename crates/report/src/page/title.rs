@@ -54,13 +54,18 @@ fn ending(result: &Value) -> String {
     }
 }
 
+/// Returns the number of a run's nodes, such as `4 nodes`.
+pub(super) fn nodes_in_words(result: &Value) -> String {
+    match result["nodes"].as_array().map_or(0, Vec::len) {
+        1 => "1 node".to_owned(),
+        nodes => format!("{nodes} nodes"),
+    }
+}
+
 /// Returns what a run did.
 fn what(sheet: &Sheet) -> String {
     let result = &sheet.result;
-    let nodes = match result["nodes"].as_array().map_or(0, Vec::len) {
-        1 => "1 node".to_owned(),
-        nodes => format!("{nodes} nodes"),
-    };
+    let nodes = nodes_in_words(result);
     let way = if result["direction"] == "in" { "from" } else { "to" };
     match kind(result) {
         "" => sheet.name.clone(),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::tile::{MAX_REASONS, percent, tile};
 use crate::page::escape::escaped;
+use crate::page::timeline::nanos;
 
 /// The largest number of jobs that are named in one line of a tile; the result has all.
 const MAX_JOBS_NAMED: usize = 6;
@@ -14,19 +15,15 @@ pub(super) fn of(result: &Value) -> impl Iterator<Item = String> {
     [time(result), cost(result), attention(result)].into_iter().flatten()
 }
 
-fn nanos(seconds: f64) -> Nanos {
-    Nanos((seconds.max(0.0) * 1e9) as u64)
-}
-
 /// Returns the tile of the time, with the time of one PC if that is known.
 fn time(result: &Value) -> Option<String> {
     let total = result["total"].as_f64()?;
     let one = result["one"]["seconds"].as_f64();
     let ratio = result["standing"]["of_one"].as_f64();
     let line = one.zip(ratio).map(|(one, ratio)| {
-        format!("One PC needs {}: this took {} of that.", nanos(one), percent(ratio))
+        format!("One PC needs {}: this took {} of that.", Nanos(nanos(one)), percent(ratio))
     });
-    Some(tile("Time", "", &nanos(total).to_string(), line.as_slice()))
+    Some(tile("Time", "", &Nanos(nanos(total)).to_string(), line.as_slice()))
 }
 
 /// Returns the tile of what cost most of the time, beside work.
@@ -37,7 +34,7 @@ fn cost(result: &Value) -> Option<String> {
     let (name, most) = known.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let work = result["losses"]["work"].as_f64().unwrap_or(0.0);
     let lines = [
-        format!("{}, {} of the time.", nanos(most), percent(most / whole)),
+        format!("{}, {} of the time.", Nanos(nanos(most)), percent(most / whole)),
         format!("Work took {}.", percent(work / whole)),
     ];
     Some(tile("Cost most beside work", "", &name.replace('-', " "), &lines))

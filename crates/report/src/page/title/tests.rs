@@ -3,16 +3,8 @@ use serde_json::json;
 use super::*;
 
 fn sheet(name: &str, result: Value, sources: Option<&str>) -> Sheet {
-    Sheet {
-        name: name.to_owned(),
-        sources: sources.map(str::to_owned),
-        result,
-        explained: None,
-        timeline: None,
-        pictures: Vec::new(),
-        racks: std::collections::BTreeMap::new(),
-        notes: Vec::new(),
-    }
+    let name = name.to_owned();
+    Sheet { name, sources: sources.map(str::to_owned), result, ..Sheet::default() }
 }
 
 #[test]

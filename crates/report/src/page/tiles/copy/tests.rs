@@ -3,16 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn sheet(result: Value) -> Sheet {
-    Sheet {
-        name: "x".to_owned(),
-        sources: None,
-        result,
-        explained: None,
-        timeline: None,
-        pictures: Vec::new(),
-        racks: std::collections::BTreeMap::new(),
-        notes: Vec::new(),
-    }
+    Sheet { result, ..Sheet::default() }
 }
 
 #[test]
