@@ -78,7 +78,9 @@ impl Relay {
         sink.arrived(index);
         sink.miss(index);
         let Some(place) = self.blocks.ordinal(index) else { return };
-        if place == self.cursor {
+        self.settle_earlier(index);
+        let is_next = place == self.cursor;
+        if is_next {
             self.cursor += 1;
         }
         let mut forwarded = Vec::new();
@@ -88,7 +90,12 @@ impl Relay {
         }
         let stored = stored && store != Store::No;
         self.in_flight += usize::from(stored);
-        self.unsettled.push(Unsettled { index, stored, forwarded, changed: false, opened: false });
+        // Of a block that is in nobody's hands nothing is left to declare void: an upstream may
+        // send it as often as it likes.
+        if is_next || stored || !forwarded.is_empty() {
+            let block = Unsettled { index, stored, forwarded, changed: false, opened: false };
+            self.unsettled.push(block);
+        }
     }
 
     pub(super) fn cut_off(&mut self, sink: &mut Sink) {
