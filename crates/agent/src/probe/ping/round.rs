@@ -12,6 +12,9 @@ use crate::probe::meeting_state::MeetingState;
 
 const LEN: usize = 24;
 
+/// The most operations of a round: those of an hour, without a pause.
+const COUNT_MAX: u64 = 1 << 40;
+
 /// A round of operations of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
@@ -59,6 +62,15 @@ impl Order {
     ) -> Result<Option<Self>, ProbeError> {
         let mut bytes = [0; LEN];
         read(meeting, stream, &mut bytes)?;
+        let order = Self::parse(&bytes)?;
+        if order.is_some() {
+            stream.write_all(&1_u64.to_le_bytes())?;
+        }
+        Ok(order)
+    }
+
+    /// Parses an order; `None` is the end of the meeting.
+    fn parse(bytes: &[u8; LEN]) -> Result<Option<Self>, ProbeError> {
         let kind = match bytes[0] {
             b'E' => return Ok(None),
             b'G' => PingKind::Get,
@@ -69,10 +81,12 @@ impl Order {
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
         let count = u64::from_le_bytes(bytes[16..24].try_into().unwrap_or([0; 8]));
         let order = Self { kind: Some(kind), size: number(4), depth: number(8), count, rate: None };
-        if order.size > PING_SIZE_MAX || !(1..=PING_DEPTH_MAX).contains(&order.depth) {
+        let is_within = order.size <= PING_SIZE_MAX
+            && (1..=PING_DEPTH_MAX).contains(&order.depth)
+            && order.count <= COUNT_MAX;
+        if !is_within {
             return Err("protocol error: the other agent's order is out of bounds".into());
         }
-        stream.write_all(&1_u64.to_le_bytes())?;
         Ok(Some(order))
     }
 }
@@ -104,4 +118,27 @@ pub fn read(
         true => ProbeError::Over,
         false => ProbeError::Lost(error),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(size: u32, depth: u32, count: u64) -> Result<Option<Order>, ProbeError> {
+        let mut bytes = [0; LEN];
+        bytes[0] = b'G';
+        bytes[4..8].copy_from_slice(&size.to_le_bytes());
+        bytes[8..12].copy_from_slice(&depth.to_le_bytes());
+        bytes[16..24].copy_from_slice(&count.to_le_bytes());
+        Order::parse(&bytes)
+    }
+
+    #[test]
+    fn orders_out_of_bounds_are_refused() {
+        assert!(matches!(order(8, 32, 1000), Ok(Some(_))));
+        assert!(order(PING_SIZE_MAX + 1, 1, 1).is_err());
+        assert!(order(8, 0, 1).is_err());
+        assert!(order(8, PING_DEPTH_MAX + 1, 1).is_err());
+        assert!(order(8, 1, u64::MAX).is_err());
+    }
 }

@@ -70,29 +70,29 @@ impl<'a> Fabric<'a> {
     }
 
     /// Splits an order into rounds, since an answer of the helper has a limited number of samples.
-    fn rounds(&mut self, order: &Order) -> Vec<words::Round> {
+    /// The other side may order any number of operations, so that rounds are not kept.
+    fn rounds(order: &Order) -> impl Iterator<Item = words::Round> {
         let kind = match order.kind {
             Some(PingKind::Get) => Kind::Get,
             Some(PingKind::Put) => Kind::Put,
             Some(PingKind::Msg) | None => Kind::Msg,
         };
+        let size = order.size.max(1);
+        let depth = order.depth;
+        let rate = order.rate;
         let mut left = order.count;
-        let mut rounds = Vec::new();
-        while left > 0 {
+        std::iter::from_fn(move || {
             let count = left.min(words::SAMPLES_MAX);
             left -= count;
-            rounds.push(words::Round {
-                kind,
-                // An operation of size 0 transfers one byte: otherwise its arrival could not be
-                // detected.
-                size: order.size.max(1),
-                depth: order.depth,
-                count,
-                rate: order.rate,
-                serial: self.0.next_serial(),
-            });
-        }
-        rounds
+            // An operation of size 0 transfers one byte: otherwise its arrival could not be
+            // detected.
+            (count > 0).then_some(words::Round { kind, size, depth, count, rate, serial: 0 })
+        })
+    }
+
+    /// Returns the round with the serial number that both sides give it.
+    fn numbered(&mut self, round: words::Round) -> words::Round {
+        words::Round { serial: self.0.next_serial(), ..round }
     }
 }
 
@@ -103,7 +103,8 @@ impl ProbeTransport for Fabric<'_> {
 
     fn run(&mut self, order: &Order, tally: &mut Tally) -> Result<u64, ProbeError> {
         let mut elapsed_ns = 0;
-        for round in self.rounds(order) {
+        for round in Self::rounds(order) {
+            let round = self.numbered(round);
             let Answer::Ran(ran) = self.0.ask(&words::Order::Run(round))? else {
                 return unexpected();
             };
@@ -120,7 +121,8 @@ impl ProbeTransport for Fabric<'_> {
 
     fn serve(&mut self, order: &Order) -> Result<u64, ProbeError> {
         let mut work_ns = 0;
-        for round in self.rounds(order) {
+        for round in Self::rounds(order) {
+            let round = self.numbered(round);
             match self.0.ask(&words::Order::Serve(round))? {
                 Answer::Served(ns) => work_ns += ns,
                 _ => return unexpected(),
@@ -142,5 +144,21 @@ fn ring(task: &PingTask) -> Result<u64, ProbeError> {
             Err(format!("too many bytes in flight: {ring}; an endpoint can have at most {most}")
                 .into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_of_any_number_of_operations_takes_no_memory() {
+        let many = u64::MAX;
+        let order = Order { kind: Some(PingKind::Get), size: 8, depth: 1, count: many, rate: None };
+        let counts: Vec<u64> = Fabric::rounds(&order).take(2).map(|round| round.count).collect();
+        assert_eq!(counts, [words::SAMPLES_MAX; 2]);
+        let few = Order { count: words::SAMPLES_MAX + 1, ..order };
+        let counts: Vec<u64> = Fabric::rounds(&few).map(|round| round.count).collect();
+        assert_eq!(counts, [words::SAMPLES_MAX, 1]);
     }
 }
