@@ -277,6 +277,12 @@ impl Unwrapping {
     }
 }
 
+/// Returns whether a block that was verified consists of zeros.
+fn is_of_zeros(copy: &CopyContext, frame: &Frame) -> bool {
+    let zeros = copy.codec.zeros.digest(frame.length as usize);
+    copy.progress.sink().content(frame.index) == Some(zeros)
+}
+
 /// Writes a decrypted block, except its first `done` bytes. Returns whether the store accepted it.
 fn write(copy: &CopyContext, tools: &mut Tools, arrived: Arrived, done: usize) -> bool {
     let Arrived { frame, buffer, .. } = arrived;
@@ -289,14 +295,18 @@ fn write(copy: &CopyContext, tools: &mut Tools, arrived: Arrived, done: usize) -
         copy.tell(Notice::Failed(reason));
         return false;
     };
+    let store = &copy.config.store;
+    let is_hole = store.is_sparse() && is_of_zeros(copy, &frame);
     let began = tools.recorder.now();
     let written = copy.telemetry.write_waits.measure(tools.own, || {
         copy.config.faults.before_writing(length);
         match frame.form {
-            Encoding::Zeros => copy.config.store.write_zeros(from, rest),
-            Encoding::Hole => copy.config.store.leave_hole(from, rest),
+            // Of zeros that came as bytes, a part may have been written.
+            _ if is_hole => store.leave_hole(copy.layout.offset(frame.index), length),
+            Encoding::Zeros => store.write_zeros(from, rest),
+            Encoding::Hole => store.leave_hole(from, rest),
             Encoding::Plain | Encoding::Lz4 | Encoding::Zstd => {
-                copy.config.store.write_at(from, &bytes[done..])
+                store.write_at(from, &bytes[done..])
             }
         }
     });

@@ -72,6 +72,10 @@ impl Store for DiskStore {
         self.write(length, || self.store.leave_hole(offset, length))
     }
 
+    fn is_sparse(&self) -> bool {
+        self.store.is_sparse()
+    }
+
     fn has_hole(&self, offset: u64, length: usize) -> bool {
         self.store.has_hole(offset, length)
     }

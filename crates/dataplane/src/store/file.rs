@@ -56,10 +56,15 @@ impl Size {
         Self { length, room: length, grows: false }
     }
 
+    /// Returns whether the file has holes.
+    fn has_holes(self) -> bool {
+        self.room < self.length
+    }
+
     /// Sets the length of `file`, and reserves space for it unless it has holes or grows.
     fn give(self, file: &File) -> io::Result<()> {
         file.set_len(self.length)?;
-        let is_reserved = self.room == self.length && !self.grows;
+        let is_reserved = !self.has_holes() && !self.grows;
         if is_reserved { reserve(file, self.length) } else { Ok(()) }
     }
 }
@@ -75,6 +80,8 @@ pub struct FileStore {
     path: PathBuf,
     metadata: Metadata,
     length: u64,
+    /// Whether the source has holes.
+    is_sparse: bool,
     write_back: WriteBack,
     /// Writes most of a large file.
     direct: Option<DirectFile>,
@@ -205,7 +212,7 @@ impl FileStore {
         root: &Root,
         path: &[u8],
         name: &[u8],
-        length: u64,
+        size: Size,
         tag: &str,
         left: Left,
     ) -> Result<Self, StoreError> {
@@ -214,7 +221,7 @@ impl FileStore {
         let folder = root.open_dir(&folder_path, false).map_err(unopened(&folder_path))?;
         remove_stale(&folder, &name);
         let directory = OpenDirectory::new(folder, folder_path);
-        Self::create_in(directory, name, Size::whole(length), tag, Some(left))
+        Self::create_in(directory, name, size, tag, Some(left))
     }
 
     /// Creates the hidden file for `name` in an open directory, or resumes the partial file `left`.
@@ -263,6 +270,7 @@ impl FileStore {
             parents,
             metadata,
             length: size.length,
+            is_sparse: size.has_holes(),
             write_back,
             direct,
             settled,
@@ -384,6 +392,10 @@ impl Store for FileStore {
             // bytes.
             Err(_) => self.write_at(offset, &vec![0; length]),
         }
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.is_sparse
     }
 
     fn has_hole(&self, offset: u64, length: usize) -> bool {

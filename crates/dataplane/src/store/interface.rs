@@ -50,6 +50,12 @@ pub trait Store: Send + Sync {
     fn leave_hole(&self, offset: u64, length: usize) -> io::Result<()> {
         self.write_zeros(offset, length)
     }
+    /// Whether blocks of zeros are left as holes, in whichever encoding they come: the source has
+    /// holes, which its size on the disk was checked without, and a node that passes blocks on may
+    /// send them as zeros.
+    fn is_sparse(&self) -> bool {
+        false
+    }
     /// Whether the `length` bytes at `offset` are a hole: zeros that occupy nothing on the disk.
     fn has_hole(&self, _offset: u64, _length: usize) -> bool {
         false

@@ -108,12 +108,16 @@ pub fn open(
         } => {
             let metadata =
                 Metadata { mode: *mode, keeps_mode: *keeps_mode, times: *times, fsync: *fsync };
+            // The file of a stream has no known length: it grows.
+            let known = (!layout.open).then_some(layout.length);
+            let whole = known.unwrap_or(0);
+            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
+            let size = Size { length, room: length.min(*room), grows: *grows };
             if let Present::Left(left) = present {
-                let file = FileStore::resume(root, path, name, layout.length, tag, left)?;
+                let file = FileStore::resume(root, path, name, size, tag, left)?;
                 return Ok(on_disk(disk, file.with(metadata)));
             }
             let given = Path::new(OsStr::from_bytes(path));
-            let known = (!layout.open).then_some(layout.length);
             if stripe.is_none()
                 && below.is_none()
                 && let Some(store) = special::open(root, given, known, *force_device, *fsync)?
@@ -121,10 +125,6 @@ pub fn open(
                 return Ok(store);
             }
             let suffix = stripe.map_or_else(String::new, |stripe| stripe.suffix());
-            // The file of a stream has no known length: it grows.
-            let whole = known.unwrap_or(0);
-            let length = stripe.map_or(whole, |stripe| stripe.length(whole));
-            let size = Size { length, room: length.min(*room), grows: *grows };
             let file = match below.as_deref().filter(|_| stripe.is_none()) {
                 Some(below) => FileStore::create_below(root, path, below, name, size, tag)?,
                 None => FileStore::create(root, path, name, &suffix, size, tag)?,

@@ -72,6 +72,10 @@ impl Store for StripeStore {
         self.file.write_at(self.stripe.offset(offset), bytes)
     }
 
+    fn is_sparse(&self) -> bool {
+        self.file.is_sparse()
+    }
+
     fn has_hole(&self, offset: u64, length: usize) -> bool {
         self.file.has_hole(self.stripe.offset(offset), length)
     }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use garland_testkit::{Scratch, random_bytes};
+use garland_testkit::{Scratch, random_bytes, until};
 
 use crate::pipes::{assert_copied, garland_in, locals, stand_still};
 
@@ -80,6 +80,50 @@ fn zeros_that_were_written_are_written_there_but_not_sent() {
     }
     let _ = garland.cp(&["zeros", "local[1-2]:|cat > y"]).with_code(0);
     assert_copied(&scratch, locals(2), "y", &path);
+    scratch.assert_nothing_left();
+}
+
+/// A node that passes blocks on may send any zeros as zeros: where the source has holes, the others
+/// may lack the room for them.
+#[test]
+fn zeros_of_a_file_with_holes_are_holes_there() {
+    let scratch = Scratch::new("zeros-and-holes");
+    let path = scratch.path("sparse");
+    let file = File::create(&path).expect("it can be made");
+    file.set_len(100 * MIB).expect("it can be long");
+    file.write_all_at(&vec![0; 40 << 20], 20 * MIB).expect("there is room");
+    file.write_all_at(b"some", 0).expect("there is room");
+    let garland = garland_in(&scratch);
+    let _ = garland.cp(&["--quiet", "sparse", "local[1-2]:/x"]).with_code(0);
+    assert_copied(&scratch, locals(2), "x", &path);
+    for node in locals(2) {
+        let stat = scratch.root(&node).join("x").metadata().expect("the file exists");
+        assert!(stat.blocks() * 512 <= 8 * MIB, "{} bytes on {node}", stat.blocks() * 512);
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_sparse_file_that_was_interrupted_stays_sparse() {
+    let scratch = Scratch::new("holes-resumed");
+    let path = scratch.path("sparse");
+    let file = File::create(&path).expect("it can be made");
+    file.set_len(200 * MIB).expect("it can be long");
+    file.write_all_at(&random_bytes(40 << 20, 5), 0).expect("there is room");
+    let taken = file.metadata().expect("the file exists").blocks() * 512;
+    let garland = garland_in(&scratch);
+    let copy = garland.start_cp(&["--bwlimit", "100mbit", "sparse", "local1:/x"]);
+    until("the middle of the data", || {
+        let partial = scratch.partial_files();
+        let partial = partial.first().and_then(|path| scratch.folder().join(path).metadata().ok());
+        partial.is_some_and(|partial| partial.blocks() * 512 > 8 * MIB)
+    });
+    copy.process().interrupt();
+    let _ = copy.end().with_code(130);
+    let _ = garland.run(&["cp", "--quiet", "--resume", "last"]).with_code(0);
+    assert_copied(&scratch, locals(1), "x", &path);
+    let there = scratch.root("local1").join("x").metadata().expect("the file exists").blocks();
+    assert!(there * 512 <= taken + 4 * MIB, "{} bytes, {taken} here", there * 512);
     scratch.assert_nothing_left();
 }
 
