@@ -7,24 +7,27 @@
 //! of an earlier copy may stand in a listing in lower case. The listing is spared where a file of
 //! the directory is not found in another case.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use garland_core::printable;
 use garland_sys::sync::Mutex;
 use rustix::fs::{AtFlags, Dir, statat};
 use rustix::io::Errno;
 
-/// The maximum number of names of a listing that are remembered. In a larger directory it is read
-/// again for each name that is in doubt.
-const LISTED_MAX: usize = 1 << 20;
+/// The maximum number of names that this process remembers, in all open directories of all trees:
+/// some 40 MB. Who sends a tree chooses how many there are, and how deep. Of more, only the listing
+/// of a directory tells whether one takes the place of another, and it is read again for each name
+/// that is in doubt.
+const REMEMBERED_MAX: usize = 1 << 20;
 
-/// The maximum number of names of the tree in a directory that are remembered. Of more, only the
-/// listing tells whether one takes the place of another.
-const NOTED_MAX: usize = 1 << 20;
+/// The number of names that this process remembers.
+static REMEMBERED: AtomicUsize = AtomicUsize::new(0);
 
 /// The number of names that the copy puts in a directory before it looks whether the file system
 /// tells case apart there, so that it need not remember all of them.
@@ -157,13 +160,13 @@ impl ExactNames {
             found: Vec::new(),
             other: Folded::Unknown,
         };
-        known.listed.clear();
+        known.forget_listing();
         for entry in Dir::read_from(folder)? {
             let entry = entry?;
             let found = entry.file_name().to_bytes();
             let its = self.key(found);
-            if known.listed.len() < LISTED_MAX {
-                known.listed.insert(its.exact);
+            if takes_place() && !known.listed.insert(its.exact) {
+                leave_places(1);
             }
             listing.is_exact |= found == key.name;
             listing.has_capitals |= found.iter().any(u8::is_ascii_uppercase);
@@ -200,15 +203,24 @@ impl Known {
     fn set_tells_case_apart(&mut self, is_apart: bool) {
         if is_apart {
             self.tells_case_apart = true;
+            leave_places(self.plain.len());
             self.plain = HashMap::new();
         }
     }
 
     fn insert(&mut self, key: &Key<'_>) {
-        if self.plain.len() + self.other.len() < NOTED_MAX {
-            let names = if key.is_plain { &mut self.plain } else { &mut self.other };
-            names.entry(key.folded).or_insert(key.exact);
+        let names = if key.is_plain { &mut self.plain } else { &mut self.other };
+        if let Entry::Vacant(place) = names.entry(key.folded)
+            && takes_place()
+        {
+            place.insert(key.exact);
         }
+    }
+
+    fn forget_listing(&mut self) {
+        leave_places(self.listed.len());
+        // Its memory is for others meanwhile.
+        self.listed = HashSet::new();
     }
 
     fn lists_all(&self, names: &[u64]) -> bool {
@@ -220,6 +232,22 @@ impl Known {
         let same = [self.plain.get(&key.folded), self.other.get(&key.folded)];
         same.into_iter().flatten().copied().filter(|&exact| exact != key.exact).collect()
     }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        leave_places(self.listed.len() + self.plain.len() + self.other.len());
+    }
+}
+
+/// Takes the place of a name among those that are remembered. Returns whether there was one.
+fn takes_place() -> bool {
+    let next = |count: usize| (count < REMEMBERED_MAX).then_some(count + 1);
+    REMEMBERED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+}
+
+fn leave_places(count: usize) {
+    REMEMBERED.fetch_sub(count, Ordering::Relaxed);
 }
 
 impl fmt::Display for Folded {
@@ -330,5 +358,23 @@ mod tests {
         assert_eq!(listed_before, None, "one listing does for all pairs");
         let is_missing = names.folded(&folder, b"missing.").unwrap_err().kind();
         assert_eq!(is_missing, io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn all_directories_together_remember_no_more_than_one_may() {
+        let dir = Scratch::new("names-many");
+        let folder = OwnedFd::from(File::open(&dir).unwrap());
+        let remembered = |names: &ExactNames| names.known.lock().other.len();
+        let level = || {
+            let names = ExactNames::default();
+            for number in 0..REMEMBERED_MAX / 2 {
+                names.note(&folder, format!("\u{e9}{number}").as_bytes());
+            }
+            names
+        };
+        let path = [level(), level(), level()];
+        assert!(path.iter().map(remembered).sum::<usize>() <= REMEMBERED_MAX);
+        drop(path);
+        assert_eq!(remembered(&level()), REMEMBERED_MAX / 2, "what ended leaves its places");
     }
 }
