@@ -9,6 +9,7 @@ use garland_copy::planned::PlannedCopy;
 use garland_copy::session::{MadeCopy, Session};
 use garland_copy::source::CopySource;
 use garland_copy::spec::{CopySpec, SourceSpec};
+use garland_core::cluster::nodelist::fold;
 use garland_core::cluster::target as destination;
 use garland_dataplane::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
@@ -16,7 +17,7 @@ use garland_fleet::context::Context;
 use garland_lab::Lab;
 use garland_protocol::copy::Verdict;
 use garland_protocol::names::{
-    HolderKind, NameEntry, NameHolder, NameManifest, NamesOrder, check_name,
+    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, check_name,
 };
 use garland_remote::elsewhere::refuse_as_destination;
 use garland_results::copy::CopyResult;
@@ -238,6 +239,28 @@ fn served(
     Ok(registered.into_iter().filter_map(|it| it.map_err(told).ok()).collect())
 }
 
+/// Has the agents of `holders`, which have just begun to serve a content, end that if its name has
+/// ended meanwhile: who ended it could not know of them.
+fn end_if_ended(
+    entry: &NameEntry,
+    holders: &[NameHolder],
+    keepers: &mut Keepers<'_>,
+    access: &Access,
+    interrupts: &Interrupts,
+) -> Result<(), Failure> {
+    let latest = keepers.latest(entry.record.name())?.map(|latest| latest.record);
+    let has_ended =
+        |latest: &NameRecord| latest.content().is_none() && latest.is_newer_than(&entry.record);
+    let Some(ended) = latest.filter(has_ended) else { return Ok(()) };
+    let nodes: Vec<String> = holders.iter().map(|holder| holder.node.clone()).collect();
+    if !nodes.is_empty() {
+        let name = ended.name();
+        let folded = fold(&nodes);
+        garland_terminal::errln!("names: {name} has ended meanwhile; {folded} does not serve it");
+    }
+    keepers::end_serving(access, &ended, nodes.into_iter(), interrupts)
+}
+
 /// Records which nodes hold the content now: those that got it (`found`) and have standing agents,
 /// and not those whose content differs. If the name stands for other content by now, nothing is
 /// recorded.
@@ -257,13 +280,11 @@ fn remember(
         let below =
             |it: NameHolder| Some(NameHolder { path: follow::below(root, &it.path)?, ..it });
         let found: Vec<NameHolder> = found.into_iter().filter_map(below).collect();
-        let mut new = served(entry, manifest, &found, access, interrupts)?;
-        new.retain(|holder| !entry.holders.contains(holder));
-        if new.is_empty() {
-            return Ok(());
-        }
+        let serving = served(entry, manifest, &found, access, interrupts)?;
         let mut keepers = Keepers::open(access, interrupts)?;
-        return new.iter().try_for_each(|holder| keepers.hold(entry, holder));
+        let mut new = serving.iter().filter(|holder| !entry.holders.contains(holder));
+        new.try_for_each(|holder| keepers.hold(entry, holder))?;
+        return end_if_ended(entry, &serving, &mut keepers, access, interrupts);
     }
     let found = served(entry, manifest, &found, access, interrupts)?;
     // The sources are what the record says, until it is published again.
@@ -273,10 +294,11 @@ fn remember(
     });
     let differing: Vec<&NameHolder> = differing.collect();
     let has = |entry: &NameEntry, holder: &NameHolder| entry.holders.contains(holder);
+    let mut keepers = Keepers::open(access, interrupts)?;
+    end_if_ended(entry, &found, &mut keepers, access, interrupts)?;
     if differing.is_empty() && found.iter().all(|holder| has(entry, holder)) {
         return Ok(());
     }
-    let mut keepers = Keepers::open(access, interrupts)?;
     let now = keepers.find(entry.record.name())?;
     let Some(mut now) = now.filter(|now| now.record == entry.record) else { return Ok(()) };
     now.holders.retain(|holder| !differing.contains(&holder));

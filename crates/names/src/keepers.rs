@@ -13,7 +13,7 @@ use garland_fleet::launch::lab;
 use garland_fleet::standing::Standing;
 use garland_lab::Lab;
 use garland_protocol::names::{
-    NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, check_name,
+    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, check_name,
 };
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::wire::Secret;
@@ -606,6 +606,35 @@ pub fn register(
         registered.map(|()| holder.clone()).map_err(unserved)
     });
     Ok(with_holder.collect())
+}
+
+/// Tells the agents of `nodes` that the name of `ended` has ended: they do not serve its contents
+/// any more, unless for another name. Prints which ones cannot be told.
+///
+/// # Errors
+/// When the user interrupts it.
+pub fn end_serving(
+    access: &Access,
+    ended: &NameRecord,
+    nodes: impl Iterator<Item = String>,
+    interrupts: &Interrupts,
+) -> Result<(), Failure> {
+    let holder = |node| NameHolder { node, kind: HolderKind::Node, path: Vec::new() };
+    let holders: Vec<NameHolder> = nodes.map(holder).collect();
+    let entry = NameEntry { record: ended.clone(), holders: Vec::new() };
+    let told = register(access, &entry, &[], &holders, interrupts)?;
+    let mut untold: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for UnservedHolder { node, reason } in told.into_iter().filter_map(Result::err) {
+        untold.entry(reason).or_default().push(node);
+    }
+    let name = ended.name();
+    for (reason, nodes) in untold {
+        let nodes = nodelist::fold(&nodes);
+        garland_terminal::errln!(
+            "names: {nodes} may go on serving the content of {name}: {reason}"
+        );
+    }
+    Ok(())
 }
 
 /// A node that has a content, and whose agent cannot serve it.

@@ -12,9 +12,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::access::Access;
 use crate::args::Unpublish;
-use crate::keepers::{
-    self, ATTEMPTS_MAX, Keepers, Kept, UnservedHolder, contended, enter, unknown,
-};
+use crate::keepers::{self, ATTEMPTS_MAX, Keepers, Kept, contended, enter, unknown};
 
 /// Ends a name.
 pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
@@ -39,7 +37,7 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
         let end = NameEntry { record, holders: Vec::new() };
         match keepers.keep(&end, &[])? {
             Kept::By(nodes) => {
-                ended = Some((nodes, NameEntry { holders: entry.holders, ..end }));
+                ended = Some((nodes, end.record));
                 break;
             }
             Kept::ByTooFew(few) => {
@@ -50,25 +48,12 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     }
     let (kept, ended) = ended.ok_or_else(|| contended(name))?;
     phases.end("keep");
-    end_holders(&access, ended, &interrupts)?;
+    // Also those who hold what the name stood for before, or who got it and are not listed.
+    let nodes = access.standing().iter().map(|standing| standing.name.clone());
+    keepers::end_serving(&access, &ended, nodes, &interrupts)?;
     phases.end("end");
     let head = Head::new("garland.unpublish/1", None, phases);
     let result = UnpublishResult { head, name: name.to_owned(), keepers: kept };
     show(context.json, &result).map_err(|failure| failure.after(Exit::Done))?;
     Ok(Exit::Done)
-}
-
-/// Tells the agents of the holders of a name that it has ended: they do not serve its content any
-/// more, unless for another name. Prints which ones cannot be told.
-fn end_holders(access: &Access, ended: NameEntry, interrupts: &Interrupts) -> Result<(), Failure> {
-    let mut holders = ended.holders;
-    // Where no agent runs nothing is served.
-    holders.retain(|it| access.standing().iter().any(|standing| standing.name == it.node));
-    let entry = NameEntry { record: ended.record, holders: Vec::new() };
-    let told = keepers::register(access, &entry, &[], &holders, interrupts)?;
-    for UnservedHolder { node, reason } in told.into_iter().filter_map(Result::err) {
-        let name = entry.record.name();
-        garland_terminal::errln!("names: {node} may go on serving the content of {name}: {reason}");
-    }
-    Ok(())
 }

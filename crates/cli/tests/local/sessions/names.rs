@@ -88,6 +88,14 @@ impl<'a> Nodes<'a> {
         all.map(|folder| folder.path()).filter(is_list).collect()
     }
 
+    /// Returns the number of contents that all agents serve.
+    fn served(&self) -> usize {
+        let is_held = |path: &PathBuf| path.extension().is_some_and(|end| end == "held");
+        let files = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+        let agents = files(self.lists()).map(|agent| agent.path()).filter(is_held);
+        agents.flat_map(files).filter(|file| is_held(&file.path())).count()
+    }
+
     /// Returns the key that signs records.
     fn signer(&self) -> Secret {
         let state = self.lists().parent().expect("the state of the host").to_owned();
@@ -221,6 +229,42 @@ fn names_survive_their_keepers_and_end_for_those_that_were_away() {
     assert!(!nodes.path("local1", "x").exists());
     let said = nodes.get("a/1", "local1:/x").with_code(3);
     assert!(said.err.contains("there is no name a/1"), "{}", said.err);
+    nodes.end();
+}
+
+#[test]
+fn a_name_that_ended_is_served_by_nobody_who_ever_held_what_it_stood_for() {
+    let scratch = Scratch::new("names-served");
+    let garland = garland_in(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-5]");
+    nodes.write(&["local4"], "m", b"first");
+    nodes.write(&["local5"], "m", b"second");
+    for node in ["local4", "local5"] {
+        let _ = nodes.run(&["publish", &format!("{node}:/m"), "--as", "m"]).with_code(0);
+    }
+    assert_eq!(nodes.served(), 2);
+    let _ = nodes.run(&["unpublish", "m"]).with_code(0);
+    assert_eq!(nodes.served(), 0);
+    nodes.end();
+}
+
+#[test]
+fn a_name_that_ends_while_it_is_fetched_is_not_served_by_who_got_it() {
+    let scratch = Scratch::in_memory("names-fetched");
+    let garland = garland_in(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-5]");
+    let content = random_bytes(40_000_000, 3);
+    nodes.write(&["local4"], "m", &content);
+    let _ = nodes.run(&["publish", "local4:/m", "--as", "m"]).with_code(0);
+    let roots = nodes.roots();
+    let words = ["get", "--local-root", &roots, "--bwlimit", "80mbit", "m", "local5:/m"];
+    let getting = garland.start(&words);
+    until("the copy begins", || !scratch.partial_files().is_empty());
+    let _ = nodes.run(&["unpublish", "m"]).with_code(0);
+    let said = getting.end().with_code(0).err;
+    assert!(said.contains("names: m has ended meanwhile; local5 does not serve it"), "{said}");
+    nodes.assert_has(&["local5"], "m", &content);
+    assert_eq!(nodes.served(), 0);
     nodes.end();
 }
 
