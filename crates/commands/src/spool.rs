@@ -39,6 +39,7 @@ use garland_results::head::Phases;
 use garland_results::spool::{LackingNode, WaitingEntry};
 use garland_showing::progress::CopyBars;
 use garland_state::run::Run;
+use garland_state::unreached;
 use garland_sys::clock;
 use garland_sys::error::reason;
 use garland_sys::folder_events::ClosedFiles;
@@ -143,7 +144,8 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let start_on = |nodes: &[Node], quiet| start(up, &place, &run, nodes, &interrupts, quiet);
     let agents = start_on(&nodes, context.json)?;
     // Copies use the links of the chain, which takes the channels of this start.
-    let linked = stand_chain(agents.into_iter().map(Result::ok).collect());
+    let mut hops = unreached::read(&place.places);
+    let linked = stand_chain(agents.into_iter().map(Result::ok).collect(), &mut hops);
     let links: u32 =
         linked.or_nothing("cannot link the nodes")?.iter().map(|node| node.count).sum();
     let agents = start_on(&nodes, true)?;

@@ -12,6 +12,7 @@ use garland_results::head::{Head, NodeVerdict, Phases};
 use garland_results::standing::{NodeState, StandingResult};
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_state::unreached;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::args::Up;
@@ -46,7 +47,10 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
         agents.push(agent.ok());
     }
     // The next copy uses the chain in the nodes' order, unless its options ask for another.
-    let links = stand_chain(agents).or_nothing("cannot link the nodes")?;
+    let known = unreached::read(&places);
+    let mut hops = known.clone();
+    let links = stand_chain(agents, &mut hops).or_nothing("cannot link the nodes")?;
+    unreached::keep(&places, &known, hops);
     let mut are_told = true;
     if members::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         let keys = if up.new_cluster_key { MemberKeys::Fresh } else { MemberKeys::Present };

@@ -1,13 +1,12 @@
 //! The standing chain: links between the agents of neighbouring nodes.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use garland_core::unreached::{Hop, UnreachedHops};
 use garland_protocol::copy::CopyId;
 use garland_protocol::operation::{self, Answers, Links, Query};
 use garland_protocol::wire::Secret;
 use garland_sys::signal::Interrupts;
-use garland_sys::sync::Mutex;
 use garland_sys::{clock, random};
 
 use crate::copy::Agent;
@@ -15,24 +14,17 @@ use crate::session::Session;
 
 /// Makes each of `agents` open links to the next available agent, one link to each address of that
 /// agent; `None` is a node without an available agent. Returns the links of each agent, in the same
-/// order.
+/// order. For what `unreached` is, see [`link_neighbours`].
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
-pub fn stand_chain(agents: Vec<Option<Agent>>) -> std::io::Result<Vec<Links>> {
-    let addresses = |agent: &Option<Agent>| Some(agent.as_ref()?.addresses.clone());
-    let addresses: Vec<_> = agents.iter().map(addresses).collect();
-    let order = CopyId(random::bytes());
-    let secret = Secret(random::bytes());
-    let mut links = vec![Links::default(); agents.len()];
-    for (node, answer) in ask(agents, operation::stand_chain(&addresses, order, &secret))? {
-        links[node] = match answer {
-            Some(Ok(links)) => links,
-            Some(Err(reason)) => Links { count: 0, failed: vec![reason] },
-            None => Links::default(),
-        };
-    }
-    Ok(links)
+pub fn stand_chain(
+    agents: Vec<Option<Agent>>,
+    unreached: &mut UnreachedHops,
+) -> std::io::Result<Vec<Links>> {
+    let chain = Chain::new(agents.iter().map(Option::as_ref), usize::MAX, unreached);
+    let agents = agents.into_iter().map(|agent| agent.ok_or_else(String::new)).collect();
+    chain.stand(&mut Session::new(agents, None), unreached)
 }
 
 /// The agents of nodes in their order, and which of them their predecessors do not reach.
@@ -44,91 +36,98 @@ pub struct LinkedNeighbours {
     pub unreached: Vec<bool>,
 }
 
-/// Has each of `agents` open a link to the first address of the next one that there is, and
-/// remembers what could not be reached: it is asked again, but not so often that the copies of a
-/// spool would wait for the answer each time.
+/// Has each of `agents` open a link to the first address of the next one that there is. A hop that
+/// `unreached` has, to a node which this machine does not reach either, is not tried again;
+/// `unreached` gets what is found.
 ///
 /// # Errors
 /// When this host cannot wait for the agents.
 pub fn link_neighbours(
     agents: Vec<Result<Agent, String>>,
+    unreached: &mut UnreachedHops,
     interrupts: Option<&Interrupts>,
 ) -> std::io::Result<LinkedNeighbours> {
-    static UNREACHED: Mutex<Unreached> = Mutex::new(Unreached(BTreeMap::new()));
-    let first = |agent: &Result<Agent, String>| agent.as_ref().ok()?.addresses.first().copied();
-    let addresses: Vec<Option<SocketAddr>> = agents.iter().map(first).collect();
-    let nears = nodes_before(&addresses);
-    let hop = |node: usize| Some(Hop { from: addresses[nears[node]?]?, to: addresses[node]? });
+    let chain = Chain::new(agents.iter().map(|agent| agent.as_ref().ok()), 1, unreached);
     let mut session = Session::new(agents, interrupts);
-    let began_ns = clock::now_ns();
-    let is_due = |node: usize| hop(node).is_some_and(|hop| UNREACHED.lock().is_due(&hop, began_ns));
-    if (0..nears.len()).any(is_due) {
-        let order = CopyId(random::bytes());
-        let lists: Vec<_> = addresses.iter().map(|address| address.map(|at| vec![at])).collect();
-        let query = operation::stand_chain(&lists, order, &Secret(random::bytes()));
-        let answers = session.run(query, &mut |_| {})?.into_answers();
-        let ended_ns = clock::now_ns();
-        let took_ns = ended_ns - began_ns;
-        for (node, near) in nears.iter().enumerate() {
-            let Some(link) = hop(node) else { continue };
-            let links = near.and_then(|near| answers.get(&near)).and_then(Option::as_ref);
-            let is_linked = links.is_some_and(|it| it.as_ref().is_ok_and(|it| it.count > 0));
-            match is_linked {
-                true => UNREACHED.lock().forget(&link),
-                false => UNREACHED.lock().remember(link, ended_ns, took_ns),
-            }
-        }
-    }
-    let is_unreached = |node: usize| hop(node).is_some_and(|hop| UNREACHED.lock().contains(&hop));
-    let unreached = (0..nears.len()).map(is_unreached).collect();
+    let links = chain.stand(&mut session, unreached)?;
+    let is_unreached = |near: &Option<usize>| near.is_some_and(|near| links[near].count == 0);
+    let unreached = chain.nears.iter().map(is_unreached).collect();
     Ok(LinkedNeighbours { agents: session.into_agents().collect(), unreached })
 }
 
-/// A hop between two agents, by their first addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Hop {
-    from: SocketAddr,
-    to: SocketAddr,
+/// The links that are to be opened between neighbours.
+struct Chain {
+    /// The addresses of each node to which its predecessor opens links: none if they are known to
+    /// be out of reach, `None` for a node without an agent.
+    lists: Vec<Option<Vec<SocketAddr>>>,
+    /// For each node the one with an agent before it.
+    nears: Vec<Option<usize>>,
+    /// The hop to each node to which a link is opened.
+    hops: Vec<Option<Hop>>,
 }
 
-/// The hops over which no link could be opened, and from when on each is asked again, in
-/// nanoseconds of the monotonic clock.
-struct Unreached(BTreeMap<Hop, u64>);
-
-impl Unreached {
-    /// How many times as long as it took a hop is not asked again: a firewall that drops segments
-    /// costs a timeout each time, one that refuses them nothing.
-    const REST: u64 = 10;
-
-    fn contains(&self, hop: &Hop) -> bool {
-        self.0.contains_key(hop)
+impl Chain {
+    /// Returns the chain over the nodes with `agents`, with at most `links_max` links to each, and
+    /// without the hops that are known to be out of reach.
+    fn new<'a>(
+        agents: impl Iterator<Item = Option<&'a Agent>>,
+        links_max: usize,
+        unreached: &UnreachedHops,
+    ) -> Self {
+        let now_ns = clock::wall_ns();
+        let mut chain = Self { lists: Vec::new(), nears: Vec::new(), hops: Vec::new() };
+        let mut before: Option<usize> = None;
+        let mut before_at = None;
+        for (node, agent) in agents.enumerate() {
+            let addresses = agent.map_or(&[][..], |agent| &agent.addresses);
+            let at = addresses.first().map(SocketAddr::ip);
+            let hop = before_at.zip(at).map(|(from, to)| Hop { from, to });
+            let rests = |hop: &Hop| {
+                agent.is_some_and(Agent::is_behind_login) && unreached.has(*hop, now_ns)
+            };
+            let opened = hop.filter(|hop| !rests(hop));
+            let links = if opened.is_some() { links_max.min(addresses.len()) } else { 0 };
+            chain.lists.push(at.map(|_| addresses[..links].to_vec()));
+            chain.nears.push(before.filter(|_| at.is_some()));
+            chain.hops.push(opened);
+            before = at.map(|_| node).or(before);
+            before_at = at.or(before_at);
+        }
+        chain
     }
 
-    /// Returns whether the hop is to be asked: what is known of it is too old, or nothing is.
-    fn is_due(&self, hop: &Hop, now_ns: u64) -> bool {
-        self.0.get(hop).is_none_or(|again_ns| now_ns >= *again_ns)
+    /// Has the agents of `session` open the links, and tells `unreached` of it. Returns the links
+    /// of each agent to the next one.
+    fn stand(
+        &self,
+        session: &mut Session,
+        unreached: &mut UnreachedHops,
+    ) -> std::io::Result<Vec<Links>> {
+        let mut links = vec![Links::default(); self.lists.len()];
+        if self.hops.iter().all(Option::is_none) {
+            return Ok(links);
+        }
+        let order = CopyId(random::bytes());
+        let query = operation::stand_chain(&self.lists, order, &Secret(random::bytes()));
+        let began_ns = clock::wall_ns();
+        for (node, answer) in session.run(query, &mut |_| {})?.into_answers() {
+            links[node] = match answer {
+                Some(Ok(links)) => links,
+                Some(Err(reason)) => Links { count: 0, failed: vec![reason] },
+                None => Links::default(),
+            };
+        }
+        let ended_ns = clock::wall_ns();
+        for (hop, near) in self.hops.iter().zip(&self.nears) {
+            if let (Some(hop), Some(near)) = (hop, near) {
+                match links[*near].count {
+                    0 => unreached.remember(*hop, began_ns, ended_ns),
+                    _ => unreached.forget(*hop),
+                }
+            }
+        }
+        Ok(links)
     }
-
-    /// Notes that the hop was not reached, after `took_ns`.
-    fn remember(&mut self, hop: Hop, now_ns: u64, took_ns: u64) {
-        self.0.insert(hop, now_ns.saturating_add(took_ns.saturating_mul(Self::REST)));
-    }
-
-    /// Notes that the hop was reached.
-    fn forget(&mut self, hop: &Hop) {
-        self.0.remove(hop);
-    }
-}
-
-/// Returns for each node the one with an address before it, if there is one.
-fn nodes_before(addresses: &[Option<SocketAddr>]) -> Vec<Option<usize>> {
-    let mut before = None;
-    let mut nears = Vec::new();
-    for (node, address) in addresses.iter().enumerate() {
-        nears.push(before.filter(|_| address.is_some()));
-        before = address.map(|_| node).or(before);
-    }
-    nears
 }
 
 /// Asks an agent for the number of its links to the next node in the chain; `None` if it does not
@@ -141,22 +140,4 @@ pub fn count_links(agent: Agent) -> Option<u32> {
 fn ask<T>(agents: Vec<Option<Agent>>, query: Query<'_, T>) -> std::io::Result<Answers<T>> {
     let agents = agents.into_iter().map(|agent| agent.ok_or_else(String::new)).collect();
     Ok(Session::new(agents, None).run(query, &mut |_| {})?.into_answers())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_not_reached_is_asked_again_and_used_when_it_is() {
-        let at = |text: &str| text.parse().expect("an address");
-        let hop = Hop { from: at("10.0.0.1:4000"), to: at("10.0.0.2:4000") };
-        let mut unreached = Unreached(BTreeMap::new());
-        assert!(unreached.is_due(&hop, 0) && !unreached.contains(&hop));
-        unreached.remember(hop, 2_000, 2_000);
-        assert!(unreached.contains(&hop));
-        assert!(!unreached.is_due(&hop, 21_999) && unreached.is_due(&hop, 22_000));
-        unreached.forget(&hop);
-        assert!(unreached.is_due(&hop, 22_000) && !unreached.contains(&hop));
-    }
 }

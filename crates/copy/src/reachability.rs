@@ -7,8 +7,10 @@ use garland_control::{Agent, link_neighbours};
 use garland_core::plan::{HEAD, Lane, LaneBlocks, NodeId, Plan, Route};
 use garland_fleet::builder::Fleet;
 use garland_protocol::copy::DOWNSTREAMS_MAX;
-use garland_sys::signal::Interrupts;
+use garland_state::unreached;
 use garland_terminal::failure::{Failure, OrFailure};
+
+use crate::place::Place;
 
 /// A plan that was fitted to what nodes reach.
 pub struct FittedPlan {
@@ -44,14 +46,17 @@ impl FittedPlan {
 ///
 /// # Errors
 /// When this machine cannot wait for the agents, or would have to feed too many nodes.
-pub fn fit(plan: Plan, fleet: &mut Fleet, interrupts: &Interrupts) -> Result<FittedPlan, Failure> {
+pub fn fit(plan: Plan, fleet: &mut Fleet, place: &Place) -> Result<FittedPlan, Failure> {
     let mut agents = fleet.agents.iter().flatten();
     if !agents.any(Agent::is_behind_login) {
         return Ok(FittedPlan::kept(plan));
     }
     let agents = std::mem::take(&mut fleet.agents);
     let asking = "cannot ask which nodes reach each other";
-    let linked = link_neighbours(agents, Some(interrupts)).or_nothing(asking)?;
+    let known = unreached::read(&place.places);
+    let mut hops = known.clone();
+    let linked = link_neighbours(agents, &mut hops, Some(&place.interrupts)).or_nothing(asking)?;
+    unreached::keep(&place.places, &known, hops);
     fleet.agents = linked.agents;
     let nodes = fleet.agents.iter().zip(linked.unreached);
     let reaches: Vec<Reach> = nodes

@@ -12,6 +12,7 @@
 //! - What a timeline has: `trace/stage`, `trace/record`; its form in files: `trace/file`, on wires:
 //!   `trace/wire`.
 //! - The stream of a tree: `tree/record`, `tree/parser`; patterns of `--exclude`: `tree/pattern`.
+//! - Which nodes did not reach each other lately: `unreached`.
 //! - Numbers with units, as they are read and shown: `units`; text of others: `printable`.
 
 #![forbid(unsafe_code)]
@@ -31,3 +32,4 @@ pub mod splitmix;
 pub mod trace;
 pub mod tree;
 pub mod units;
+pub mod unreached;

@@ -158,9 +158,8 @@ impl Unreached {
 }
 
 /// What is said of agents that are reached by logins.
-pub const ABOUT_LOGINS: &str = "no connection to its agent's port (a firewall?), so all goes through \
-     ssh, which is slower; for full speed open a TCP port to the nodes, and name it: --port, \
-     GARLAND_PORT or `port` in the cluster file";
+pub const ABOUT_LOGINS: &str = "its agent's port is closed (a firewall?), so all goes through ssh; \
+     faster: open a TCP port to the nodes, and name it by --port";
 
 /// Returns the message for a node whose name resolves to a loopback address, such as Debian's
 /// 127.0.1.1.

@@ -4,6 +4,7 @@ mod findings;
 mod result;
 
 use garland_control::{examine, stand_chain};
+use garland_core::unreached::UnreachedHops;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
 use garland_results::head::{Phases, tell};
@@ -38,7 +39,8 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
         checks.push(NodeCheck::new(&node.name, &path, examined));
     }
     // The data of a copy goes from each node to the next one.
-    let links = stand_chain(agents).or_nothing("cannot link the nodes")?;
+    let mut unreached = UnreachedHops::default();
+    let links = stand_chain(agents, &mut unreached).or_nothing("cannot link the nodes")?;
     phases.end("link");
     checks.iter_mut().zip(links).for_each(|(check, links)| check.add_links(links));
     let interrupted = interrupts.have_come();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use garland_control::Agent;
+use garland_control::{Agent, link_neighbours};
 use garland_core::cluster::{Node, nodelist};
+use garland_core::unreached::UnreachedHops;
 use garland_fleet::args::Launch;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
@@ -71,6 +72,35 @@ pub fn gather(
     }
     phases.end("set-up");
     Ok(Gathered { phases, interrupts, lab, run, fleet })
+}
+
+impl Gathered {
+    /// Refuses to measure wires between `nodes` if none of them reaches the next one: each pair
+    /// would be waited for in vain. Only nodes that are reached through ssh are asked.
+    ///
+    /// # Errors
+    /// When that is so, or this machine cannot wait for the agents.
+    pub fn ensure_links(&mut self, nodes: &[Node]) -> Result<(), Failure> {
+        if !self.fleet.agents.iter().flatten().any(Agent::is_behind_login) {
+            return Ok(());
+        }
+        let agents = std::mem::take(&mut self.fleet.agents);
+        let mut hops = UnreachedHops::default();
+        let linked = link_neighbours(agents, &mut hops, Some(&self.interrupts))
+            .or_nothing("cannot ask which nodes reach each other")?;
+        self.fleet.agents = linked.agents;
+        let present = self.fleet.agents.iter().flatten().count();
+        let unreached = linked.unreached.iter().filter(|is_unreached| **is_unreached).count();
+        if present < 2 || unreached + 1 < present {
+            return Ok(());
+        }
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        Err(Failure::nothing(format!(
+            "cannot measure: no node of {} reaches the next one at its agent's port (a firewall?)",
+            nodelist::fold(&names)
+        ))
+        .hint("open a TCP port on the nodes, and name it with --port"))
+    }
 }
 
 /// Ends all agents and waits until they exit, for a shorter time if the user interrupted. Then ends

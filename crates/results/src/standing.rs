@@ -136,12 +136,23 @@ impl StandingResult {
         if let Some(text) = self.lives() {
             output::print(format_args!("life    {text}\n"))?;
         }
-        for node in &self.nodes {
-            node.unreachable
-                .iter()
-                .for_each(|why| garland_terminal::errln!("no link from {}: {why}", node.name));
-        }
+        self.tell_missing_links();
         Ok(())
+    }
+
+    /// Says on standard error which nodes have no links to their next ones, and why the first of
+    /// them has none: a firewall is the same for all.
+    fn tell_missing_links(&self) {
+        let mut nodes = self.nodes.iter().filter(|node| !node.unreachable.is_empty());
+        let Some(first) = nodes.next() else { return };
+        let others: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
+        let nor = match &others[..] {
+            [] => String::new(),
+            others => format!("; nor from {}", nodelist::fold(others)),
+        };
+        for why in &first.unreachable {
+            garland_terminal::errln!("no link from {}: {why}{nor}", first.name);
+        }
     }
 
     /// Returns a line for each release of agents that are up: the nodes, and for how long.

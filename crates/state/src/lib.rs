@@ -6,6 +6,7 @@
 //! - [`run`] is the directory of one command: its result, plan and [`traces`], under a [`lock`]
 //!   while the command runs,
 //! - [`failed_copy`] is why the last copy failed that has no result,
+//! - [`unreached`] is which nodes did not reach each other lately,
 //! - [`background`] has what goes on after its command has returned.
 
 #![forbid(unsafe_code)]
@@ -16,3 +17,4 @@ pub mod lock;
 pub mod places;
 pub mod run;
 pub mod traces;
+pub mod unreached;

@@ -110,6 +110,11 @@ impl Places {
         self.state.join("cluster.key")
     }
 
+    /// Returns the file with the nodes that did not reach each other lately.
+    pub(crate) fn unreached(&self) -> PathBuf {
+        self.state.join("unreached.json")
+    }
+
     /// Returns the file that says why the last copy failed that has no result.
     pub(crate) fn failed_copy(&self) -> PathBuf {
         self.state.join("failed-copy.json")

@@ -42,8 +42,10 @@ pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
             .hint("the first node sends requests to each of the others in turn")
             .hint("to measure this machine alone, run garland ping 'local[1-2]'"));
     }
-    let gathered =
-        gather("ping", &nodes, &inventory, &ping.launch, context.json, Talk::OverWires, phases)?;
+    let over = Talk::OverWires;
+    let mut gathered =
+        gather("ping", &nodes, &inventory, &ping.launch, context.json, over, phases)?;
+    gathered.ensure_links(&nodes)?;
     let Gathered { mut phases, interrupts, lab, run, mut fleet } = gathered;
     if request.task.means == PingTransport::Fabric {
         // Agents on this machine find the helper where this process finds it.

@@ -52,7 +52,8 @@ pub fn run(context: &Context, wires: &Wires) -> Result<Exit, Failure> {
     };
     let launch = &wires.launch;
     let over = Talk::OverWires;
-    let gathered = gather("wires", &nodes, &inventory, launch, context.json, over, phases)?;
+    let mut gathered = gather("wires", &nodes, &inventory, launch, context.json, over, phases)?;
+    gathered.ensure_links(&nodes)?;
     if wires.sweep {
         return sweep::run(context, &names, &nodes, gathered);
     }

@@ -42,8 +42,8 @@ fn ssh_is_enough_for_commands_and_copies_in_both_directions() {
     let text = succeeded(&field, &["exec", "n[1-3]", "--", "echo", "here"]);
     assert!(text.contains("here"), "{text}");
     let text = succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
-    assert!(text.contains("by ssh  n[1-3]: no connection to its agent's port "), "{text}");
-    assert!(text.contains("open a TCP port to the nodes, and name it: --port, "), "{text}");
+    assert!(text.contains("by ssh  n[1-3]: its agent's port is closed "), "{text}");
+    assert!(text.contains("open a TCP port to the nodes, and name it by --port"), "{text}");
     let star = "star    n[1-3]: fed by this machine, since no other node reaches them";
     assert!(text.contains(star), "{text}");
     (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
@@ -160,5 +160,34 @@ fn a_login_that_stands_for_an_agent_opens_no_session() {
         assert!(text.contains("; through ssh: "), "{then}: {text}");
         assert_eq!(text.matches("here").count(), 1, "{then}: {text}");
     }
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn wires_between_nodes_that_do_not_reach_each_other_are_not_measured_in_vain() {
+    let field = walled();
+    for command in ["wires", "ping"] {
+        let output = run(&field, &[command, "n[1-3]"]);
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(text.contains("cannot measure: no node of n[1-3] reaches the next one"), "{text}");
+        assert!(text.contains("open a TCP port on the nodes, and name it with --port"), "{text}");
+    }
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn who_was_not_reached_is_not_tried_again_by_the_next_command() {
+    let field = walled();
+    // The second node's firewall counts what the first one sends to it.
+    let counted = "nft list chain inet wall in | grep 'saddr 10.99.0.1 counter'";
+    let shell = |script: &str| field.machines.shell(2, script).expect("that holds");
+    shell("nft add rule inet wall in ip saddr 10.99.0.1 counter");
+    succeeded(&field, &["up", "n[1-3]"]);
+    shell(&format!("{counted} >/mnt/home/tried; ! grep 'packets 0 ' /mnt/home/tried"));
+    succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    shell(&format!("{counted} >/mnt/home/then; cmp /mnt/home/tried /mnt/home/then"));
+    (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
+    succeeded(&field, &["down", "n[1-3]"]);
     assert_nothing_left(&field);
 }
