@@ -1,6 +1,6 @@
 //! A copy to nodes: plan, fleet, comparison, copy, result.
 
-use garland_control::Outcome;
+use garland_control::{Agent, Outcome};
 use garland_core::cluster::Node;
 use garland_core::plan::Plan;
 use garland_fleet::builder::{Fleet, FleetBuilder};
@@ -152,8 +152,9 @@ impl<'a> PlannedCopy<'a> {
         let FittedPlan { plan, fed_here, reached } = match stripes.is_some() || spec.plan.is_shared
         {
             true => FittedPlan::kept(plan),
-            false => reachability::fit(plan, &mut fleet, &place.interrupts)?,
+            false => reachability::fit(plan, &mut fleet, place)?,
         };
+        let by_ssh = names_by_ssh(&nodes, &fleet);
         let lab = place.lab.as_ref();
         let began_ns = session.phases.began_ns();
         let agents_started = fleet.children.have_any();
@@ -193,6 +194,7 @@ impl<'a> PlannedCopy<'a> {
             agents_started,
             path,
             is_off_disk: given.content().device().is_none(),
+            by_ssh,
             fed_here,
             tree: given.tree(),
             holders,
@@ -251,6 +253,13 @@ impl<'a> Begun<'a, '_> {
             ..self.place.builder(&self.spec.run, nodes, self.run)
         }
     }
+}
+
+/// Returns the names of the nodes whose agents are reached through ssh.
+fn names_by_ssh(nodes: &[Node], fleet: &Fleet) -> Vec<String> {
+    let nodes = nodes.iter().zip(&fleet.agents);
+    let by_ssh = nodes.filter(|(_, agent)| agent.as_ref().is_ok_and(Agent::is_behind_login));
+    by_ssh.map(|(node, _)| node.name.clone()).collect()
 }
 
 /// Stores the plan and the traces of a copy, and the digests of its source.

@@ -111,6 +111,7 @@ impl<'a> Session<'a> {
             agents_started: false,
             path: Vec::new(),
             is_off_disk: false,
+            by_ssh: Vec::new(),
             fed_here: Vec::new(),
             read_back: spec.checks.read_back,
             tree: None,

@@ -50,7 +50,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 // What time is spent on: one colour and one pattern each, in all parts of the page.
 const KINDS = { wire: "wires", disk: "disks", processor: "processors", silent: "silent nodes", fixed: "set-up and teardown", wait: "waiting for others", unknown: "not known" };
 const OF_CAUSES = {
-  wire: "wire", loss: "wire", "send blocked by peer": "wire", "send blocked by local buffer": "wire",
+  wire: "wire", loss: "wire", ssh: "wire", "send blocked by peer": "wire", "send blocked by local buffer": "wire",
   "source disk": "disk", "sink disk": "disk", fsync: "disk",
   "source CPU": "processor", seal: "processor", relay: "processor", processor: "processor", open: "processor", emulator: "processor",
   "dead node": "silent", pause: "silent",

@@ -53,6 +53,9 @@ pub struct CopyOutcome {
     pub path: Vec<u8>,
     /// Whether the source was on no disk of this machine.
     pub is_off_disk: bool,
+    /// The names of the nodes that were reached through ssh, since no connection to the port of
+    /// their agents came about.
+    pub by_ssh: Vec<String>,
     /// The names of the nodes that this machine fed itself, since no other one reaches them.
     pub fed_here: Vec<String>,
     /// What was read back at the end.
@@ -90,4 +93,14 @@ pub enum Direction {
     Out,
     /// From nodes to this machine.
     In,
+}
+
+impl Direction {
+    /// Returns the word before the number of nodes.
+    pub fn preposition(self) -> &'static str {
+        match self {
+            Self::Out => "to",
+            Self::In => "from",
+        }
+    }
 }

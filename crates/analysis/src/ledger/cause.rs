@@ -34,6 +34,8 @@ pub enum Cause {
     BlockedByBuffer,
     /// Bytes were in flight, and nothing but the wire limited them.
     Wire,
+    /// The bytes went through ssh, since no connection to the agent's port came about.
+    Login,
     /// Packets were lost on a wire and sent again.
     Loss,
     /// A node forwarded bytes from one connection to the next.
@@ -120,6 +122,7 @@ impl Cause {
                 "enlarge the send buffer there (net.ipv4.tcp_wmem)",
             ),
             Self::Wire => ("wire", "use a faster network, or more rails"),
+            Self::Login => ("ssh", "open a TCP port to the nodes, and name it by --port"),
             Self::Loss => {
                 ("loss", "replace the cable, the NIC or the port: packets are lost there")
             }
@@ -149,7 +152,7 @@ impl Cause {
     /// Returns whether time with this cause can be a fault. Costs of every run and unknown causes
     /// are not faults.
     pub fn can_be_fault(self) -> bool {
-        !self.is_given() && !matches!(self, Self::SetUp | Self::Queue)
+        !self.is_given() && !matches!(self, Self::SetUp | Self::Queue | Self::Login)
     }
 
     /// Returns whether all stages of the pipeline stop meanwhile.

@@ -52,6 +52,8 @@ pub enum NoFix {
     NothingSent,
     /// The stream took too little time to tell what limited it.
     TooShort,
+    /// The data went through ssh, and what it would take else is not known.
+    Login,
     /// What can be helped costs too little.
     Small,
     /// Every copy needs the remaining time.
@@ -253,8 +255,12 @@ impl Families {
             Some(first) => Some(self.without(run, first, rest)),
             None => self.without_largest(run, rows),
         };
+        let through_ssh = rows.iter().filter(|row| row.cause == Cause::Login);
+        let through_ssh_ns: u64 = through_ssh.map(|row| row.ns).sum();
+        let is_worth = |ns: u64| ns as f64 >= WORTH * run.wall_ns() as f64;
         match best {
-            Some(fix) if fix.gain_ns as f64 >= WORTH * run.wall_ns() as f64 => Ok(fix),
+            Some(fix) if is_worth(fix.gain_ns) && fix.gain_ns >= through_ssh_ns => Ok(fix),
+            _ if is_worth(through_ssh_ns) => Err(NoFix::Login),
             _ if run.has_failed => Err(NoFix::Failed),
             _ if run.is_unsent => Err(NoFix::NothingSent),
             _ if run.is_short() => Err(NoFix::TooShort),

@@ -56,6 +56,8 @@ pub struct Run<'a> {
     pub processors: &'a [(Option<usize>, f64)],
     /// Whether the head read the source from none of its disks.
     pub off_disk: bool,
+    /// The indices of the nodes to which the head's bytes went through ssh.
+    pub by_ssh: &'a [usize],
     /// The indices of the nodes that died during the copy.
     pub dead: &'a [usize],
 }

@@ -215,7 +215,11 @@ impl<'a> Scales<'a> {
             let cause = self.starving(Some(node));
             rest = segment.shared(share, cause, Place::node(node), into);
         } else {
-            rest = self.weigh_windows(rest, from, to, into);
+            // The windows of a connection to ssh say nothing of the wire.
+            rest = match self.world.goes_through_ssh(from, to) {
+                true => Segment { cause: Cause::Login, ..rest },
+                false => self.weigh_windows(rest, from, to, into),
+            };
             if let Some((node, share)) = own {
                 rest = rest.shared(share, self.starving(Some(node)), Place::node(node), into);
             } else if usual >= STARVED {

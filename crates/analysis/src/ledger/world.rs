@@ -80,6 +80,8 @@ pub(super) struct World {
     pub wire_rate: Option<f64>,
     /// Whether several hops share a trunk that is slower than they are.
     pub has_slow_trunk: bool,
+    /// The nodes to which the head's bytes went through ssh.
+    by_ssh: BTreeSet<usize>,
     /// The nodes that died during the copy.
     pub dead: BTreeSet<usize>,
     /// For each node, the periods in which it was suspended.
@@ -98,12 +100,18 @@ impl World {
         world.find_hops();
         world.has_slow_trunk = run.has_slow_trunk;
         world.off_disk = run.off_disk;
+        world.by_ssh = run.by_ssh.iter().copied().collect();
         world.dead = run.dead.iter().copied().collect();
         world.wire_rate =
             [run.limit, run.hop_limit, world.fastest()].into_iter().flatten().reduce(f64::max);
         let lanes = world.lanes.keys().map(|(_, lane)| lane + 1).max().unwrap_or(1);
         world.lane_limit = run.limit.map(|limit| limit / f64::from(lanes));
         world
+    }
+
+    /// Returns whether the bytes from one node to another go through ssh. The head has index 0.
+    pub fn goes_through_ssh(&self, from: usize, to: usize) -> bool {
+        from == 0 && self.by_ssh.contains(&to)
     }
 
     /// Returns the thread that finished processing a block last before `before`, and when: of the

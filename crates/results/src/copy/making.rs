@@ -81,6 +81,7 @@ impl CopyResult {
             stages: copies.iter().flat_map(stages).collect(),
             faults: copies.iter().flat_map(faults).collect(),
             faults_cut_short: copies.iter().flat_map(faults_cut_short).collect(),
+            by_ssh: copy.by_ssh,
             fed_here: copy.fed_here,
             holders,
             tree,

@@ -27,7 +27,7 @@ pub struct CopyResult {
     #[serde(flatten)]
     pub head: Head,
     #[serde(default)]
-    direction: Direction,
+    pub(crate) direction: Direction,
     /// The length of the source in bytes; for several gathered files, the sum of their lengths.
     #[serde(default)]
     pub bytes: u64,
@@ -78,6 +78,10 @@ pub struct CopyResult {
     /// The nodes that reported more faults than `faults` has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     faults_cut_short: Vec<String>,
+    /// The names of the nodes that were reached through ssh, since no connection to the port of
+    /// their agents came about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) by_ssh: Vec<String>,
     /// The names of the nodes that this machine fed itself, since no other one reaches them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fed_here: Vec<String>,

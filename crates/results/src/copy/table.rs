@@ -10,7 +10,7 @@ use garland_protocol::copy::Slow;
 use garland_terminal::verdicts::folded;
 
 use super::{CopyResult, FaultResult, NodeResult};
-use crate::copy_outcome::{Direction, UnreadPart};
+use crate::copy_outcome::UnreadPart;
 use crate::left_out::SHOWN_MAX;
 use crate::limit::Limit;
 use crate::names::HolderShare;
@@ -26,7 +26,7 @@ impl fmt::Display for CopyResult {
             f,
             "{} {} {ok} of {} nodes in {}",
             bytes::format(self.bytes),
-            if self.direction == Direction::Out { "to" } else { "from" },
+            self.direction.preposition(),
             self.nodes.len(),
             Nanos(self.head.elapsed_ns)
         )?;

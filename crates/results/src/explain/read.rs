@@ -8,6 +8,7 @@ use garland_state::traces::{self, Traced};
 use garland_terminal::failure::Failure;
 
 use crate::copy::{ComparisonWorkResult, CopyResult, NodeResult, SCHEMA};
+use crate::copy_outcome::Direction;
 use crate::head::{NodeVerdict, Phase};
 use crate::kept::KeptResult;
 use crate::limit::{Limit, ProcessorRate};
@@ -26,6 +27,8 @@ pub struct Kept {
     pub bytes: u64,
     /// The limit in the result of the copy; `None` if it is unknown.
     pub limit: Option<Limit>,
+    /// From this machine to nodes, or from them.
+    pub direction: Direction,
     /// The number of nodes that have the whole file.
     pub ok: usize,
     /// The rates that the processors of machines allow: the node's index, or `None` for the machine
@@ -39,6 +42,8 @@ pub struct Kept {
     is_unsent: bool,
     /// Whether the head read the source from none of its disks.
     off_disk: bool,
+    /// The indices of the nodes to which the head's bytes went through ssh.
+    by_ssh: Vec<usize>,
     /// The indices of the nodes that died during the copy.
     dead: Vec<usize>,
     missing: bool,
@@ -89,11 +94,11 @@ impl Kept {
             )));
         }
         let missing = traces.iter().any(Option::is_none);
+        let by_ssh = find_by_ssh(&result, &nodes);
         let dead = find_dead(&result, &nodes);
         let comparison = find_comparison(&result, &nodes);
         let is_unsent = have_had_all(&result.nodes);
-        let limit = of_gather.or(result.head.limit);
-        let limit = limit.filter(|limit| limit.rate > 0);
+        let limit = of_gather.or(result.head.limit).filter(|limit| limit.rate > 0);
         let processors = limit.as_ref().map_or_else(Vec::new, |limit| processors(limit, &nodes));
         for node in result.nodes.iter().filter(|node| !node.end.is_ok()) {
             let reason = node.end.reason.as_deref().unwrap_or("unknown reason");
@@ -105,6 +110,7 @@ impl Kept {
             warnings,
             phases: named(result.head.phases),
             bytes: result.bytes,
+            direction: result.direction,
             limit,
             ok: result.nodes.iter().filter(|node| node.end.is_ok()).count(),
             processors,
@@ -112,6 +118,7 @@ impl Kept {
             agents_started: result.agents_started,
             is_unsent,
             off_disk: result.off_disk,
+            by_ssh,
             dead,
             missing,
         })
@@ -136,6 +143,7 @@ impl Kept {
             has_slow_trunk: self.limit.as_ref().is_some_and(|limit| limit.without_trunks.is_some()),
             processors: &self.processors,
             off_disk: self.off_disk,
+            by_ssh: &self.by_ssh,
             dead: &self.dead,
         }
     }
@@ -181,6 +189,11 @@ fn find_dead(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
         ends.any(|node| node.end.verdict == NodeVerdict::Dead)
     };
     (0..nodes.len()).filter(|&node| has_died(&nodes[node])).collect()
+}
+
+/// Returns the nodes that were reached through ssh.
+fn find_by_ssh(result: &CopyResult, nodes: &[String]) -> Vec<usize> {
+    (0..nodes.len()).filter(|&node| result.by_ssh.contains(&nodes[node])).collect()
 }
 
 /// Returns the names and durations of phases.

@@ -6,6 +6,7 @@ use garland_core::units::{Nanos, Rate};
 use garland_state::run::Run;
 use serde::Serialize;
 
+use crate::copy_outcome::Direction;
 use crate::explain::clocks::{self, ClockResult};
 use crate::explain::read::Kept;
 use crate::explain::words;
@@ -22,6 +23,8 @@ pub struct ExplainResult {
     /// The elapsed time of the explained command in nanoseconds.
     pub(super) wall_ns: u64,
     pub(super) bytes: u64,
+    #[serde(skip)]
+    pub(super) direction: Direction,
     /// The number of nodes that have the whole file.
     pub(super) ok: usize,
     /// The number of nodes in the plan, without the head.
@@ -163,6 +166,7 @@ impl ExplainResult {
             head,
             wall_ns,
             bytes: kept.bytes,
+            direction: kept.direction,
             ok: kept.ok,
             of: nodes.len().saturating_sub(1),
             rows: ledger.rows.iter().map(|row| RowResult::new(nodes, row, wall_ns)).collect(),

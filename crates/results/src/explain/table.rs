@@ -14,7 +14,9 @@ impl fmt::Display for ExplainResult {
         let run = self.head.run.as_deref().unwrap_or_default();
         let size = bytes::format(self.bytes);
         let wall = Nanos(self.wall_ns);
-        writeln!(f, "{run}: {size} to {} of {} nodes in {wall}\n", self.ok, self.of)?;
+        let preposition = self.direction.preposition();
+        let ok = self.ok;
+        writeln!(f, "{run}: {size} {preposition} {ok} of {} nodes in {wall}\n", self.of)?;
         self.write_rows(f)?;
         self.write_path(f)?;
         if let Some(limit) = &self.head.limit {

@@ -28,6 +28,9 @@ pub fn no_fix(why: NoFix) -> &'static str {
         NoFix::Failed => "no node has the whole file; the notes say why",
         NoFix::NothingSent => "nothing had to be sent",
         NoFix::TooShort => "the copy is too short to judge",
+        NoFix::Login => {
+            "the data went through ssh; faster: open a TCP port to the nodes, and name it by --port"
+        }
         NoFix::Small => "what can be helped costs less than 5 % of the time",
         NoFix::Needed => "the remaining time is needed by every copy",
     }

@@ -3,7 +3,7 @@
 use garland_core::trace::{Direction, Record, Socket, Stage, Thread};
 
 use super::model::{MS, Made, Model, every, stalling};
-use crate::ledger::{Cause, Place};
+use crate::ledger::{Cause, NoFix, Place};
 
 /// Adds samples of the connection from `node` to `peer` every 50 ms; it is limited by the receive
 /// window and by the send buffer for these shares of the time.
@@ -62,6 +62,20 @@ fn a_full_window_is_no_wires_fault() {
     let mut made = slow_wire();
     sockets(&mut made, 1, 2, 0.0, 0.9);
     assert_eq!(made.explain().rows[0].cause, Cause::BlockedByBuffer);
+}
+
+#[test]
+fn bytes_that_go_through_ssh_are_its_time_and_a_port_is_advised() {
+    let mut model = Model::healthy(3);
+    model.wires[0] = every(40 * MS);
+    let mut made = model.run();
+    sockets(&mut made, 0, 1, 0.97, 0.0);
+    made.agents_started = Some(false);
+    made.by_ssh = vec![1];
+    let ledger = made.explain();
+    assert_eq!((ledger.rows[0].cause, ledger.rows[0].place), (Cause::Login, Place::hop(0, 1)));
+    assert_eq!(ledger.fix.err(), Some(NoFix::Login));
+    assert!(ledger.faults.iter().all(|fault| fault.cause != Cause::Login), "{:?}", ledger.faults);
 }
 
 #[test]

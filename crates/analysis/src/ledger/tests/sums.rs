@@ -50,7 +50,7 @@ proptest! {
         let nodes = ["head".to_owned(), "n1".to_owned()];
         let names = ["set-up", "first byte", "stream", "drain", "fsync", "teardown"];
         let phases: Vec<_> = names.iter().zip(phases).map(|(name, ns)| ((*name).to_owned(), ns)).collect();
-        let run = Run { nodes: &nodes, traces: &[trace(0), trace(1)], phases: &phases, comparison: &[], agents_started: None, has_failed: false, is_unsent: false, bytes: 1, limit: Some(1.0), hop_limit: None, has_slow_trunk: false, processors: &[], off_disk: false, dead: &[] };
+        let run = Run { nodes: &nodes, traces: &[trace(0), trace(1)], phases: &phases, comparison: &[], agents_started: None, has_failed: false, is_unsent: false, bytes: 1, limit: Some(1.0), hop_limit: None, has_slow_trunk: false, processors: &[], off_disk: false, by_ssh: &[], dead: &[] };
         let ledger = explain(&run, &run.clocks());
         prop_assert_eq!(ledger.rows.iter().map(|row| row.ns).sum::<u64>(), ledger.wall_ns);
     }
