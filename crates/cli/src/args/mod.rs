@@ -39,9 +39,9 @@ impl Args {
     ) -> Result<Self, clap::Error> {
         let mut command = groups::grouped(Self::command());
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
-        let matches = command
-            .try_get_matches_from_mut(&words)
-            .map_err(|error| with_tip(with_name(error, &command), &words))?;
+        let matches = command.try_get_matches_from_mut(&words).map_err(|error| {
+            with_separator(with_tip(with_name(error, &command), &words), &words)
+        })?;
         let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
         match (&mut args.command, matches.subcommand()) {
             (Command::Cp(cp), Some((_, matches))) => {
@@ -86,6 +86,23 @@ fn with_tip(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     };
     if let Some(tip) = tip {
         let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
+/// Adds to an error about the words of `farm run` that -- is missing before the command, if inputs
+/// follow one.
+fn with_separator(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let has = |word: &str| words.iter().any(|it| it == word);
+    let is_run = words
+        .iter()
+        .skip(1)
+        .zip(words.iter().skip(2))
+        .any(|(first, second)| first == "farm" && second == "run");
+    if is_run && (has(":::") || has("::::")) && !has("--") {
+        let tip = "a command comes after --: garland farm run NODES -- COMMAND ::: INPUT..";
+        let tips = ContextValue::StyledStrs(vec![tip.to_owned().into()]);
         error.insert(ContextKind::Suggested, tips);
     }
     error

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use garland_fleet::args::LAB_VARIABLE;
 
 /// The arguments of `garland mount`.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = MOUNT_HELP)]
 pub struct Mount {
     /// Directory to mount on; with --status, the mount to show [default: all].
@@ -34,6 +34,23 @@ pub struct Mount {
     /// Report on standard output once mounted, and leave the terminal.
     #[arg(long, hide = true)]
     pub background: bool,
+}
+
+impl Mount {
+    /// Returns these arguments with the directory before the nodes. Users who think of the nodes
+    /// first write them first; no node's name has a slash.
+    pub fn in_order(&self) -> Self {
+        let mut mount = self.clone();
+        if let (Some(dir), Some(nodes)) = (&self.dir, &self.nodes)
+            && let Some(first) = dir.to_str()
+            && !first.contains('/')
+            && nodes.contains('/')
+        {
+            mount.dir = Some(PathBuf::from(nodes));
+            mount.nodes = Some(first.to_owned());
+        }
+        mount
+    }
 }
 
 const MOUNT_HELP: &str = "\

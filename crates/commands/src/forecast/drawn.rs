@@ -62,6 +62,10 @@ impl Drawn {
         if !self.known.contains_key(&nodes) {
             let text = self.changed(|topology| {
                 topology.insert("nodes".to_owned(), Value::Integer(nodes.into()));
+                // Fewer nodes are on as many leaves at most.
+                if let Some(Value::Integer(leaves)) = topology.get_mut("leaves") {
+                    *leaves = (*leaves).min(nodes.into());
+                }
                 Ok(())
             })?;
             let drawn = parse(&text, &self.name).map_err(|error| {

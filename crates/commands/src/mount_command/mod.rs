@@ -38,6 +38,7 @@ pub fn run(context: &Context, mount: &Mount) -> Result<Exit, Failure> {
     if mount.status {
         return status::run(context, mount.dir.as_deref());
     }
+    let mount = &mount.in_order();
     let Some(dir) = &mount.dir else { return Err(Failure::usage("no directory is given")) };
     if mount.unmount {
         return unmount(dir);

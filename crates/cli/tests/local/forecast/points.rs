@@ -105,3 +105,12 @@ fn what_carries_nothing_is_refused_in_words() {
     refused(&["--copy", "1GiB", "--topology", "no-such"], "no-such");
     refused(&["no-such-run"], "run no-such-run does not exist");
 }
+
+#[test]
+fn fewer_nodes_are_on_fewer_leaves() {
+    let scratch = Scratch::new("forecast-leaves");
+    let words = ["forecast", "--points", "1=48,2=48.5,3=49", "--copy", "1GiB", "--nodes", "2,16"];
+    let more = ["--topology", "leaf-spine-100gbit"];
+    let result = told(&scratch, &[&words[..], &more].concat());
+    assert!(!result["simulated"].as_array().unwrap().is_empty(), "{result}");
+}

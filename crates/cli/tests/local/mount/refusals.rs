@@ -126,6 +126,8 @@ fn a_file_that_is_cut_under_its_reader_ends_there() {
 fn what_cannot_be_mounted_is_said_with_what_to_do() {
     let scratch = Scratch::new("mount-usage");
     let garland = garland_in(&scratch);
+    let said = garland.run(&["mount", "local1", "./nowhere"]).with_code(3);
+    assert!(said.err.contains("nowhere"), "the nodes may come first: {}", said.err);
     let said = garland.run(&["mount", "nowhere", "local1"]).with_code(3);
     assert!(said.err.contains("nowhere: no such file or directory"), "{}", said.err);
     fs::write(scratch.path("file"), "").unwrap();

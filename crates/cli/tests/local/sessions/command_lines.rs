@@ -61,3 +61,12 @@ fn options_of_rsync_are_told_with_what_to_write() {
     let text = refused("-R");
     assert!(text.contains("tip: directories are copied with -r; for rsync's -R"), "{text}");
 }
+
+#[test]
+fn a_farm_whose_command_lacks_its_separator_is_told_so() {
+    let scratch = Scratch::new("separator");
+    let words = ["farm", "run", "local[1-2]", "echo", "{}", ":::", "a", "b"];
+    let text = garland_in(&scratch).run(&words).with_code(2).err;
+    let tip = "tip: a command comes after --: garland farm run NODES -- COMMAND ::: INPUT..";
+    assert!(text.contains(tip), "{text}");
+}
