@@ -118,7 +118,7 @@ impl Stage<'_> {
             packing: tuning.packing.beginning_with(self.encoding),
             congestion: tuning.congestion(),
             transport: self.transport,
-            policy: slow.policy(&plan, self.stripes.is_some(), inventory.cluster()),
+            policy: slow.policy(&plan, self.stripes.is_some(), self.path, inventory.cluster()),
             reached: self.reached.clone(),
             late: None,
             tracing: self.spec.tracing(lab.as_ref(), self.began_ns),

@@ -299,11 +299,19 @@ impl Default for PlanOptions {
 }
 
 impl SlowOptions {
-    /// Returns the policy of a copy by `plan` to nodes. A striped copy needs all of its nodes. The
+    /// Returns the policy of a copy by `plan` to `path` on nodes. A striped copy needs all of its nodes. The
     /// copy of a stream waits for slow nodes: it cannot detach them, since a stream cannot be read
     /// again.
-    pub fn policy(&self, plan: &Plan, is_striped: bool, cluster: Option<&Cluster>) -> Policy {
+    pub fn policy(
+        &self,
+        plan: &Plan,
+        is_striped: bool,
+        path: &[u8],
+        cluster: Option<&Cluster>,
+    ) -> Policy {
+        let is_read = path == b"-" || path.starts_with(b"|");
         let patient = self.patience(plan.nodes.len() - 1, cluster);
+        let patient = patient.with_readers_that_may_pause(is_read);
         match patient.with_slow(self.action, self.below) {
             policy if is_striped => policy.striped(),
             policy if plan.layout.open => policy.with_slow(SlowNodes::Wait, self.below),

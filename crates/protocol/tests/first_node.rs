@@ -46,7 +46,7 @@ impl Chain {
             hop.busy_ns += (share * STEP as f64) as u64;
         }
         let report = |received: u64, hop: Option<HopReport>| Report {
-            lanes: vec![LaneReport { received, hop }],
+            lanes: vec![LaneReport { received, hop, untaken: None }],
             holder: true,
             ..Report::default()
         };

@@ -41,7 +41,8 @@ fn only_ports(head: &Head, lane: usize) -> Vec<u16> {
 /// Both nodes report that this many blocks have arrived on each lane.
 fn report(head: &mut Head, now: u64, received: [u64; 2]) {
     for node in [1, 2].map(NodeId) {
-        let lanes = received.map(|received| LaneReport { received, hop: None }).to_vec();
+        let lanes =
+            received.map(|received| LaneReport { received, hop: None, untaken: None }).to_vec();
         let report = Report { lanes, ..Report::default() };
         head.handle(now, Event::From(node, FromAgent::Heartbeat(vec![(COPY, report)])));
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use garland_core::plan::{Lane, Plan};
 use garland_protocol::copy::{
-    DiskCall, Landing, PendingCall, Relay, RelayEvent, Route, Sink, Store,
+    DiskCall, Landing, PendingCall, Relay, RelayEvent, Route, Sink, Store, Taking,
 };
 use garland_protocol::{FromAgent, ToAgent};
 
@@ -78,6 +78,8 @@ pub(crate) struct LaneThread {
     pub(crate) work: Option<Work>,
     pub(crate) up: Option<LinkId>,
     pub(crate) downs: Vec<LinkId>,
+    /// How the receivers take what is sent, by the epochs of the links.
+    pub(crate) taking: BTreeMap<u32, Taking>,
     /// Whether the thread has just sent a block that it read from the sink.
     pub(crate) fed: bool,
     /// When the thread began to wait for its node's stream; `None` if it does not wait.

@@ -1,12 +1,15 @@
 //! The handle of a lane's thread: sends commands to the thread, and can cut its links.
 
+use std::collections::BTreeMap;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use garland_protocol::copy::{DOWNSTREAMS_MAX, HopReport, LinkSide, RelayEvent, Route, WireFacts};
+use garland_protocol::copy::{
+    DOWNSTREAMS_MAX, HopReport, LaneReport, LinkSide, RelayEvent, Route, Taking, WireFacts,
+};
 use garland_sys::channel::{Receiver, Sender, channel};
 use garland_sys::event::{self, Wake};
 use garland_sys::socket::TcpStream;
@@ -54,6 +57,8 @@ pub struct LaneHandle {
     /// The open links. Only the lane's thread adds and removes links; other threads may cut them,
     /// which ends a transfer that hangs.
     links: Mutex<Vec<Link>>,
+    /// How the receivers take what is sent over the links downstream, by epoch.
+    taking: Mutex<BTreeMap<u32, Taking>>,
     /// Counts the bytes that the lane transfers, and measures its waits.
     pub flow: Arc<Flow>,
     /// The number of blocks received; on the source, the number of blocks sent.
@@ -80,6 +85,7 @@ impl LaneHandle {
             waiting_links: AtomicUsize::new(0),
             wake,
             links: Mutex::default(),
+            taking: Mutex::default(),
             flow: Arc::default(),
             received: AtomicU64::new(0),
             ended: AtomicBool::new(false),
@@ -154,20 +160,22 @@ impl LaneHandle {
         self.ask(LinkSide::Down, TcpInfo::read).into_iter().next()?.1.ok()
     }
 
-    /// Returns the statistics of the only open link downstream, for a report; none if there is no
-    /// such link, if there are several, or if it uses MPTCP.
-    pub fn hop(&self) -> Option<HopReport> {
-        let links = self.links.lock();
-        let mut down = links.iter().filter(|link| link.side == LinkSide::Down);
-        let link = down.next().filter(|_| down.next().is_none())?;
-        let info = TcpInfo::read(&link.stream).ok()?;
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        Some(HopReport {
-            epoch: link.epoch,
-            sent: info.acknowledged,
-            busy_ns: ns(info.busy),
-            blocked_ns: ns(info.window_limited),
-        })
+    /// Returns the lane's part of a report at the time `now_ns`, in monotonic nanoseconds. Of links
+    /// that use MPTCP nothing is known.
+    pub fn report(&self, now_ns: u64) -> LaneReport {
+        let links = self.links(LinkSide::Down);
+        let hops: Vec<HopReport> = links.iter().filter_map(hop).collect();
+        let hop = if let ([_], [hop]) = (&links[..], &hops[..]) { Some(*hop) } else { None };
+        let mut taking = self.taking.lock();
+        taking.retain(|epoch, _| hops.iter().any(|hop| hop.epoch == *epoch));
+        let mut untaken = None;
+        for hop in &hops {
+            let its = taking.entry(hop.epoch).or_default();
+            if its.note(now_ns, hop) {
+                untaken = Some(hop.epoch);
+            }
+        }
+        LaneReport { received: self.received.load(Ordering::Relaxed), hop, untaken }
     }
 
     /// Cuts each link downstream whose wire is dead.
@@ -212,6 +220,18 @@ pub(crate) fn is_at_end(stream: &TcpStream) -> bool {
         Ok(_) => false,
         Err(_) => true,
     }
+}
+
+/// Returns the statistics of a link; none if it uses MPTCP.
+fn hop(link: &Link) -> Option<HopReport> {
+    let info = TcpInfo::read(&link.stream).ok()?;
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    Some(HopReport {
+        epoch: link.epoch,
+        sent: info.acknowledged,
+        busy_ns: ns(info.busy),
+        blocked_ns: ns(info.window_limited),
+    })
 }
 
 impl Link {

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use garland_protocol::copy::{LaneReport, RelayEvent, Route};
 use garland_protocol::measure::LaneView;
+use garland_sys::clock;
 use garland_sys::threads::JoinHandle;
 
 use super::side_feeds::{SideFeeds, Starter, Unstarted};
@@ -60,11 +61,8 @@ impl Lanes {
 
     /// Returns the report of each lane.
     pub(super) fn reports(&self) -> Vec<LaneReport> {
-        let report = |lane: &Arc<LaneHandle>| LaneReport {
-            received: lane.received.load(Ordering::Relaxed),
-            hop: lane.hop(),
-        };
-        self.all().iter().map(report).collect()
+        let now_ns = clock::now_ns();
+        self.all().iter().map(|lane| lane.report(now_ns)).collect()
     }
 
     /// Returns a snapshot of each lane that this node is on.

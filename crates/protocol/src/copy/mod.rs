@@ -55,7 +55,7 @@ pub use known::{FileStamp, Known, KnownError};
 pub use link_limit::advice_on_own_limit;
 pub use link_secret::{LinkMaster, link_id};
 pub use read_back::{Checksum, ReadBack, Summed, Summing};
-pub use relay::{RESUME_WITHIN_NS, Relay, RelayEvent, RelayOrder, Store, WireFacts};
+pub use relay::{RESUME_WITHIN_NS, Relay, RelayEvent, RelayOrder, Store, Taking, WireFacts};
 pub use report::{DiskCall, HopReport, LaneReport, PendingCall, Report, Stage, StageDepth};
 pub use route::{DOWNSTREAMS_MAX, Downstream, LinkSecret, LinkSide, NodeAddress, Route};
 pub use seal::{ContentHasher, SealError, Sealer, TAG_LEN, content_digest, root_digest};

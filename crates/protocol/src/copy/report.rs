@@ -13,6 +13,9 @@ pub struct LaneReport {
     pub received: u64,
     /// The link on which blocks are forwarded, if there is exactly one.
     pub hop: Option<HopReport>,
+    /// The epoch of a link downstream over which nothing is taken
+    /// ([`Taking`](crate::copy::Taking)), if there is one.
+    pub untaken: Option<u32>,
 }
 
 /// The state of a downstream link, from the statistics of its sender's kernel since the link was

@@ -21,7 +21,7 @@ fn flapping(period: u64, passes: bool) -> Option<u64> {
         // n2 says that it gets blocks in any case; n1 gets none while it waits for n2.
         for node in 1..=3 {
             let received = if node == 2 || passes { step } else { 1 };
-            let lanes = vec![LaneReport { received, hop: None }];
+            let lanes = vec![LaneReport { received, hop: None, untaken: None }];
             let report = Report { lanes, holder: true, ..Report::default() };
             let heartbeat = FromAgent::Heartbeat(vec![(COPY, report)]);
             head.handle(now, Event::From(NodeId(node), heartbeat));

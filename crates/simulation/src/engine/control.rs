@@ -165,11 +165,25 @@ impl Engine<'_> {
             return;
         }
         self.agenda.add(self.now + self.world.heartbeat_ns, Event::Heartbeat(id(place)));
-        let report = self.report(place);
+        let mut report = self.report(place);
+        self.note_taking(place, &mut report);
         if place == 0 {
             return self.news.push_back(HeadEvent::Own(report));
         }
         self.send_head(place, FromAgent::Heartbeat(vec![(COPY, report)]));
+    }
+
+    /// Adds to a report over which links nothing is taken.
+    fn note_taking(&mut self, place: usize, report: &mut Report) {
+        for (lane, report) in self.nodes[place].lanes.iter_mut().zip(&mut report.lanes) {
+            let since = lane.work.as_ref().and_then(|work| work.waits_since);
+            for &link in &lane.downs {
+                let hop = self.links[link as usize].report(self.now, since);
+                if lane.taking.entry(hop.epoch).or_default().note(self.now, &hop) {
+                    report.untaken = Some(hop.epoch);
+                }
+            }
+        }
     }
 
     fn report(&self, place: usize) -> Report {
@@ -185,7 +199,7 @@ impl Engine<'_> {
             let since = lane.work.as_ref().and_then(|work| work.waits_since);
             let hop = |&link: &LinkId| self.links[link as usize].report(self.now, since);
             let hop = lane.downs.first().filter(|_| lane.downs.len() == 1).map(hop);
-            LaneReport { received: lane.relay.received(), hop }
+            LaneReport { received: lane.relay.received(), hop, untaken: None }
         };
         Report {
             lanes: lanes.map(lane_report).collect(),

@@ -167,6 +167,7 @@ impl Tongue {
                 busy_ns: self.number(),
                 blocked_ns: self.number(),
             }),
+            untaken: self.random.once_in(2).then(|| self.random.below(5) as u32),
         };
         Report {
             lanes: vec![lane; self.random.below(4) as usize],
@@ -205,7 +206,7 @@ impl Tongue {
 /// Returns a report that says that the agent has `all` blocks.
 fn boasted(all: u64) -> Report {
     Report {
-        lanes: vec![LaneReport { received: all, hop: None }; 2],
+        lanes: vec![LaneReport { received: all, hop: None, untaken: None }; 2],
         holder: true,
         held: all,
         whole: all,

@@ -20,6 +20,7 @@ mod scarcity;
 mod sizes;
 mod sources;
 mod stripes;
+mod taking;
 mod terminal;
 mod traces;
 mod ways;

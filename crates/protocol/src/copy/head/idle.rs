@@ -111,7 +111,7 @@ mod tests {
             let heartbeat = FromAgent::Heartbeat(vec![(CopyId([7; 16]), report)]);
             head.handle(now, HeadEvent::From(node, heartbeat));
             let hop = HopReport { epoch: 1, sent: sent(second), ..HopReport::default() };
-            let lanes = vec![LaneReport { received: 0, hop: Some(hop) }];
+            let lanes = vec![LaneReport { received: 0, hop: Some(hop), untaken: None }];
             head.handle(now, HeadEvent::Own(Report { lanes, ..Report::default() }));
             head.handle(now, HeadEvent::Tick);
             if matches!(head.states().nth(1), Some(NodeState::Dead(_))) {

@@ -54,6 +54,9 @@ pub(super) struct LaneState {
     next_epoch: u32,
     /// The measurements that find the hop that slows the lane down.
     pub(super) watch: Watch,
+    /// The nodes that take nothing from their feeders, and are not held up by others: since when
+    /// that is known.
+    pub(super) untaken: BTreeMap<NodeId, u64>,
     /// Broken links, by the node at their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
     /// When the lane began and ended.
@@ -82,6 +85,7 @@ impl LaneState {
             next_epoch: u32::try_from(epochs.len()).unwrap_or(u32::MAX),
             epochs,
             watch: Watch::default(),
+            untaken: BTreeMap::new(),
             pace: Pace::default(),
             detours: BTreeMap::new(),
             retries: BTreeMap::new(),

@@ -23,6 +23,7 @@ mod rails;
 mod retries;
 mod stuck;
 mod suspicion;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -330,6 +331,7 @@ impl Head {
                 self.judge_own_call(&report);
                 self.nodes[HEAD.index()].report = report;
                 self.nodes[HEAD.index()].reported = now;
+                self.judge_taking(now, HEAD);
             }
             HeadEvent::Interrupted => {
                 self.interrupted = true;
@@ -395,6 +397,7 @@ impl Head {
                     self.liveness.forget(id);
                 }
                 self.judge_progress(now, id);
+                self.judge_taking(now, id);
             }
             FromAgent::Busy(of, _) if of == copy && self.nodes[at].state == NodeState::Joining => {
                 self.refuse(now, id);

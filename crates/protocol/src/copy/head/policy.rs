@@ -43,6 +43,9 @@ pub struct Policy {
     /// The time in nanoseconds after which the nodes of a copy are given up if no byte moves,
     /// although they say that they live; `None` if the copy waits.
     pub idle_after_ns: Option<u64>,
+    /// Whether what reads the bytes on nodes may pause for as long as it likes: a command, or the
+    /// reader of a standard output. Then a node that takes nothing is not moved.
+    pub readers_may_pause: bool,
     /// The memory that the list of the parts of a tree which one node reports as absent may take,
     /// in bytes.
     pub absence_max: usize,
@@ -83,6 +86,7 @@ impl Policy {
             prepare: false,
             stuck_after_ns: STUCK_AFTER_NS,
             idle_after_ns: None,
+            readers_may_pause: false,
             absence_max: Absence::share_of(receivers),
         }
     }
@@ -112,6 +116,12 @@ impl Policy {
     #[must_use]
     pub fn beside(self, nodes: usize) -> Self {
         Self { absence_max: Absence::share_of(nodes), ..self }
+    }
+
+    /// Changes [`readers_may_pause`](Self::readers_may_pause).
+    #[must_use]
+    pub fn with_readers_that_may_pause(self, readers_may_pause: bool) -> Self {
+        Self { readers_may_pause, ..self }
     }
 
     /// Changes [`idle_after_ns`](Self::idle_after_ns).

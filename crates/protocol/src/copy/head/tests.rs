@@ -200,8 +200,8 @@ fn what_a_receiver_says_of_itself_does_not_make_its_hop_hollow() {
         let mut look = |now: u64, blocks: u64, claimed: u64| {
             let sent = blocks * u64::from(head.block_size);
             let hop = HopReport { epoch: 1, sent, busy_ns: now, blocked_ns: 0 };
-            let sender = LaneReport { received: blocks, hop: Some(hop) };
-            let receiver = LaneReport { received: claimed, hop: None };
+            let sender = LaneReport { received: blocks, hop: Some(hop), untaken: None };
+            let receiver = LaneReport { received: claimed, hop: None, untaken: None };
             for (id, lane) in [(HEAD, sender), (NodeId(1), receiver)] {
                 let node = &mut head.nodes[id.index()];
                 node.report = Report { lanes: vec![lane], ..Report::default() };
@@ -218,7 +218,7 @@ fn what_a_receiver_says_of_itself_does_not_make_its_hop_hollow() {
 #[test]
 fn no_node_has_more_than_there_is() {
     let mut head = head_of_two();
-    let lane = LaneReport { received: u64::MAX, hop: None };
+    let lane = LaneReport { received: u64::MAX, hop: None, untaken: None };
     let all = Report { held: u64::MAX, whole: u64::MAX, lanes: vec![lane], ..Report::default() };
     for node in [1, 2].map(NodeId) {
         let heartbeat = FromAgent::Heartbeat(vec![(COPY, all.clone())]);

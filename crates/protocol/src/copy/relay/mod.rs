@@ -26,7 +26,7 @@ use garland_core::plan::{LaneBlocks, NodeId};
 use self::down::Down;
 pub use self::event::{RESUME_WITHIN_NS, RelayEvent, RelayOrder, Store};
 use self::repeats::Repeats;
-pub use self::wire::WireFacts;
+pub use self::wire::{Taking, WireFacts};
 use crate::copy::route::Route;
 use crate::copy::sink::Sink;
 
