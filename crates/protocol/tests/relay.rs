@@ -397,6 +397,21 @@ fn a_changed_block_is_reported_at_the_next_block_and_requested_again() {
 }
 
 #[test]
+fn what_was_not_sent_is_not_sent_again() {
+    let mut head = Middle::source(8);
+    head.after(route(None, Some(DOWN)));
+    head.after(Event::Opened(Down, DOWN));
+    let orders = head.after(Event::Requested(DOWN, Kind::Resume, 0));
+    assert_eq!(orders, [feed(0, 1, DOWN)]);
+    assert_eq!(head.after(Event::Requested(DOWN, Kind::Again, 7)), []);
+    assert_eq!(head.after(Event::Fed(BLOCK)), [feed(1, 1, DOWN)], "the lane's order goes on");
+    assert_eq!(head.after(Event::Requested(DOWN, Kind::Again, 0)), []);
+    let orders = head.after(Event::Fed(BLOCK));
+    let is_again = |order: &Order| matches!(order, Order::Feed { index: 0, again: true, .. });
+    assert!(orders.iter().any(is_again), "{orders:?}");
+}
+
+#[test]
 fn a_void_block_is_no_fault_and_is_declared_void_downstream() {
     let mut middle = Middle::open();
     assert_eq!(middle.pass(0, Landing::Changed), []);

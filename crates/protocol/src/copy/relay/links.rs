@@ -118,7 +118,10 @@ impl Relay {
             _ if down.is_awaited() => self.refuse_down(epoch, "a request before Resume"),
             Kind::Again => {
                 let room = down.again.len() < AGAIN_MAX && !down.again.contains(&index);
-                if room && self.blocks.ordinal(index).is_some() {
+                // What was not sent comes in the lane's order. To send it now, out of order, would
+                // cost a source that is read ahead, or a stream, the order of its readers.
+                let was_sent = self.blocks.ordinal(index).is_some_and(|place| place < down.next);
+                if room && was_sent {
                     down.again.push_back(index);
                 }
             }
