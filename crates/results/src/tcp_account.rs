@@ -20,9 +20,9 @@ impl TcpAccount {
     /// Creates the result from the statistics that an agent has reported.
     pub fn new(stats: &TxStats) -> Self {
         Self {
-            busy_ns: stats.busy_us * 1000,
-            window_limited_ns: stats.window_limited_us * 1000,
-            buffer_limited_ns: stats.buffer_limited_us * 1000,
+            busy_ns: stats.busy_us.saturating_mul(1000),
+            window_limited_ns: stats.window_limited_us.saturating_mul(1000),
+            buffer_limited_ns: stats.buffer_limited_us.saturating_mul(1000),
             segments: stats.segments,
             retransmits: stats.retransmits,
             window: stats.window,

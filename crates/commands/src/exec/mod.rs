@@ -238,7 +238,7 @@ fn reason(end: &CommandEnd) -> Option<String> {
     match end {
         CommandEnd::Exited(0) => None,
         CommandEnd::Exited(code @ 1..) => Some(format!("exit code {code}")),
-        CommandEnd::Exited(signal) => Some(format!("killed by signal {}", -signal)),
+        CommandEnd::Exited(signal) => Some(format!("killed by signal {}", signal.unsigned_abs())),
         CommandEnd::Failed(reason) => Some(reason.clone()),
         CommandEnd::Interrupted => Some("interrupted".to_owned()),
     }

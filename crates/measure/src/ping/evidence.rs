@@ -15,12 +15,14 @@ const FEW: u64 = 1000;
 pub fn warn_of_point(point: &PingPoint, took: &PingSample, timer_ns: u64) -> Option<String> {
     let which = format!("{} bytes, {} in flight", point.size, point.depth);
     let (low, high) = took.sojourn.median_between;
-    let half = (high - low) as f64 / 2.0 / (took.sojourn.p50.max(1) as f64);
+    let half = high.saturating_sub(low) as f64 / 2.0 / (took.sojourn.p50.max(1) as f64);
     if took.count < FEW {
         Some(format!("{which}: {} operations are too few for high percentiles", took.count))
     } else if half > 0.01 && took.timed_together == 1 {
         Some(format!("{which}: the error of the median is up to {:.0} %", half * 100.0))
-    } else if timer_ns * 10 > took.sojourn.p50 * u64::from(took.timed_together) {
+    } else if timer_ns.saturating_mul(10)
+        > took.sojourn.p50.saturating_mul(u64::from(took.timed_together))
+    {
         Some(format!("{which}: reading the clock takes {timer_ns} ns of each time"))
     } else {
         None

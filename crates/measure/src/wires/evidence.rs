@@ -43,8 +43,8 @@ impl Evidence {
         let mut busy = 0;
         let mut window = 0;
         for went in ways.iter().filter_map(|(.., way)| way.went) {
-            busy += went.busy_us;
-            window += went.window_limited_us;
+            busy = went.busy_us.saturating_add(busy);
+            window = went.window_limited_us.saturating_add(window);
         }
         let one = median(ways.iter().filter_map(|(.., way)| way.one).collect());
         let across = rails.iter().find_map(|found| found.across.get(part));

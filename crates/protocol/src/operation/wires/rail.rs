@@ -141,7 +141,7 @@ impl Rail {
     pub fn round_trips(&self) -> Matrix {
         Matrix::by(self.out.len(), |from, to| {
             let latency = self.latencies.get(&MatchUp::new(from, to).sorted())?;
-            Some(1e9 / (latency.min + GRACE_NS) as f64)
+            Some(1e9 / latency.min.saturating_add(GRACE_NS) as f64)
         })
     }
 
