@@ -31,6 +31,8 @@ pub struct Port<'l> {
     fabric: *mut Fabric,
     domain: *mut Domain,
     mr: *mut Mr,
+    /// The key of the memory region, if the provider does not choose one: only the peer learns it.
+    key: u64,
     ep: *mut Ep,
     cq: *mut Cq,
     av: *mut Av,

@@ -4,6 +4,8 @@ use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
 
+use garland_sys::random;
+
 use super::super::abi::{
     AvAttr, Context, CqAttr, FI_ADDR_NOTAVAIL, FI_ADDR_STR, FI_CQ_FORMAT_CONTEXT, FI_ENABLE,
     FI_MR_ENDPOINT, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ,
@@ -15,9 +17,6 @@ use super::super::memory::{Memory, Ring};
 use super::super::provider;
 use super::super::words::{ADDRESS_MAX, Open, Opened, Peer};
 use super::{NO_ENDPOINT, Port, Remote};
-
-/// The key of the memory region, if the provider does not choose one.
-const KEY: u64 = 0x6761_726c;
 
 /// The minimum size of the completion queue, in completions.
 const COMPLETIONS: usize = 1024;
@@ -42,6 +41,8 @@ impl<'l> Port<'l> {
             fabric: ptr::null_mut(),
             domain: ptr::null_mut(),
             mr: ptr::null_mut(),
+            // Some providers have keys of four bytes.
+            key: u64::from(u32::from_le_bytes(random::bytes())),
             ep: ptr::null_mut(),
             cq: ptr::null_mut(),
             av: ptr::null_mut(),
@@ -166,11 +167,12 @@ impl<'l> Port<'l> {
         let domain = self.domain;
         let start = self.memory.start();
         let length = self.memory.length();
+        let key = self.key;
         // SAFETY: the memory stays where it is until after the region is closed.
         let answer = unsafe {
             let reg = (*(*domain).mr).reg;
             let fid = domain.cast();
-            reg(fid, start, length, access, 0, KEY, 0, &raw mut self.mr, ptr::null_mut())
+            reg(fid, start, length, access, 0, key, 0, &raw mut self.mr, ptr::null_mut())
         };
         self.check("registering memory", answer)?;
         if self.mode() & FI_MR_ENDPOINT != 0 {
@@ -211,7 +213,7 @@ impl<'l> Port<'l> {
                 provider: provider::text(name).unwrap_or_default(),
                 address,
                 base: if mode & FI_MR_VIRT_ADDR != 0 { self.memory.start() as u64 } else { 0 },
-                key: if mode & FI_MR_PROV_KEY != 0 { key } else { KEY },
+                key: if mode & FI_MR_PROV_KEY != 0 { key } else { self.key },
             },
             domain: provider::text(domain).unwrap_or_default(),
             library: self.library.version(),
