@@ -299,9 +299,9 @@ impl Default for PlanOptions {
 }
 
 impl SlowOptions {
-    /// Returns the policy of a copy by `plan` to `path` on nodes. A striped copy needs all of its nodes. The
-    /// copy of a stream waits for slow nodes: it cannot detach them, since a stream cannot be read
-    /// again.
+    /// Returns the policy of a copy by `plan` to `path` on nodes. A striped copy needs all of its
+    /// nodes. The copy of a stream waits for slow nodes: it cannot detach them, since a stream
+    /// cannot be read again.
     pub fn policy(
         &self,
         plan: &Plan,

@@ -18,7 +18,7 @@ const REST_MAX_NS: u64 = 3600 * 1_000_000_000;
 /// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The node that opens the link.
+    /// The node that opens the link; unspecified (`0.0.0.0`) for the machine of the commands.
     pub from: IpAddr,
     /// The node to which it opens it.
     pub to: IpAddr,

@@ -1,6 +1,7 @@
 //! Connects a command to the agents of its nodes; starts agents on nodes without a standing agent.
 
 mod beginning;
+mod closed_ports;
 mod late;
 mod late_logins;
 mod notes;
@@ -21,12 +22,13 @@ use garland_protocol::wire::KeyPair;
 use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_sys::limits;
-use garland_sys::process;
 use garland_sys::signal::Interrupts;
+use garland_sys::{clock, process};
 use garland_terminal::failure::Failure;
 use garland_terminal::starting;
 use garland_transport::detour;
 
+use self::closed_ports::ClosedPorts;
 pub use self::late::LateStarts;
 pub use self::late_logins::LateLogins;
 use self::notes::Notes;
@@ -93,6 +95,7 @@ struct Starter<'a> {
     launchers: &'a Launchers<'a>,
     records: &'a RecordDir,
     notes: &'a Notes,
+    closed: &'a ClosedPorts<'a>,
 }
 
 /// The terms of one call of [`FleetBuilder::start_each`].
@@ -271,7 +274,15 @@ impl FleetBuilder<'_> {
         };
         let launcher = self.launcher_with(nodes);
         let launchers = Launchers::new(nodes, self.cluster, launcher, &self.logs);
-        let starter = Starter { keys, orders: &orders, launchers: &launchers, records, notes };
+        let closed = ClosedPorts::read(self.places);
+        let starter = Starter {
+            keys,
+            orders: &orders,
+            launchers: &launchers,
+            records,
+            notes,
+            closed: &closed,
+        };
         let results = in_slots(nodes, launchers.fanout(), |node, slot| {
             let mut result = self.find_or_start(node, slot, &starter);
             if self.is_real(node) {
@@ -281,6 +292,7 @@ impl FleetBuilder<'_> {
             ready.fetch_add(1, Ordering::Relaxed);
             settled(node, result)
         });
+        closed.keep();
         (results, launchers.into_children())
     }
 
@@ -422,7 +434,13 @@ impl FleetBuilder<'_> {
         record: &mut Standing,
         starter: &Starter<'_>,
     ) -> Result<Agent, LaunchError> {
-        let connected = match self.reach(node, record, |at| at.connect_directly(starter.keys)) {
+        let began_ns = clock::wall_ns();
+        let known = Some(starter.closed).filter(|_| self.is_real(node));
+        let directly = match known.and_then(|closed| closed.known(record)) {
+            Some(error) => Err(error),
+            None => self.reach(node, record, |at| at.connect_directly(starter.keys)),
+        };
+        let connected = match directly {
             Ok((agent, address)) => {
                 self.claims.prove(&node.name, address);
                 return Ok(agent);
@@ -434,7 +452,12 @@ impl FleetBuilder<'_> {
             {
                 Err(LaunchError::Refused(error.after_login()))
             }
-            Err(error) => self.connect_by_login(node, record, starter, &error),
+            Err(error) => {
+                if error.may_be_a_firewall() && self.is_real(node) {
+                    starter.closed.note(record, began_ns);
+                }
+                self.connect_by_login(node, record, starter, &error)
+            }
         };
         connected.inspect_err(|_| self.claims.withdraw(&node.name))
     }

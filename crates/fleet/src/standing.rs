@@ -422,14 +422,19 @@ impl Standing {
         self.at_any_address(|address| retire(address, keys, &self.key, request, CONNECT))
     }
 
+    /// Returns whether a connection to the agent's port comes about at once.
+    pub fn is_open(&self) -> bool {
+        let is_open = |address: &SocketAddr| {
+            tcp::connect(*address, PORT_OPENS_WITHIN, Transport::Tcp).is_ok()
+        };
+        self.sockets().iter().any(is_open)
+    }
+
     /// Has this process reach the agent by the record's login, if it has one and the agent's port
     /// still cannot be reached.
     fn choose_detour(&self) {
         let sockets = self.sockets();
-        let is_open = |address: &SocketAddr| {
-            tcp::connect(*address, PORT_OPENS_WITHIN, Transport::Tcp).is_ok()
-        };
-        let login = self.login.as_ref().filter(|_| !sockets.iter().any(is_open));
+        let login = self.login.as_ref().filter(|_| !self.is_open());
         let Some(login) = login else {
             return sockets.iter().for_each(|address| drop(detour::leave(address)));
         };

@@ -61,8 +61,8 @@ impl Lanes {
 
     /// Returns the report of each lane.
     pub(super) fn reports(&self) -> Vec<LaneReport> {
-        let now_ns = clock::now_ns();
-        self.all().iter().map(|lane| lane.report(now_ns)).collect()
+        let at_ns = clock::now_ns();
+        self.all().iter().map(|lane| lane.report(at_ns)).collect()
     }
 
     /// Returns a snapshot of each lane that this node is on.
