@@ -13,13 +13,18 @@ mod shell;
 mod top;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
+use garland_fleet::launch::pass_on_rest;
 use garland_sys::inherited;
 use garland_terminal::failure::Failure;
 use garland_terminal::output;
 
 /// The environment variable with the protocol version that this program claims.
 const PROTOCOL_VARIABLE: &str = "GARLAND_PROTOCOL";
+
+/// How long what the command said last may take to get through its logins.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     inherited::survive_file_limit();
@@ -42,7 +47,11 @@ fn main() -> ExitCode {
     }
     panics::end_the_command();
     let done = match args::Args::parse_words(std::env::args_os()) {
-        Ok(args) => command::run(&args).map(ExitCode::from),
+        Ok(args) => {
+            let done = command::run(&args).map(ExitCode::from);
+            pass_on_rest(LAST_WORDS);
+            done
+        }
         Err(error) => told(&error),
     };
     done.unwrap_or_else(|failure| {

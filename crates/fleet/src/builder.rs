@@ -483,7 +483,11 @@ impl FleetBuilder<'_> {
         record.cancellation = self.interrupt();
         match record.connect(keys) {
             Ok(agent) => {
-                notes.add(node, "by ssh", reach::ABOUT_LOGINS.to_owned());
+                let about = match orders.listening.port.is_some() {
+                    true => reach::ABOUT_LOGINS_AND_PORT,
+                    false => reach::ABOUT_LOGINS,
+                };
+                notes.add(node, "by ssh", about.to_owned());
                 Ok(agent)
             }
             Err(by_login) => {

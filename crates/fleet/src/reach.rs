@@ -161,6 +161,10 @@ impl Unreached {
 pub const ABOUT_LOGINS: &str = "its agent's port is closed (a firewall?), so all goes through ssh; \
      faster: open a TCP port to the nodes, and name it by --port";
 
+/// What is said of agents that are reached by logins, and whose port the user has named.
+pub const ABOUT_LOGINS_AND_PORT: &str =
+    "the port that was named is closed, too (a firewall?), so all goes through ssh";
+
 /// Returns the message for a node whose name resolves to a loopback address, such as Debian's
 /// 127.0.1.1.
 pub fn own_address(address: IpAddr) -> String {

@@ -3,7 +3,7 @@
 mod findings;
 mod result;
 
-use garland_control::{examine, stand_chain};
+use garland_control::{Agent, examine, stand_chain};
 use garland_core::unreached::UnreachedHops;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
@@ -29,12 +29,14 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
         examine(fleet.agents, &path, Some(&interrupts)).or_nothing("cannot examine the nodes")?;
     phases.end("examine");
     let mut agents = Vec::new();
+    let mut behind_login = Vec::new();
     let mut checks = Vec::new();
     for (node, examined) in nodes.iter().zip(examined) {
         let (agent, examined) = examined.map_or_else(
             |reason| (None, Err(reason)),
             |(agent, examination)| (Some(agent), Ok(examination)),
         );
+        behind_login.push(agent.as_ref().is_some_and(Agent::is_behind_login));
         agents.push(agent);
         checks.push(NodeCheck::new(&node.name, &path, examined));
     }
@@ -42,7 +44,11 @@ pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
     let mut unreached = UnreachedHops::default();
     let links = stand_chain(agents, &mut unreached).or_nothing("cannot link the nodes")?;
     phases.end("link");
-    checks.iter_mut().zip(links).for_each(|(check, links)| check.add_links(links));
+    for (at, (check, links)) in checks.iter_mut().zip(links).enumerate() {
+        // Those behind it that this machine reaches through ssh it feeds itself.
+        let is_behind_login = behind_login[at + 1..].first().is_some_and(|next| *next);
+        check.add_links(links, is_behind_login);
+    }
     let interrupted = interrupts.have_come();
     end_agents(fleet.children, interrupted, &mut phases);
     let result = DoctorResult::new(&run, phases, checks, path, interrupted);

@@ -29,4 +29,4 @@ pub use child::{
 pub use error::{LaunchError, cannot};
 pub use launchers::Launchers;
 pub use orders::{Doors, LaunchResult, Launched, Orders, Serves, Trace};
-pub use ssh::{Bridge, FoundProcesses, Login, ProcessAction, on_node};
+pub use ssh::{Bridge, FoundProcesses, Login, ProcessAction, on_node, pass_on_rest};

@@ -107,6 +107,11 @@ struct Facts {
     copy: Option<CopyEffect>,
 }
 
+/// What is said of nodes that are reached through ssh and do not reach each other.
+const NO_LINKS_THROUGH_SSH: &str = "no connection to the next node's agent (a firewall?): this \
+     machine feeds it, through ssh, which is slower; to change that, open a TCP port to the nodes, \
+     and name it by --port";
+
 impl NodeCheck {
     /// Creates the check of the node `name`: its examination, or why there is none. The path that
     /// was asked about is `asked`.
@@ -127,8 +132,13 @@ impl NodeCheck {
     }
 
     /// Adds the node's links to the next node.
-    pub fn add_links(&mut self, links: Links) {
+    pub fn add_links(&mut self, links: Links, is_behind_login: bool) {
         self.links = links.count;
+        if is_behind_login && !links.failed.is_empty() {
+            // A copy is made all the same.
+            self.warnings.push(NO_LINKS_THROUGH_SSH.to_owned());
+            return;
+        }
         let advice = |why: &str| {
             let firewall = || "is there a firewall between nodes?".to_owned();
             advice_on_own_limit(why, &self.name).unwrap_or_else(firewall)

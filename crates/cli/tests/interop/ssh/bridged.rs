@@ -191,3 +191,29 @@ fn who_was_not_reached_is_not_tried_again_by_the_next_command() {
     succeeded(&field, &["down", "n[1-3]"]);
     assert_nothing_left(&field);
 }
+
+#[test]
+fn a_command_that_is_given_up_ends_on_nodes_behind_firewalls_too() {
+    let field = walled();
+    succeeded(&field, &["up", "n[1-3]"]);
+    let line = "echo $$ >began; exec sleep 60";
+    let output = run(&field, &["exec", "--timeout", "1s", "n[1-3]", "--", "sh", "-c", line]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    // Longer than an agent takes to end what it runs, and much shorter than it waits for a session
+    // that is lost.
+    for node in 1..=3 {
+        let ends = "for i in $(seq 50); do kill -0 $(cat /mnt/home/began) 2>/dev/null || exit 0; sleep 0.1; done; exit 1";
+        field.machines.shell(node, ends).expect("it has ended");
+    }
+    succeeded(&field, &["down", "n[1-3]"]);
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn doctor_finds_no_fault_in_nodes_that_this_machine_feeds_through_ssh() {
+    let field = walled();
+    let text = succeeded(&field, &["doctor", "n[1-3]:/mnt/home"]);
+    assert!(text.contains("no connection to the next node's agent (a firewall?)"), "{text}");
+    assert!(!text.contains("fault "), "{text}");
+    assert_nothing_left(&field);
+}

@@ -93,8 +93,12 @@ impl Bridge {
             return Err(error);
         }
         let child = starting.keep();
-        threads::spawn("bridge", move || child.feed(&*far))
-            .map_err(cannot("pass on what goes to the agent", ""))?;
+        let feeding = Feeding::begin();
+        threads::spawn("bridge", move || {
+            child.feed(&*far);
+            drop(feeding);
+        })
+        .map_err(cannot("pass on what goes to the agent", ""))?;
         Ok(near)
     }
 
@@ -153,6 +157,37 @@ impl Detour for Bridge {
             }
             Unbridged::Failed(why) => io::Error::other(why),
         })
+    }
+}
+
+/// A thread that passes on what goes to an agent.
+struct Feeding;
+
+/// The number of these threads, and what tells that one has ended.
+static FEEDING: Mutex<u32> = Mutex::new(0);
+static ONE_HAS_PASSED_ON: Condvar = Condvar::new();
+
+impl Feeding {
+    fn begin() -> Self {
+        *FEEDING.lock() += 1;
+        Self
+    }
+}
+
+impl Drop for Feeding {
+    fn drop(&mut self) {
+        *FEEDING.lock() -= 1;
+        ONE_HAS_PASSED_ON.notify_all();
+    }
+}
+
+/// Waits, at most for `limit`, until all logins have passed on what their closed connections had:
+/// agents would take a session whose end they do not learn of for one that goes on.
+pub fn pass_on_rest(limit: Duration) {
+    let until_ns = clock::after(limit);
+    let mut feeding = FEEDING.lock();
+    while *feeding > 0 && clock::now_ns() < until_ns {
+        let _ = ONE_HAS_PASSED_ON.wait_for(&mut feeding, clock::until(until_ns));
     }
 }
 

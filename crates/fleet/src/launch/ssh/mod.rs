@@ -6,6 +6,6 @@ mod login;
 mod processes;
 mod shown;
 
-pub use bridge::{Bridge, Login};
+pub use bridge::{Bridge, Login, pass_on_rest};
 pub use login::Logins;
 pub use processes::{FoundProcesses, ProcessAction, on_node};
