@@ -40,7 +40,8 @@ impl Args {
         let mut command = groups::grouped(Self::command());
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let matches = command.try_get_matches_from_mut(&words).map_err(|error| {
-            with_separator(with_tip(with_name(error, &command), &words), &words)
+            let error = with_separator(with_tip(with_name(error, &command), &words), &words);
+            no_help_among_others(error, &mut command, &words)
         })?;
         let mut args = Self::from_arg_matches(&matches).map_err(|e| e.format(&mut command))?;
         match (&mut args.command, matches.subcommand()) {
@@ -68,12 +69,12 @@ const FOREIGN_OPTIONS: [(&str, &str); 2] = [
 /// Adds to an error about an argument that is not known what to write instead, if that is known: of
 /// an option of rsync, or of a node list that the shell has replaced by names of files.
 fn with_tip(mut error: clap::Error, words: &[OsString]) -> clap::Error {
-    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
-        return error;
+    let place = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::TooManyValues => ContextKind::InvalidValue,
+        _ => return error,
     };
-    if error.kind() != ErrorKind::UnknownArgument {
-        return error;
-    }
+    let Some(ContextValue::String(unknown)) = error.get(place) else { return error };
     let foreign = FOREIGN_OPTIONS.iter().find(|(option, _)| unknown == option);
     let foreign = foreign.filter(|_| words.iter().skip(1).any(|word| word == "cp"));
     let list = || {
@@ -106,6 +107,31 @@ fn with_separator(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         error.insert(ContextKind::Suggested, tips);
     }
     error
+}
+
+/// Returns an error in place of the help of cp that a word such as -avh asks for by accident: for
+/// rsync and cp it is another option, and a script would take the help for a copy.
+fn no_help_among_others(
+    error: clap::Error,
+    command: &mut clap::Command,
+    words: &[OsString],
+) -> clap::Error {
+    let is_accident = |word: &&str| {
+        word.len() > 2 && word.starts_with('-') && !word.starts_with("--") && word.contains('h')
+    };
+    let mut texts = words.iter().skip(1).filter_map(|word| word.to_str());
+    let is_cp = texts.any(|word| word == "cp");
+    let found = texts.find(is_accident).filter(|_| is_cp);
+    match found {
+        Some(word) if error.kind() == ErrorKind::DisplayHelp => command.error(
+            ErrorKind::UnknownArgument,
+            format!(
+                "-h in '{word}' is the help of cp: leave it out, as numbers are shown with units in \
+                 any case"
+            ),
+        ),
+        _ => error,
+    }
 }
 
 /// Replaces the alias of an option by its name in the tip of an error about a mistyped option.

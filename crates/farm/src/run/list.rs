@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use garland_core::farm::list::{Pattern, SEPARATOR, expand, parse_lines, parse_tables};
@@ -41,6 +42,7 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
             let words: Vec<Text> = words.iter().map(text).collect();
             let words = with_lines_of_files(words)?;
             if has_placeholder_without_inputs(&words) {
+                refuse_unread_inputs()?;
                 garland_terminal::errln!(
                     "note    {{}} stays as it is: inputs come after ::: behind the command; :::: - reads them from standard input"
                 );
@@ -67,6 +69,12 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
     Ok((jobs, nodes.map(|nodes| nodes.to_string_lossy().into_owned())))
 }
 
+/// Returns whether a word can only be a list of nodes.
+fn looks_like_nodes(word: &OsStr) -> bool {
+    let word = word.as_bytes();
+    !word.contains(&b'/') && (word.contains(&b'[') || word.starts_with(b"@"))
+}
+
 /// Returns the file of jobs before the nodes. Users who think of the nodes first write them first:
 /// then only the second word is a file.
 fn in_order(what: &[OsString]) -> Vec<OsString> {
@@ -74,7 +82,7 @@ fn in_order(what: &[OsString]) -> Vec<OsString> {
     let mut what = what.to_vec();
     if let [first, second] = &what[..]
         && !is_list(first)
-        && is_list(second)
+        && (is_list(second) || looks_like_nodes(first) && !looks_like_nodes(second))
     {
         what.swap(0, 1);
     }
@@ -105,6 +113,17 @@ fn with_lines_of_files(mut words: Vec<Text>) -> Result<Vec<Text>, Failure> {
     Ok(words)
 }
 
+/// Refuses a command whose `{}` nothing stands for while somebody writes to its standard input: as
+/// with GNU parallel, inputs are probably meant.
+fn refuse_unread_inputs() -> Result<(), Failure> {
+    if !fs::metadata("/proc/self/fd/0").is_ok_and(|input| input.file_type().is_fifo()) {
+        return Ok(());
+    }
+    Err(Failure::usage("{} stands for an input, and the command has none")
+        .hint("inputs from standard input: -- COMMAND :::: -")
+        .hint("if {} is meant as it is, redirect standard input: </dev/null"))
+}
+
 /// Returns whether a command has `{}`, which stands for an input, but no inputs. It may be meant,
 /// as in `find -exec`.
 fn has_placeholder_without_inputs(words: &[Text]) -> bool {
@@ -129,9 +148,13 @@ fn read_bytes(path: &OsStr) -> Result<Vec<u8>, Failure> {
 
 fn read_list(path: &OsStr) -> Result<Vec<Job>, Failure> {
     let shown = printable::path(Path::new(path));
-    let bytes = read_bytes(path).map_err(|failure| {
-        failure
-            .hint("to run a command, write it after -- : garland farm run -- COMMAND ::: INPUT..")
+    let bytes = read_bytes(path).map_err(|failure| match looks_like_nodes(path) {
+        true => Failure::usage(format!("no jobs are given: {shown} is no file of jobs"))
+            .hint(format!("jobs from standard input: garland farm run - '{shown}'"))
+            .hint(format!("a command: garland farm run '{shown}' -- COMMAND ::: INPUT..")),
+        false => failure.hint(
+            "to run a command, write it after -- : garland farm run [NODES] -- COMMAND ::: INPUT..",
+        ),
     })?;
     let is_toml = Path::new(path).extension().is_some_and(|ending| ending == "toml");
     let jobs = if is_toml {

@@ -31,7 +31,7 @@ pub fn no_fix(why: NoFix) -> &'static str {
         NoFix::Login => {
             "the data went through ssh; faster: open a TCP port to the nodes, and name it by --port"
         }
-        NoFix::Small => "what can be helped costs less than 5 % of the time",
+        NoFix::Small => "nothing that could be changed costs 5 % of the time",
         NoFix::Needed => "the remaining time is needed by every copy",
     }
 }

@@ -1,6 +1,7 @@
 //! Command lines: which are kept, and what is said of those that cannot be what was meant.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use garland_testkit::Scratch;
 
@@ -58,6 +59,8 @@ fn options_of_rsync_are_told_with_what_to_write() {
         let text = refused(option);
         assert!(text.contains("'-z' found\n\n  tip: rsync's -z is --compress=auto here"), "{text}");
     }
+    let text = refused("-avh");
+    assert!(text.contains("-h in '-avh' is the help of cp"), "{text}");
     let text = refused("-R");
     assert!(text.contains("tip: directories are copied with -r; for rsync's -R"), "{text}");
 }
@@ -69,4 +72,31 @@ fn a_farm_whose_command_lacks_its_separator_is_told_so() {
     let text = garland_in(&scratch).run(&words).with_code(2).err;
     let tip = "tip: a command comes after --: garland farm run NODES -- COMMAND ::: INPUT..";
     assert!(text.contains(tip), "{text}");
+}
+
+#[test]
+fn a_list_of_nodes_in_place_of_jobs_is_told_how_to_give_jobs() {
+    let scratch = Scratch::new("no-jobs");
+    let garland = garland_in(&scratch);
+    let text = garland.run(&["farm", "run", "local[1-2]"]).with_code(2).err;
+    assert!(text.contains("no jobs are given: local[1-2] is no file of jobs"), "{text}");
+    assert!(
+        text.contains("hint: jobs from standard input: garland farm run - 'local[1-2]'"),
+        "{text}"
+    );
+    assert!(text.contains("garland farm run 'local[1-2]' -- COMMAND ::: INPUT.."), "{text}");
+    let text = garland.run(&["farm", "run", "local[1-2]", "missing"]).with_code(2).err;
+    assert!(text.contains("cannot read missing: no such file"), "{text}");
+}
+
+#[test]
+fn inputs_that_come_from_a_pipe_are_not_left_unread() {
+    let scratch = Scratch::new("unread");
+    let mut command = garland_in(&scratch).command(&["farm", "run", "--", "echo", "{}"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let said = command.spawn().expect("it starts").wait_with_output().expect("it ends");
+    assert_eq!(said.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert!(text.contains("{} stands for an input, and the command has none"), "{text}");
+    assert!(text.contains("hint: inputs from standard input: -- COMMAND :::: -"), "{text}");
 }
