@@ -5,6 +5,7 @@ mod files;
 mod names;
 mod retention;
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -163,7 +164,10 @@ impl Run {
             let last = having.next().map(named);
             return last.ok_or_else(|| kept(Failure::usage(format!("no run has {what}"))));
         }
-        let folder = if is_path(asked) { PathBuf::from(asked) } else { runs.join(asked) };
+        let folder = match is_path(asked) {
+            true => PathBuf::from(asked),
+            false => ending_in(&runs, asked).unwrap_or_else(|| runs.join(asked)),
+        };
         if !folder.is_dir() {
             let with_retention = |failure: Failure| {
                 let count = retention::MAX_KEPT_RUNS;
@@ -282,6 +286,16 @@ impl Run {
 /// that are none are `\xHH`.
 pub fn own_words() -> Vec<String> {
     std::env::args_os().map(|word| printable::json_name(word.as_encoded_bytes())).collect()
+}
+
+/// Returns the directory of the only run in `runs` whose name ends with a dash and `asked`.
+fn ending_in(runs: &Path, asked: &str) -> Option<PathBuf> {
+    let end = format!("-{asked}");
+    let ends = |name: &OsStr| name.as_encoded_bytes().ends_with(end.as_bytes());
+    let known = folders_in(runs).into_iter();
+    let mut found = known.filter(|folder| folder.file_name().is_some_and(ends));
+    let only = found.next()?;
+    found.next().is_none().then_some(only)
 }
 
 /// Returns whether a run is named by the path of its directory.

@@ -40,6 +40,14 @@ pub fn sources(cp: &Cp) -> Result<Vec<FromNodes>, Failure> {
 
 /// Returns the failure of a copy from nodes to nodes, with the commands that make it.
 fn to_nodes(cp: &Cp, from: &[FromNodes]) -> Failure {
+    if let Some(list) = destinations(cp, from) {
+        let kind = if cp.source.recursive { Kind::Tree } else { Kind::File };
+        let options = options(cp, kind, &[]);
+        let here = words(sources_here(cp));
+        let list = printable::word(&list);
+        return Failure::usage("cannot copy to several destinations in one command")
+            .hint(format!("name all nodes in one list: garland cp{options}{here} {list}"));
+    }
     let first = options(cp, kind_from(cp, from), &["dry-run"]);
     let mut second = options(cp, Kind::Tree, &["dry-run"]);
     if !cp.source.recursive {
@@ -57,6 +65,20 @@ fn to_nodes(cp: &Cp, from: &[FromNodes]) -> Failure {
     )
     .hint(hint)
     .hint(files_here(sources_on_nodes(cp).take(1).chain([cp.destination()])))
+}
+
+/// Returns the only destination that was probably meant by several ones: what is there of sources
+/// on nodes has the destination's path.
+fn destinations(cp: &Cp, from: &[FromNodes]) -> Option<OsString> {
+    let Ok(Target::Nodes { nodes, path }) = target::parse(cp.destination()) else { return None };
+    let is_same = from.iter().all(|from| from.path == path);
+    if !is_same || sources_here(cp).next().is_none() {
+        return None;
+    }
+    let lists: Vec<&str> = from.iter().map(|from| from.list.as_str()).collect();
+    let mut list = OsString::from(format!("{},{nodes}:", lists.join(",")));
+    list.push(path);
+    Some(list)
 }
 
 /// Returns the failure of a copy of sources of which only some are on nodes, with the commands that
@@ -195,6 +217,9 @@ mod tests {
                         garland cp -r gathered/ Cargo.toml n3:/d\n\
                         hint: to name a file of this machine, write './n2:/*' or ./n3:/d\n";
         assert_eq!(refused(&["Cargo.toml", "n2:/*", "n3:/d"]), to_nodes);
+        let several = "error: cannot copy to several destinations in one command\n\
+                       hint: name all nodes in one list: garland cp Cargo.toml n1,n2,n3:/d/\n";
+        assert_eq!(refused(&["Cargo.toml", "n1:/d/", "n2:/d/", "n3:/d/"]), several);
         let stripes = "error: cannot copy several striped files in one command\n\
                        hint: copy each by itself: garland cp --stripe=1MiB 'n[1-2]:/a' d/ && \
                        garland cp --stripe=1MiB 'n[1-2]:/b' d/\n";

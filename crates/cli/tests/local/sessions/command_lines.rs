@@ -100,3 +100,15 @@ fn inputs_that_come_from_a_pipe_are_not_left_unread() {
     assert!(text.contains("{} stands for an input, and the command has none"), "{text}");
     assert!(text.contains("hint: inputs from standard input: -- COMMAND :::: -"), "{text}");
 }
+
+#[test]
+fn a_run_is_found_by_the_end_of_its_name() {
+    let scratch = Scratch::new("run-end");
+    let garland = garland_in(&scratch);
+    std::fs::write(scratch.path("f"), b"content").expect("it is written");
+    let result = garland.run(&["cp", "--json", "f", "local1:/f"]).with_code(0).json();
+    let run = result["run"].as_str().expect("it has a name");
+    let end = run.rsplit('-').next().expect("it has an end");
+    let said = garland.run(&["explain", end]).with_code(0).out;
+    assert!(said.starts_with(run), "{said}");
+}
