@@ -86,6 +86,11 @@ impl Access {
         &self.standing
     }
 
+    /// Returns the names of the nodes with standing agents.
+    pub fn nodes(&self) -> impl Iterator<Item = String> {
+        self.standing.iter().map(|standing| standing.name.clone())
+    }
+
     /// Returns how long this command still waits for each agent about names.
     pub fn patience(&self) -> &NamesPatience {
         &self.patience

@@ -1,8 +1,9 @@
 //! `garland unpublish`: ends a name. The files stay where they are.
 
+use garland_core::cluster::nodelist;
 use garland_fleet::context::Context;
 use garland_lab::Lab;
-use garland_protocol::names::{NameEntry, NameRecord};
+use garland_protocol::names::{HolderKind, NameEntry, NameHolder, NameRecord};
 use garland_results::head::{Head, Phases, show};
 use garland_results::names::UnpublishResult;
 use garland_state::places::Places;
@@ -28,7 +29,10 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     let mut newest: Option<NameRecord> = None;
     let mut ended = None;
     for _ in 0..ATTEMPTS_MAX {
-        let entry = keepers.find(name)?.ok_or_else(|| unknown(name))?;
+        let entry = keepers.latest(name)?.ok_or_else(|| unknown(name))?;
+        if entry.record.content().is_none() {
+            return end_again(context, &access, &entry.record, phases, &interrupts);
+        }
         let newer = newest.filter(|newest| newest.is_newer_than(&entry.record));
         let old = newer.as_ref().unwrap_or(&entry.record);
         // The record stays with the agents, so that one that was away does not bring the name back.
@@ -37,7 +41,7 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
         let end = NameEntry { record, holders: Vec::new() };
         match keepers.keep(&end, &[])? {
             Kept::By(nodes) => {
-                ended = Some((nodes, end.record));
+                ended = Some((nodes, NameEntry { holders: entry.holders, ..end }));
                 break;
             }
             Kept::ByTooFew(few) => {
@@ -49,11 +53,45 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     let (kept, ended) = ended.ok_or_else(|| contended(name))?;
     phases.end("keep");
     // Also those who hold what the name stood for before, or who got it and are not listed.
-    let nodes = access.standing().iter().map(|standing| standing.name.clone());
-    keepers::end_serving(&access, &ended, nodes, &interrupts)?;
+    keepers::end_serving(&access, &ended.record, access.nodes(), &interrupts)?;
+    tell_absent(&access, &ended);
     phases.end("end");
     let head = Head::new("garland.unpublish/1", None, phases);
     let result = UnpublishResult { head, name: name.to_owned(), keepers: kept };
     show(context.json, &result).map_err(|failure| failure.after(Exit::Done))?;
     Ok(Exit::Done)
+}
+
+/// Tells all standing agents once more that a name has ended: some may have been away.
+fn end_again(
+    context: &Context,
+    access: &Access,
+    ended: &NameRecord,
+    phases: Phases,
+    interrupts: &Interrupts,
+) -> Result<Exit, Failure> {
+    let mut phases = phases;
+    keepers::end_serving(access, ended, access.nodes(), interrupts)?;
+    phases.end("end");
+    let head = Head::new("garland.unpublish/1", None, phases);
+    let result = UnpublishResult { head, name: ended.name().to_owned(), keepers: Vec::new() };
+    show(context.json, &result).map_err(|failure| failure.after(Exit::Done))?;
+    Ok(Exit::Done)
+}
+
+/// Says which holders of a name that has ended have no agent now, which learns of it only later.
+fn tell_absent(access: &Access, ended: &NameEntry) {
+    let is_absent = |it: &&NameHolder| {
+        it.kind == HolderKind::Node && access.nodes().all(|node| node != it.node)
+    };
+    let absent = ended.holders.iter().filter(is_absent);
+    let absent: Vec<&str> = absent.map(|holder| holder.node.as_str()).collect();
+    if !absent.is_empty() {
+        let name = ended.record.name();
+        let nodes = nodelist::fold(&absent);
+        garland_terminal::errln!(
+            "names: {nodes}: no agent runs there now; with the next one it would serve the content of {name} \
+             again: then give `garland unpublish {name}` once more"
+        );
+    }
 }

@@ -89,7 +89,7 @@ pub struct UnpublishResult {
     pub head: Head,
     /// The name that has ended.
     pub name: String,
-    /// The nodes whose agents know that.
+    /// The nodes whose agents keep that; none if the name had ended before.
     pub keepers: Vec<String>,
 }
 
@@ -187,6 +187,9 @@ impl fmt::Display for PublishResult {
 
 impl fmt::Display for UnpublishResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.keepers.is_empty() {
+            return writeln!(f, "ended   {}, before; all agents were told again", self.name);
+        }
         writeln!(f, "ended   {}", self.name)?;
         kept(f, &self.keepers)
     }

@@ -249,6 +249,24 @@ fn a_name_that_ended_is_served_by_nobody_who_ever_held_what_it_stood_for() {
 }
 
 #[test]
+fn a_holder_that_is_away_when_a_name_ends_is_named_and_can_be_told_later() {
+    let scratch = Scratch::new("names-away");
+    let garland = garland_in(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-4]");
+    nodes.write(&["local4"], "m", b"content");
+    let _ = nodes.run(&["publish", "local4:/m", "--as", "m"]).with_code(0);
+    let _ = nodes.run(&["down", "local4"]).with_code(0);
+    let said = nodes.run(&["unpublish", "m"]).with_code(0).err;
+    assert!(said.contains("names: local4: no agent runs there now; with the next one"), "{said}");
+    nodes.start("local4");
+    assert_eq!(nodes.served(), 1, "it does not know");
+    let said = nodes.run(&["unpublish", "m"]).with_code(0).out;
+    assert!(said.contains("ended   m, before; all agents were told again"), "{said}");
+    assert_eq!(nodes.served(), 0);
+    nodes.end();
+}
+
+#[test]
 fn a_name_that_ends_while_it_is_fetched_is_not_served_by_who_got_it() {
     let scratch = Scratch::in_memory("names-fetched");
     let garland = garland_in(&scratch);
