@@ -42,11 +42,11 @@ pub fn sources(cp: &Cp) -> Result<Vec<FromNodes>, Failure> {
 fn to_nodes(cp: &Cp, from: &[FromNodes]) -> Failure {
     if let Some(list) = destinations(cp, from) {
         let kind = if cp.source.recursive { Kind::Tree } else { Kind::File };
-        let options = options(cp, kind, &[]);
+        let given = options(cp, kind, &[]);
         let here = words(sources_here(cp));
         let list = printable::word(&list);
         return Failure::usage("cannot copy to several destinations in one command")
-            .hint(format!("name all nodes in one list: garland cp{options}{here} {list}"));
+            .hint(format!("name all nodes in one list: garland cp{given}{here} {list}"));
     }
     let first = options(cp, kind_from(cp, from), &["dry-run"]);
     let mut second = options(cp, Kind::Tree, &["dry-run"]);
