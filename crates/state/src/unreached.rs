@@ -8,7 +8,7 @@ use crate::places::Places;
 /// The maximum length of the file in bytes: some 50 for each of many thousand nodes.
 const MAX_LENGTH: u64 = 1 << 20;
 
-/// Returns what earlier commands found. What cannot be read is found anew.
+/// Returns what earlier commands found; nothing if the file cannot be read.
 pub fn read(places: &Places) -> UnreachedHops {
     let text = private_file::read(&places.unreached(), MAX_LENGTH).ok().flatten();
     let hops = text.and_then(|text| serde_json::from_slice(&text).ok());

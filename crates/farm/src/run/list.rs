@@ -113,8 +113,8 @@ fn with_lines_of_files(mut words: Vec<Text>) -> Result<Vec<Text>, Failure> {
     Ok(words)
 }
 
-/// Refuses a command whose `{}` nothing stands for while somebody writes to its standard input: as
-/// with GNU parallel, inputs are probably meant.
+/// Refuses a command that has `{}` and no inputs if its standard input is a pipe: as with GNU
+/// parallel, the inputs are probably there.
 fn refuse_unread_inputs() -> Result<(), Failure> {
     if !fs::metadata("/proc/self/fd/0").is_ok_and(|input| input.file_type().is_fifo()) {
         return Ok(());

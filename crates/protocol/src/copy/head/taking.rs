@@ -44,8 +44,8 @@ impl Head {
         fed.find(|far| state.epochs.get(far) == Some(&epoch))
     }
 
-    /// Whether a node that takes nothing is to be moved: nobody whom it feeds is the reason, no
-    /// disk that hangs, and others want to go on.
+    /// Returns whether a node that takes nothing is to be moved: neither a node that it feeds nor a
+    /// hanging disk is the reason, and other nodes are still copying.
     fn may_be_moved(&self, lane: usize, id: NodeId) -> bool {
         let is_held_up = self.untaken_by(lane, id).is_some() || self.is_held_up(id);
         let is_ready = |id: NodeId| self.nodes[id.index()].state == NodeState::Ready;

@@ -60,7 +60,7 @@ impl Relay {
             self.unverified.retain(|block| block.index != index);
             let unsettled = self.unsettled.iter_mut().filter(|block| block.index == index);
             unsettled.for_each(|block| block.opened = true);
-            // Only those to whom it was passed on would have to know that it is void.
+            // Only nodes to which it was forwarded would have to be told that it is void.
             self.unsettled.retain(|block| block.index != index || !block.forwarded.is_empty());
             return;
         }
