@@ -144,8 +144,8 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let start_on = |nodes: &[Node], quiet| start(up, &place, &run, nodes, &interrupts, quiet);
     let agents = start_on(&nodes, context.json)?;
     // Copies use the links of the chain, which takes the channels of this start.
-    let mut hops = unreached::read(&place.places);
-    let linked = stand_chain(agents.into_iter().map(Result::ok).collect(), &mut hops);
+    let agents = agents.into_iter().map(Result::ok).collect();
+    let linked = unreached::update(&place.places, |hops| stand_chain(agents, hops));
     let links: u32 =
         linked.or_nothing("cannot link the nodes")?.iter().map(|node| node.count).sum();
     let agents = start_on(&nodes, true)?;

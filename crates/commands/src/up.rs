@@ -47,10 +47,8 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
         agents.push(agent.ok());
     }
     // The next copy uses the chain in the nodes' order, unless its options ask for another.
-    let known = unreached::read(&places);
-    let mut hops = known.clone();
-    let links = stand_chain(agents, &mut hops).or_nothing("cannot link the nodes")?;
-    unreached::keep(&places, &known, hops);
+    let links = unreached::update(&places, |hops| stand_chain(agents, hops));
+    let links = links.or_nothing("cannot link the nodes")?;
     let mut are_told = true;
     if members::names_are_used(&places, lab.as_ref().map(Lab::name))? {
         let keys = if up.new_cluster_key { MemberKeys::Fresh } else { MemberKeys::Present };

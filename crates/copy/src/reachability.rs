@@ -52,11 +52,10 @@ pub fn fit(plan: Plan, fleet: &mut Fleet, place: &Place) -> Result<FittedPlan, F
         return Ok(FittedPlan::kept(plan));
     }
     let agents = std::mem::take(&mut fleet.agents);
-    let asking = "cannot ask which nodes reach each other";
-    let known = unreached::read(&place.places);
-    let mut hops = known.clone();
-    let linked = link_neighbours(agents, &mut hops, Some(&place.interrupts)).or_nothing(asking)?;
-    unreached::keep(&place.places, &known, hops);
+    let linked = unreached::update(&place.places, |hops| {
+        link_neighbours(agents, hops, Some(&place.interrupts))
+    });
+    let linked = linked.or_nothing("cannot ask which nodes reach each other")?;
     fleet.agents = linked.agents;
     let nodes = fleet.agents.iter().zip(linked.unreached);
     let reaches: Vec<Reach> = nodes

@@ -37,8 +37,7 @@ impl UnreachedHops {
     /// Returns whether the hop is known to be out of reach.
     #[must_use]
     pub fn has(&self, hop: Hop, now_ns: u64) -> bool {
-        let again_ns = self.again_ns.get(&hop.from).and_then(|by_end| by_end.get(&hop.to));
-        again_ns.is_some_and(|again_ns| rests(*again_ns, now_ns))
+        self.again_ns(hop).is_some_and(|again_ns| rests(again_ns, now_ns))
     }
 
     /// Notes that the hop was found to be out of reach, between these two times.
@@ -52,6 +51,28 @@ impl UnreachedHops {
         if let Some(by_end) = self.again_ns.get_mut(&hop.from) {
             by_end.remove(&hop.to);
         }
+    }
+
+    /// Takes over what was found between `before` and `after`, copies of an earlier state.
+    pub fn take_changes(&mut self, before: &Self, after: &Self) {
+        for (hop, again_ns) in after.iter() {
+            if before.again_ns(hop) != Some(again_ns) {
+                self.again_ns.entry(hop.from).or_default().insert(hop.to, again_ns);
+            }
+        }
+        let reached = before.iter().filter(|(hop, _)| after.again_ns(*hop).is_none());
+        reached.for_each(|(hop, _)| self.forget(hop));
+    }
+
+    fn again_ns(&self, hop: Hop) -> Option<u64> {
+        self.again_ns.get(&hop.from).and_then(|by_end| by_end.get(&hop.to)).copied()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Hop, u64)> {
+        let by_begin = self.again_ns.iter();
+        by_begin.flat_map(|(&from, by_end)| {
+            by_end.iter().map(move |(&to, &again_ns)| (Hop { from, to }, again_ns))
+        })
     }
 
     /// Removes what is to be tried again.
@@ -104,6 +125,23 @@ mod tests {
         let there = hop("10.0.0.1", "10.0.0.2");
         hops.remember(there, 9_000_000 * SECOND, 9_000_003 * SECOND);
         assert!(!hops.has(there, 5 * SECOND));
+    }
+
+    #[test]
+    fn what_two_commands_find_at_the_same_time_is_kept() {
+        let [one, two, three] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|to| hop("10.0.0.9", to));
+        let mut before = UnreachedHops::default();
+        before.remember(one, SECOND, 2 * SECOND);
+        before.remember(two, SECOND, 2 * SECOND);
+        let mut after = before.clone();
+        after.forget(one);
+        after.remember(two, SECOND, 3 * SECOND);
+        let mut kept = before.clone();
+        kept.remember(three, SECOND, 2 * SECOND);
+        kept.take_changes(&before, &after);
+        let now_ns = 5 * SECOND;
+        assert!(!kept.has(one, now_ns) && kept.has(three, now_ns));
+        assert_eq!(kept.again_ns(two), after.again_ns(two));
     }
 
     #[test]

@@ -15,13 +15,24 @@ pub fn read(places: &Places) -> UnreachedHops {
     hops.unwrap_or_default()
 }
 
-/// Stores what was found, if it is not `before`. The command goes on if it cannot be stored: it
+/// Calls `find` with what earlier commands found, and stores what it adds and removes there. What
+/// another command has stored meanwhile stays.
+pub fn update<R>(places: &Places, find: impl FnOnce(&mut UnreachedHops) -> R) -> R {
+    let before = read(places);
+    let mut after = before.clone();
+    let found = find(&mut after);
+    keep(places, &before, &after);
+    found
+}
+
+/// Stores what changed between `before` and `after`. The command goes on if it cannot be stored: it
 /// only spares the next one a wait.
-pub fn keep(places: &Places, before: &UnreachedHops, hops: UnreachedHops) {
-    if hops == *before {
+pub fn keep(places: &Places, before: &UnreachedHops, after: &UnreachedHops) {
+    if after == before {
         return;
     }
-    let mut hops = hops;
+    let mut hops = read(places);
+    hops.take_changes(before, after);
     hops.expire(clock::wall_ns());
     if let Ok(text) = serde_json::to_vec(&hops) {
         let _ = private_file::replace_unsynced(&places.unreached(), &text);

@@ -52,7 +52,7 @@ impl<'a> ClosedPorts<'a> {
 
     /// Stores what was found.
     pub fn keep(self) {
-        unreached::keep(self.places, &self.before, self.hops.into_inner());
+        unreached::keep(self.places, &self.before, &self.hops.into_inner());
     }
 }
 
