@@ -30,7 +30,7 @@ use garland_core::tree::Pattern;
 use garland_core::units::{Nanos, bytes};
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
-use garland_fleet::members::{MemberKeys, hand_out, names_are_used};
+use garland_fleet::members::{MemberKeys, StandingKeys, TellEnded, hand_out, names_are_used};
 use garland_fleet::standing::RecordDir;
 use garland_lab::Lab;
 use garland_remote::elsewhere;
@@ -131,7 +131,12 @@ impl Due {
 
 /// Starts the agents of all nodes, and copies what comes into the directory to them, until the user
 /// interrupts.
-pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure> {
+pub fn run(
+    context: &Context,
+    up: &Up,
+    directory: &Path,
+    tell_ended: TellEnded<'_>,
+) -> Result<Exit, Failure> {
     let interrupts = Arc::new(Interrupts::catch().or_nothing("cannot catch Ctrl-C")?);
     let destination = parse_destination(up);
     elsewhere::refuse_as_destination(&destination)?;
@@ -142,6 +147,7 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let directory = SpoolDir::open(directory)?;
     let run = Run::begin(&place.places, "spool")?;
     let start_on = |nodes: &[Node], quiet| start(up, &place, &run, nodes, &interrupts, quiet);
+    let before = StandingKeys::read(&standing_of(&place)?)?;
     let agents = start_on(&nodes, context.json)?;
     // Copies use the links of the chain, which takes the channels of this start.
     let agents = agents.into_iter().map(Result::ok).collect();
@@ -149,7 +155,8 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     let links: u32 =
         linked.or_nothing("cannot link the nodes")?.iter().map(|node| node.count).sum();
     let agents = start_on(&nodes, true)?;
-    hand_out_key(&place)?;
+    let begun = before.begun_since(&standing_of(&place)?)?;
+    tell_of_names(&place, &begun, &interrupts, tell_ended)?;
     let events = directory.closed_files().ok();
     let queue = Queue::new(nodes.len(), up.quiet());
     let (finished_file, finished) = directory
@@ -163,9 +170,11 @@ pub fn run(context: &Context, up: &Up, directory: &Path) -> Result<Exit, Failure
     garland_terminal::errln!("spool   {from} to {}; Ctrl-C ends it", shown(&destination));
     let again = |numbers: &[usize]| {
         let started = started_again(&nodes, numbers, &start_on);
-        if started.iter().any(|(_, agent)| agent.is_ok()) {
+        let begun = started.iter().filter(|(_, agent)| agent.is_ok());
+        let begun: Vec<String> = begun.map(|(node, _)| nodes[*node].name.clone()).collect();
+        if !begun.is_empty() {
             // Without the key, the nodes that came back cannot get contents by themselves.
-            let _ = hand_out_key(&place);
+            let _ = tell_of_names(&place, &begun, &interrupts, tell_ended);
         }
         started
     };
@@ -227,17 +236,26 @@ fn start(
     Ok(builder.assemble()?.agents)
 }
 
-/// Gives the agents the key of the cluster, as `garland up` does.
-fn hand_out_key(place: &Place) -> Result<(), Failure> {
-    let records = RecordDir::open(&place.places, place.lab.as_ref().map(Lab::name))?;
-    let keys = MemberKeys::Present;
-    match names_are_used(&place.places, place.lab.as_ref().map(Lab::name))? {
-        true => {
-            let patience = NamesPatience::default();
-            hand_out(&place.places, &records, keys, &patience, |_| false).map(drop)
-        }
-        false => Ok(()),
+/// If names are used, tells the agents who the members are, and those of the nodes `begun`, which
+/// have just begun, which names have ended.
+fn tell_of_names(
+    place: &Place,
+    begun: &[String],
+    interrupts: &Interrupts,
+    tell_ended: TellEnded<'_>,
+) -> Result<(), Failure> {
+    if !names_are_used(&place.places, place.lab.as_ref().map(Lab::name))? {
+        return Ok(());
     }
+    let patience = NamesPatience::default();
+    let keys = MemberKeys::Present;
+    hand_out(&place.places, &standing_of(place)?, keys, &patience, |_| false)?;
+    tell_ended(&place.places, place.lab.as_ref(), begun, interrupts)
+}
+
+/// Opens the records of the standing agents.
+fn standing_of(place: &Place) -> Result<RecordDir, Failure> {
+    RecordDir::open(&place.places, place.lab.as_ref().map(Lab::name))
 }
 
 /// Starts the nodes with these indexes again, by `start`.

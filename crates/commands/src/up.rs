@@ -4,7 +4,7 @@ use garland_control::{NamesPatience, stand_chain};
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::members::{self, MemberKeys};
+use garland_fleet::members::{self, MemberKeys, StandingKeys, TellEnded};
 use garland_fleet::standing::{RecordDir, Standing};
 use garland_lab::Lab;
 use garland_protocol::operation::Links;
@@ -13,6 +13,7 @@ use garland_results::standing::{NodeState, StandingResult};
 use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_state::unreached;
+use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::args::Up;
@@ -20,9 +21,9 @@ use crate::spool;
 
 /// Starts standing agents on the nodes that have none, and opens the data links of a chain through
 /// all nodes, in their order, for the next copy.
-pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
+pub fn run(context: &Context, up: &Up, tell_ended: TellEnded<'_>) -> Result<Exit, Failure> {
     if let Some(directory) = &up.spool {
-        return spool::run(context, up, directory);
+        return spool::run(context, up, directory, tell_ended);
     }
     let mut phases = Phases::begin();
     let inventory = Inventory::open(context)?;
@@ -37,9 +38,10 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
         ..FleetBuilder::new(&nodes, &inventory, &places, &up.launch, &run, lab.as_ref())
     };
     phases.end("set-up");
+    let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
+    let before = StandingKeys::read(&shelf)?;
     let fleet = builder.assemble()?;
     phases.end("start");
-    let shelf = RecordDir::open(&places, lab.as_ref().map(Lab::name))?;
     let mut agents = Vec::new();
     let mut reasons = Vec::new();
     for agent in fleet.agents {
@@ -58,6 +60,8 @@ pub fn run(context: &Context, up: &Up) -> Result<Exit, Failure> {
             up.new_cluster_key || ours.any(|(node, reason)| node.name == name && reason.is_none())
         };
         are_told = members::hand_out(&places, &shelf, keys, &NamesPatience::default(), must_know)?;
+        let interrupts = Interrupts::by_hand().or_nothing("cannot wait for agents")?;
+        tell_ended(&places, lab.as_ref(), &before.begun_since(&shelf)?, &interrupts)?;
     }
     phases.end("link");
     let mut states = Vec::new();

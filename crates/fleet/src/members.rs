@@ -8,10 +8,12 @@ use std::path::PathBuf;
 
 use garland_control::{AskedAgent, NamesPatience, NamesQuestion, ask_names};
 use garland_core::printable;
+use garland_lab::Lab;
 use garland_protocol::names::{CLUSTER_NODES_MAX, NamesOrder, RecordKey, Roster};
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::wire::{KeyChallenge, KeyPair, PublicKey, ShownKey};
 use garland_state::places::Places;
+use garland_sys::signal::Interrupts;
 use garland_sys::{lock, private_file, random};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_terminal::output;
@@ -50,6 +52,36 @@ pub fn use_names(places: &Places, lab: Option<&str>) -> Result<(), Failure> {
 fn marker(places: &Places, lab: Option<&str>) -> Result<PathBuf, Failure> {
     let name = lab.map_or_else(|| "nodes".to_owned(), |lab| format!("lab-{lab}"));
     Ok(places.folder("names-used")?.join(name))
+}
+
+/// Tells the agents of these nodes, which have just begun in this lab or on real nodes, which names
+/// have ended while they were away.
+pub type TellEnded<'a> =
+    &'a (dyn Fn(&Places, Option<&Lab>, &[String], &Interrupts) -> Result<(), Failure> + Sync);
+
+/// The standing agents at one time: the key of each, by the name of its node.
+pub struct StandingKeys(HashMap<String, PublicKey>);
+
+impl StandingKeys {
+    /// Reads the records of the agents that stand now.
+    ///
+    /// # Errors
+    /// When a record cannot be read.
+    pub fn read(records: &RecordDir) -> Result<Self, Failure> {
+        let standing = Standing::all(records)?;
+        Ok(Self(standing.into_iter().map(|agent| (agent.name, agent.key)).collect()))
+    }
+
+    /// Returns the names of the nodes whose agents have begun since.
+    ///
+    /// # Errors
+    /// When a record cannot be read.
+    pub fn begun_since(&self, records: &RecordDir) -> Result<Vec<String>, Failure> {
+        let Self(before) = self;
+        let Self(now) = Self::read(records)?;
+        let begun = now.into_iter().filter(|(name, key)| before.get(name) != Some(key));
+        Ok(begun.map(|(name, _)| name).collect())
+    }
 }
 
 /// Tells all standing agents of `records` who the members are. Prints which of those for which

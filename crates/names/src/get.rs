@@ -11,7 +11,7 @@ use garland_copy::source::CopySource;
 use garland_copy::spec::{CopySpec, SourceSpec};
 use garland_core::cluster::nodelist::fold;
 use garland_core::cluster::target as destination;
-use garland_dataplane::{ScanOptions, TreeSource};
+use garland_dataplane::tree::{ScanOptions, TreeSource};
 use garland_fleet::builder::Fleet;
 use garland_fleet::context::Context;
 use garland_lab::Lab;
@@ -85,7 +85,7 @@ pub fn run(context: &Context, get: &Get) -> Result<Exit, Failure> {
 fn refuse_streams(path: &[u8]) -> Result<(), Failure> {
     // Files in memory lie below /dev, too.
     let is_device = path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/");
-    if path == b"-" || path.starts_with(b"|") || is_device {
+    if destination::is_process(path) || is_device {
         let what = "garland get writes files and directories, no pipes and devices";
         return Err(Failure::usage(what).hint("get it as a file, and use garland exec to read it"));
     }
@@ -258,7 +258,7 @@ fn end_if_ended(
         let folded = fold(&nodes);
         garland_terminal::errln!("names: {name} has ended meanwhile; {folded} does not serve it");
     }
-    keepers::end_serving(access, &ended, nodes.into_iter(), interrupts)
+    keepers::end_serving(access, &[&ended], &nodes, interrupts)
 }
 
 /// Records which nodes hold the content now: those that got it (`found`) and have standing agents,

@@ -13,7 +13,7 @@ use garland_fleet::launch::lab;
 use garland_fleet::standing::Standing;
 use garland_lab::Lab;
 use garland_protocol::names::{
-    HolderKind, NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, check_name,
+    NameEntry, NameHolder, NameManifest, NameRecord, NamesOrder, check_name,
 };
 use garland_protocol::operation::NamesAnswer;
 use garland_protocol::wire::Secret;
@@ -570,9 +570,8 @@ pub fn digest(
     Ok(replies.into_iter().map(|reply| reply.answer).collect())
 }
 
-/// Has the agents of the nodes in `holders` serve the content of an entry from the paths there, or
-/// end that if its name has ended. Returns those that do, and the name and reason of each other
-/// one.
+/// Has the agents of the nodes in `holders` serve the content of an entry from the paths there.
+/// Returns those that do, and the name and reason of each other one.
 ///
 /// `manifest` is the encoded one of the entry.
 ///
@@ -608,30 +607,53 @@ pub fn register(
     Ok(with_holder.collect())
 }
 
-/// Tells the agents of `nodes` that the name of `ended` has ended: they do not serve its contents
-/// any more, unless for another name. Prints which ones cannot be told.
+/// Tells the agents of `nodes` that the names of `ended` have ended: they do not serve their
+/// contents any more, unless for another name. Prints which ones cannot be told.
 ///
 /// # Errors
 /// When the user interrupts it.
 pub fn end_serving(
     access: &Access,
-    ended: &NameRecord,
-    nodes: impl Iterator<Item = String>,
+    ended: &[&NameRecord],
+    nodes: &[String],
     interrupts: &Interrupts,
 ) -> Result<(), Failure> {
-    let holder = |node| NameHolder { node, kind: HolderKind::Node, path: Vec::new() };
-    let holders: Vec<NameHolder> = nodes.map(holder).collect();
-    let entry = NameEntry { record: ended.clone(), holders: Vec::new() };
-    let told = register(access, &entry, &[], &holders, interrupts)?;
-    let mut untold: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for UnservedHolder { node, reason } in told.into_iter().filter_map(Result::err) {
-        untold.entry(reason).or_default().push(node);
+    let tell = |node: &String| -> Result<(), String> {
+        let record = access.standing().iter().find(|record| record.name == *node);
+        let record = record.ok_or("it has no standing agent")?;
+        let mut agent = connected(record, access, access.patience());
+        for record in ended {
+            let record = Box::new((*record).clone());
+            let order = NamesOrder::Register { record, path: Vec::new() };
+            let asked = vec![AskedAgent { node: node.clone(), agent }];
+            let question = NamesQuestion::new(&order);
+            let replies = ask_names(asked, question, access.patience(), Some(interrupts));
+            let mut replies = replies.map_err(|error| error.to_string())?;
+            let reply = replies.pop().ok_or("it was not asked")?;
+            reply.answer?;
+            agent = reply.agent;
+        }
+        Ok(())
+    };
+    let told = at_once(nodes, ASKED, tell);
+    if interrupts.have_come() {
+        return Err(Failure::interrupted("telling agents which names have ended"));
     }
-    let name = ended.name();
+    let mut untold: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (node, told) in nodes.iter().zip(told) {
+        if let Err(reason) = told {
+            untold.entry(reason).or_default().push(node);
+        }
+    }
+    let names: Vec<&str> = ended.iter().map(|record| record.name()).collect();
+    let names = match names[..] {
+        [name] => name.to_owned(),
+        _ => format!("{} names that have ended", names.len()),
+    };
     for (reason, nodes) in untold {
         let nodes = nodelist::fold(&nodes);
         garland_terminal::errln!(
-            "names: {nodes} may go on serving the content of {name}: {reason}"
+            "names: {nodes} may go on serving the content of {names}: {reason}"
         );
     }
     Ok(())

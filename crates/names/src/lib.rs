@@ -4,8 +4,8 @@
 //!
 //! # Where to change what
 //!
-//! - `keepers` asks for records, `hand_over` gives them to others before keepers end, `access` says
-//!   which right a command has.
+//! - `keepers` asks for records, `hand_over` gives them to others before keepers end, `returned`
+//!   tells agents that begin which names have ended, `access` says which right a command has.
 //! - `follow` chooses which node follows which one if several fetch at the same time.
 //! - `content/window.rs` decides from which holders blocks are read, in which order, and what is
 //!   kept in memory; `mod.rs` there has the threads, `holder.rs` the kinds of holders, `apart.rs`
@@ -24,6 +24,7 @@ pub mod list;
 mod origin;
 pub mod publish;
 mod records;
+pub mod returned;
 pub mod unpublish;
 
 pub use content::apart::main as reader_main;

@@ -53,7 +53,8 @@ pub fn run(context: &Context, unpublish: &Unpublish) -> Result<Exit, Failure> {
     let (kept, ended) = ended.ok_or_else(|| contended(name))?;
     phases.end("keep");
     // Also those who hold what the name stood for before, or who got it and are not listed.
-    keepers::end_serving(&access, &ended.record, access.nodes(), &interrupts)?;
+    let nodes: Vec<String> = access.nodes().collect();
+    keepers::end_serving(&access, &[&ended.record], &nodes, &interrupts)?;
     tell_absent(&access, &ended);
     phases.end("end");
     let head = Head::new("garland.unpublish/1", None, phases);
@@ -71,7 +72,8 @@ fn end_again(
     interrupts: &Interrupts,
 ) -> Result<Exit, Failure> {
     let mut phases = phases;
-    keepers::end_serving(access, ended, access.nodes(), interrupts)?;
+    let nodes: Vec<String> = access.nodes().collect();
+    keepers::end_serving(access, &[ended], &nodes, interrupts)?;
     phases.end("end");
     let head = Head::new("garland.unpublish/1", None, phases);
     let result = UnpublishResult { head, name: ended.name().to_owned(), keepers: Vec::new() };
@@ -79,7 +81,8 @@ fn end_again(
     Ok(Exit::Done)
 }
 
-/// Says which holders of a name that has ended have no agent now, which learns of it only later.
+/// Says which holders of a name that has ended have no agent now. `garland up` tells the next one,
+/// whether it is named here or not.
 fn tell_absent(access: &Access, ended: &NameEntry) {
     let is_absent = |it: &&NameHolder| {
         it.kind == HolderKind::Node && access.nodes().all(|node| node != it.node)
@@ -90,8 +93,7 @@ fn tell_absent(access: &Access, ended: &NameEntry) {
         let name = ended.record.name();
         let nodes = nodelist::fold(&absent);
         garland_terminal::errln!(
-            "names: {nodes}: no agent runs there now; with the next one it would serve the content of {name} \
-             again: then give `garland unpublish {name}` once more"
+            "names: {nodes}: no agent runs there now; `garland up` tells the next one that {name} has ended"
         );
     }
 }

@@ -13,7 +13,7 @@ use garland_experiments::{command as scenario, demo};
 use garland_farm::run as farm;
 use garland_fleet::context::Context;
 use garland_measure::{balance, disk, doctor, ping, wires};
-use garland_names::{get, hand_over, list as names, publish, unpublish};
+use garland_names::{get, hand_over, list as names, publish, returned, unpublish};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use crate::args::{Args, Command};
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         Command::Report(asked) => report::run(context, asked),
         Command::Runs(asked) => runs::run(context, asked),
         Command::Plan(plan) => plan::run(context, plan),
-        Command::Up(up) => up::run(context, up),
+        Command::Up(up) => up::run(context, up, &returned::tell_ended),
         Command::Publish(asked) => publish::run(context, asked),
         Command::Get(asked) => get::run(context, asked),
         Command::Names(asked) => names::run(context, asked),

@@ -9,7 +9,8 @@ mod window;
 use std::sync::Arc;
 
 use garland_core::plan::Layout;
-use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unread};
+use garland_dataplane::source::{Content, FeedError, RemoteFile};
+use garland_dataplane::tree::{ObjectFile, Objects, Unread};
 use garland_protocol::names::{NAMED_MODE, NameManifest, NamedFile};
 use garland_sys::signal::Interrupts;
 use garland_sys::sync::{Condvar, Mutex};

@@ -257,12 +257,36 @@ fn a_holder_that_is_away_when_a_name_ends_is_named_and_can_be_told_later() {
     let _ = nodes.run(&["publish", "local4:/m", "--as", "m"]).with_code(0);
     let _ = nodes.run(&["down", "local4"]).with_code(0);
     let said = nodes.run(&["unpublish", "m"]).with_code(0).err;
-    assert!(said.contains("names: local4: no agent runs there now; with the next one"), "{said}");
+    let hint = "names: local4: no agent runs there now; `garland up` tells the next one";
+    assert!(said.contains(hint), "{said}");
+    assert_eq!(nodes.served(), 1, "nobody could tell it");
     nodes.start("local4");
-    assert_eq!(nodes.served(), 1, "it does not know");
+    assert_eq!(nodes.served(), 0);
     let said = nodes.run(&["unpublish", "m"]).with_code(0).out;
     assert!(said.contains("ended   m, before; all agents were told again"), "{said}");
-    assert_eq!(nodes.served(), 0);
+    nodes.end();
+}
+
+#[test]
+fn a_node_that_held_what_a_name_stood_for_before_learns_that_it_ended_when_it_is_back() {
+    let scratch = Scratch::new("names-replaced");
+    let garland = garland_in(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-5]");
+    nodes.write(&["local4"], "m", b"first");
+    nodes.write(&["local5"], "m", b"second");
+    nodes.write(&["local4"], "kept", b"kept");
+    let publish = |from: &str, name: &str| {
+        let _ = nodes.run(&["publish", from, "--as", name]).with_code(0);
+    };
+    publish("local4:/kept", "kept");
+    publish("local4:/m", "m");
+    let _ = nodes.run(&["down", "local4"]).with_code(0);
+    publish("local5:/m", "m");
+    let _ = nodes.run(&["unpublish", "m"]).with_code(0);
+    assert_eq!(nodes.served(), 2, "that of the node that is away, and what is kept");
+    nodes.start("local[1-5]");
+    assert_eq!(nodes.served(), 1);
+    let _ = nodes.get("kept", "local1:/kept").with_code(0);
     nodes.end();
 }
 

@@ -1,0 +1,39 @@
+//! After agents began: those of nodes that were away are told which names have ended, so that they
+//! do not serve their contents again.
+
+use garland_lab::Lab;
+use garland_protocol::names::NameRecord;
+use garland_state::places::Places;
+use garland_sys::signal::Interrupts;
+use garland_terminal::failure::Failure;
+
+use crate::access::Access;
+use crate::keepers::{Keepers, end_serving};
+
+/// Tells the agents of `nodes`, which have just begun, the names that have ended. If no agent that
+/// keeps names answers, nothing is told: nobody learns of these names either.
+///
+/// # Errors
+/// When the records of agents cannot be read, or the user interrupts it.
+pub fn tell_ended(
+    places: &Places,
+    lab: Option<&Lab>,
+    nodes: &[String],
+    interrupts: &Interrupts,
+) -> Result<(), Failure> {
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let access = Access::open(places, lab.map(Lab::name))?;
+    let Ok(mut keepers) = Keepers::open(&access, interrupts) else { return Ok(()) };
+    let entries = keepers.all(None)?;
+    let ended: Vec<&NameRecord> = entries
+        .values()
+        .map(|entry| &entry.record)
+        .filter(|record| record.content().is_none())
+        .collect();
+    if ended.is_empty() {
+        return Ok(());
+    }
+    end_serving(&access, &ended, nodes, interrupts)
+}
