@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use garland_control::Agent;
+use garland_core::cluster::listen::Ports;
 use garland_core::cluster::{Cluster, Launcher, Node};
 use garland_core::printable;
 use garland_lab::Lab;
@@ -37,13 +38,14 @@ use crate::at_once::{Slot, in_slots};
 use crate::claims::Claims;
 use crate::ending;
 use crate::inventory::{self, Inventory};
+use crate::launch::launchers::{self, Launchers};
 use crate::launch::{
-    Answers, Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Launchers, Orders,
-    REAPING, Serves, Trace, after, cannot, lab, launchers, local, log_name,
+    Answers, Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Orders, REAPING,
+    Serves, Trace, after, cannot, lab, local, log_name,
 };
 use crate::processes::Processes;
 use crate::reach::{self, Unreached};
-use crate::standing::{RecordDir, Settings, Standing};
+use crate::standing::{CONNECT, CONNECT_AFTER_LOGIN, RecordDir, Settings, Standing};
 
 /// The parameters for starting agents.
 pub struct FleetBuilder<'a> {
@@ -384,6 +386,9 @@ impl FleetBuilder<'_> {
             match self.reach(node, &standing, |at| at.connect(keys)) {
                 Ok(agent) => {
                     self.check_root(node, &standing)?;
+                    if !listens_at(&standing, orders.listening.port) {
+                        starter.notes.add(node, "note", KEEPS_PORT.to_owned());
+                    }
                     self.claims.know(&standing);
                     return Ok((agent, None));
                 }
@@ -436,9 +441,13 @@ impl FleetBuilder<'_> {
     ) -> Result<Agent, LaunchError> {
         let began_ns = clock::wall_ns();
         let known = Some(starter.closed).filter(|_| self.is_real(node));
+        let timeout = match starter.launchers.login(node) {
+            Some(_) => CONNECT_AFTER_LOGIN,
+            None => CONNECT,
+        };
         let directly = match known.and_then(|closed| closed.known(record)) {
             Some(error) => Err(error),
-            None => self.reach(node, record, |at| at.connect_directly(starter.keys)),
+            None => self.reach(node, record, |at| at.connect_directly(starter.keys, timeout)),
         };
         let connected = match directly {
             Ok((agent, address)) => {
@@ -479,9 +488,8 @@ impl FleetBuilder<'_> {
         let login = launchers.login(node).filter(|_| error.may_be_a_firewall());
         let Some(login) = login else { return Err(LaunchError::Refused(error.after_login())) };
         orders.cancellation.check()?;
-        record.login = Some(login);
         record.cancellation = self.interrupt();
-        match record.connect(keys) {
+        match record.connect_by(login, keys) {
             Ok(agent) => {
                 let about = match orders.listening.port.is_some() {
                     true => reach::ABOUT_LOGINS_AND_PORT,
@@ -593,4 +601,16 @@ impl FleetBuilder<'_> {
         let max_life = orders.max_life;
         Ok(Settings { idle, mptcp, root, listening, max_life })
     }
+}
+
+/// What is said of a standing agent where the user has named another port.
+const KEEPS_PORT: &str =
+    "its standing agent stays at its port, not at the one that was named; garland down ends it";
+
+/// Returns whether a standing agent listens at one of `ports`, if the user has named any.
+fn listens_at(standing: &Standing, ports: Option<Ports>) -> bool {
+    let is_named = |ports: Ports| {
+        standing.sockets().iter().all(|at| ports.is_any() || ports.numbers().contains(&at.port()))
+    };
+    ports.is_none_or(is_named)
 }

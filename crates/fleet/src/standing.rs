@@ -23,8 +23,9 @@ use garland_sys::identity::Identity;
 use garland_sys::mptcp::Transport;
 use garland_sys::{clock, private_file, random, tcp};
 use garland_terminal::failure::{Failure, OrFailure};
+use garland_transport::connection::connect_agent;
 use garland_transport::detour::{self, Detour};
-use garland_transport::{ConnectionError, connect_agent, retire};
+use garland_transport::{ConnectionError, retire};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -32,8 +33,13 @@ use crate::inventory;
 use crate::launch::{Bridge, Cancellation, LaunchError, Launched, Login, cannot};
 use crate::reach::Unreached;
 
-/// Timeout for connecting to a standing agent.
-const CONNECT: Duration = Duration::from_secs(3);
+/// Timeout for connecting to an agent.
+pub const CONNECT: Duration = Duration::from_secs(3);
+
+/// Timeout for connecting to an agent right after a login on its node: the way there works, and
+/// where a firewall drops what is sent, this is lost for nothing. The system sends again after a
+/// second.
+pub const CONNECT_AFTER_LOGIN: Duration = Duration::from_millis(1500);
 
 /// How long it may take to find that a port is open which was closed before: each command looks.
 const PORT_OPENS_WITHIN: Duration = Duration::from_millis(300);
@@ -386,22 +392,42 @@ impl Standing {
         if self.obeys(&keys.public) == Some(false) {
             return Err(Unreached::OtherKey);
         }
+        self.choose_detour();
+        self.connect_as_chosen(keys)
+    }
+
+    /// Connects by `login` to the agent, whose port has just been found closed: later connections
+    /// of this process to it take the login, too.
+    ///
+    /// # Errors
+    /// Those of [`Standing::connect`].
+    pub fn connect_by(&mut self, login: Login, keys: &KeyPair) -> Result<Agent, Unreached> {
+        self.take_detour(&login);
+        self.login = Some(login);
+        self.connect_as_chosen(keys)
+    }
+
+    fn connect_as_chosen(&self, keys: &KeyPair) -> Result<Agent, Unreached> {
         let connect = |address| connect_agent(address, keys, &self.key, CONNECT);
         let connection = self.at_any_address(connect)?;
         Ok(Agent { connection, addresses: self.sockets() })
     }
 
-    /// Connects to the agent at its own address, whatever detour another node has there, which says
-    /// that it has the same address. Returns the address at which the agent has proved its key: no
-    /// detour is left there then.
+    /// Connects to the agent within `timeout` at its own address, whatever detour another node has
+    /// there, which says that it has the same address. Returns the address at which the agent has
+    /// proved its key: no detour is left there then.
     ///
     /// # Errors
     /// Those of [`Standing::connect`].
-    pub fn connect_directly(&self, keys: &KeyPair) -> Result<(Agent, SocketAddr), Unreached> {
+    pub fn connect_directly(
+        &self,
+        keys: &KeyPair,
+        timeout: Duration,
+    ) -> Result<(Agent, SocketAddr), Unreached> {
         let detours: Vec<_> =
             self.sockets().into_iter().map(|at| (at, detour::leave(&at))).collect();
         let connect = |address| {
-            let connection = connect_agent(address, keys, &self.key, CONNECT)?;
+            let connection = connect_agent(address, keys, &self.key, timeout)?;
             Ok((Agent { connection, addresses: self.sockets() }, address))
         };
         let connected = self.at_any_address(connect);
@@ -419,6 +445,7 @@ impl Standing {
     /// # Errors
     /// Those of [`Standing::connect`], and when the agent does not end.
     pub fn retire(&self, keys: &KeyPair, request: RetireRequest) -> Result<RetireReply, Unreached> {
+        self.choose_detour();
         self.at_any_address(|address| retire(address, keys, &self.key, request, CONNECT))
     }
 
@@ -433,13 +460,16 @@ impl Standing {
     /// Has this process reach the agent by the record's login, if it has one and the agent's port
     /// still cannot be reached.
     fn choose_detour(&self) {
-        let sockets = self.sockets();
-        let login = self.login.as_ref().filter(|_| !self.is_open());
-        let Some(login) = login else {
-            return sockets.iter().for_each(|address| drop(detour::leave(address)));
-        };
+        match self.login.as_ref().filter(|_| !self.is_open()) {
+            Some(login) => self.take_detour(login),
+            None => self.sockets().iter().for_each(|address| drop(detour::leave(address))),
+        }
+    }
+
+    /// Has this process reach the agent by `login`.
+    fn take_detour(&self, login: &Login) {
         let bridge: Arc<Bridge> = Arc::new(Bridge::new(login.clone(), self.cancellation.clone()));
-        for address in sockets {
+        for address in self.sockets() {
             let detour: Arc<dyn Detour> = Arc::<Bridge>::clone(&bridge);
             detour::take(address, detour);
         }
@@ -456,7 +486,6 @@ impl Standing {
             Stage::Interrupted => return Err(Unreached::Interrupted),
             Stage::Ready => {}
         }
-        self.choose_detour();
         let mut refused = Unreached::NoAddress;
         for address in self.sockets() {
             match reach(address).map_err(Unreached::from) {

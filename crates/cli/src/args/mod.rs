@@ -1,5 +1,6 @@
 //! Parses the command line. The arguments of the commands are in the crates of the commands.
 
+mod foreign;
 mod groups;
 
 use std::ffi::OsString;
@@ -56,36 +57,24 @@ impl Args {
     }
 }
 
-/// What to write for options of other programs that cp does not have.
-const FOREIGN_OPTIONS: [(&str, &str); 2] = [
-    ("-z", "rsync's -z is --compress=auto here, which compresses if that is faster"),
-    (
-        "-R",
-        "directories are copied with -r; for rsync's -R, which keeps paths, write the paths to a \
-         file: -r --files-from=FILE SOURCE, relative to SOURCE",
-    ),
-];
-
 /// Adds to an error about an argument that is not known what to write instead, if that is known: of
-/// an option of rsync, or of a node list that the shell has replaced by names of files.
+/// an option of another program, or of a node list that the shell has replaced by names of files.
 fn with_tip(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let place = match error.kind() {
-        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::UnknownArgument | ErrorKind::InvalidValue => ContextKind::InvalidArg,
         ErrorKind::TooManyValues => ContextKind::InvalidValue,
         _ => return error,
     };
     let Some(ContextValue::String(unknown)) = error.get(place) else { return error };
-    let foreign = FOREIGN_OPTIONS.iter().find(|(option, _)| unknown == option);
-    let foreign = foreign.filter(|_| words.iter().skip(1).any(|word| word == "cp"));
-    let list = || {
-        let texts = words.iter().skip(1).filter_map(|word| word.to_str());
-        shell_expansion::list_of(texts).filter(|_| Path::new(unknown).exists())
-    };
-    let tip = match foreign {
-        Some((_, tip)) => Some((*tip).to_owned()),
+    let texts = || words.iter().skip(1).filter_map(|word| word.to_str());
+    let list = || shell_expansion::list_of(texts()).filter(|_| Path::new(unknown).exists());
+    let tip = match texts().find_map(|command| foreign::advice(command, unknown)) {
+        Some(tip) => Some(tip.to_owned()),
         None => list().map(|list| shell_expansion::advice(&list)),
     };
     if let Some(tip) = tip {
+        // What clap suggests looks like the option and is something else.
+        error.remove(ContextKind::SuggestedArg);
         let tips = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tips);
     }

@@ -17,7 +17,8 @@ use garland_protocol::wire::{
 };
 use garland_sys::{clock, process};
 use garland_testkit::{DEADLINE, Flood, Garland, HandAgent, Peer, Scratch, random_bytes, until};
-use garland_transport::{Connection, ConnectionError, connect_agent, retire};
+use garland_transport::connection::{Connection, connect_agent};
+use garland_transport::{ConnectionError, retire};
 
 /// An agent of a test, and the keys of the one who may command it.
 struct Agent {

@@ -177,6 +177,13 @@ fn split_point(bytes: &[u8]) -> Split {
     }
 }
 
+/// Returns whether what is copied to `path` on a node goes to a process, and is no file there: to
+/// standard output (`-`), or to a command after `|`.
+#[must_use]
+pub fn is_process(path: &[u8]) -> bool {
+    path == b"-" || path.starts_with(b"|")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -3,11 +3,11 @@
 //! An engine runs the jobs of a list. All engines produce the same records, and this module is
 //! independent of the engine.
 
-pub mod job;
-pub mod journal;
+mod job;
+mod journal;
 pub mod last_words;
 pub mod list;
-pub mod record;
+mod record;
 pub mod staging;
 mod text;
 

@@ -58,7 +58,10 @@ pub struct FarmTitle<'a>(pub &'a FarmResult);
 impl fmt::Display for FarmTitle<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Summary { jobs, total, .. } = &self.0.summary;
-        let nodes = match self.0.nodes.len() {
+        let all = self.0.nodes.len();
+        let takes_part = |node: &&NodeResult| node.done > 0 || node.end.is_ok();
+        let nodes = match self.0.nodes.iter().filter(takes_part).count() {
+            part if part < all => format!("{part} of {all} nodes"),
             1 => "1 node".to_owned(),
             nodes => format!("{nodes} nodes"),
         };

@@ -157,7 +157,11 @@ fn ending(
             .map_or(1.0, |facts| facts.share_of(settings.slots.unwrap_or(facts.cores))),
         end: NodeEnd::new(
             NodeVerdict::Dead,
-            node.gone.as_ref().map(|reason| lost_why(reason, &last_words(at))),
+            node.gone.as_ref().map(|reason| match node.facts {
+                Some(_) => lost_why(reason, &last_words(at)),
+                // It never had an agent: the reason is what the log says.
+                None => reason.clone(),
+            }),
         ),
         ..NodeAccount::new(
             name,

@@ -40,6 +40,7 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
         }
         (nodes, words) => {
             let words: Vec<Text> = words.iter().map(text).collect();
+            refuse_second_inputs(&words)?;
             let words = with_lines_of_files(words)?;
             if has_placeholder_without_inputs(&words) {
                 refuse_unread_inputs()?;
@@ -89,15 +90,24 @@ fn in_order(what: &[OsString]) -> Vec<OsString> {
     what
 }
 
+/// Refuses a second list of inputs, of which GNU parallel makes all combinations.
+fn refuse_second_inputs(words: &[Text]) -> Result<(), Failure> {
+    let is_separator = |word: &&Text| [SEPARATOR, SEPARATOR_OF_FILES].contains(&word.bytes());
+    match words.iter().filter(is_separator).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::usage("a command has one ::: or, for files, one ::::").hint(
+            "for all combinations, let the shell make them: garland farm run NODES -- sh -c \
+             'COMMAND {}' ::: {a,b}' '{c,d}",
+        )),
+    }
+}
+
 /// Returns the words of a command with `:::` and inputs in the place of `::::` and files of them,
 /// which have one input a line; `-` is standard input.
 fn with_lines_of_files(mut words: Vec<Text>) -> Result<Vec<Text>, Failure> {
     let Some(at) = words.iter().position(|word| word.bytes() == SEPARATOR_OF_FILES) else {
         return Ok(words);
     };
-    if words[..at].iter().any(|word| word.bytes() == SEPARATOR) {
-        return Err(Failure::usage("inputs come either after ::: or, from files, after ::::"));
-    }
     let files = words.split_off(at);
     words.push(SEPARATOR.into());
     for file in &files[1..] {

@@ -1,4 +1,4 @@
-//! What users are told about standing agents of other releases.
+//! What users are told about the agents of their nodes.
 
 use garland_core::cluster::Node;
 use garland_sys::sync::Mutex;

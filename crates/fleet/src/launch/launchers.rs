@@ -76,8 +76,6 @@ impl<'a> Launchers<'a> {
     pub fn settle(&self, node: &Node, agent: Option<&mut Agent>) {
         // Only with ssh does the start of one node depend on that of another.
         if self.launcher == Launcher::Ssh && self.nodes.len() > 1 {
-            // Other nodes hardly reach what this machine does not.
-            let agent = agent.filter(|agent| !agent.is_behind_login());
             self.spread.settle(&node.name, agent);
         }
     }

@@ -27,6 +27,5 @@ pub use child::{
     Answered, FAREWELL, HURRY, LaunchedChild, REAPING, StartTerms, Starting, log_name,
 };
 pub use error::{LaunchError, cannot};
-pub use launchers::Launchers;
 pub use orders::{Doors, LaunchResult, Launched, Orders, Serves, Trace};
 pub use ssh::{Bridge, FoundProcesses, Login, ProcessAction, on_node, pass_on_rest};

@@ -40,6 +40,10 @@ const SERVING_S: u16 = 300;
 /// nodes: a firewall probably blocks connections between nodes.
 const FAILED_MAX: usize = 3;
 
+/// How long others wait for a node that was sent the program to serve them. A firewall may keep the
+/// head from its agent, which takes seconds to find out.
+const SERVES_WITHIN: Duration = Duration::from_millis(500);
+
 /// A transfer that takes longer than this no longer counts as running: its node may hang.
 const HUNG: Duration = Duration::from_secs(30);
 
@@ -69,13 +73,23 @@ pub struct Spread {
 #[derive(Default)]
 struct State {
     servers: Vec<ProgramServer>,
-    /// For each node that is being started, by name: its source, and the time when the source was
-    /// chosen, in monotonic nanoseconds.
-    turns: HashMap<String, (ProgramSource, u64)>,
+    /// For each node that is being started, by name: where it gets the program.
+    turns: HashMap<String, Transfer>,
     /// Number of successful fetches from nodes.
     fetched: usize,
     /// Number of failed fetches from nodes.
     failed: usize,
+    /// Whether the head reaches an agent by logins only. Other nodes hardly reach it, then.
+    is_behind_firewalls: bool,
+}
+
+/// The transfer of the program to a node.
+struct Transfer {
+    from: ProgramSource,
+    /// When the source was chosen, in monotonic nanoseconds.
+    began_ns: u64,
+    /// When the node ran the program, in monotonic nanoseconds; none while it does not.
+    ran_ns: Option<u64>,
 }
 
 /// A node that serves the program.
@@ -119,7 +133,8 @@ impl Spread {
             // Check again at intervals, since transfers expire.
             let _ = self.changed.wait_for(&mut state, Cancellation::POLL);
         };
-        state.turns.insert(node.to_owned(), (from.clone(), clock::now_ns()));
+        let turn = Transfer { from: from.clone(), began_ns: clock::now_ns(), ran_ns: None };
+        state.turns.insert(node.to_owned(), turn);
         drop(state);
         match (&from, why_not) {
             (ProgramSource::Node { name, .. }, _) => self.note(&format!("{node}: from {name}")),
@@ -131,13 +146,19 @@ impl Spread {
         Ok(from)
     }
 
+    /// Reports that `node` runs the program. It is not known yet whether it can serve others.
+    pub fn runs(&self, node: &str) {
+        if let Some(turn) = self.state.lock().turns.get_mut(node) {
+            turn.ran_ns = Some(clock::now_ns());
+        }
+    }
+
     /// Reports that `node` could not fetch the program. The node's source is not used again.
     /// Returns an error message with the name of the source and the reason `why`.
     pub fn unserved(&self, node: &str, why: &str) -> String {
         let mut state = self.state.lock();
-        let Some((ProgramSource::Node { name, .. }, _)) = state.turns.remove(node) else {
-            return why.to_owned();
-        };
+        let from = state.turns.remove(node).map(|turn| turn.from);
+        let Some(ProgramSource::Node { name, .. }) = from else { return why.to_owned() };
         state.failed += 1;
         state.servers.retain(|server| server.name != name);
         self.changed.notify_all();
@@ -145,11 +166,15 @@ impl Spread {
     }
 
     /// Reports that the start of `node` has ended. If there is an `agent`, it serves the program to
-    /// other nodes from now on.
+    /// other nodes from now on, unless this machine reaches it by logins only.
     pub fn settle(&self, node: &str, agent: Option<&mut Agent>) {
+        let is_behind_firewall = agent.as_ref().is_some_and(|agent| agent.is_behind_login());
+        let agent = agent.filter(|_| !is_behind_firewall);
         let server = agent.and_then(|agent| ProgramServer::start(node, agent));
         let mut state = self.state.lock();
-        if let Some((ProgramSource::Node { .. }, _)) = state.turns.remove(node) {
+        state.is_behind_firewalls |= is_behind_firewall;
+        let from = state.turns.remove(node).map(|turn| turn.from);
+        if let Some(ProgramSource::Node { .. }) = from {
             state.fetched += usize::from(server.is_some());
         }
         state.servers.extend(server);
@@ -164,23 +189,28 @@ impl Spread {
 }
 
 impl State {
-    /// Chooses the source of the next node. It is the head if `alone`, or if several fetches failed
-    /// and none succeeded. Returns none if the node has to wait.
+    /// Chooses the source of the next node. It is the head if `alone`, or if nodes do not seem to
+    /// reach each other. Returns none if the node has to wait.
     fn choose(&mut self, alone: bool, now_ns: u64) -> Option<ProgramSource> {
         self.servers.retain(|server| server.until_ns > now_ns && !server.tickets.is_empty());
         let hung_ns = u64::try_from(HUNG.as_nanos()).unwrap_or(u64::MAX);
-        let young = |since: &u64| now_ns.saturating_sub(*since) < hung_ns;
-        let turns = self.turns.values().filter(|(_, since)| young(since));
+        let serves_ns = u64::try_from(SERVES_WITHIN.as_nanos()).unwrap_or(u64::MAX);
+        let is_running = |turn: &&Transfer| {
+            now_ns.saturating_sub(turn.began_ns) < hung_ns
+                && turn.ran_ns.is_none_or(|ran_ns| now_ns.saturating_sub(ran_ns) < serves_ns)
+        };
+        let turns = self.turns.values().filter(is_running);
         let mut uploads = 0;
         let mut busy: HashMap<&str, usize> = HashMap::new();
-        for (from, _) in turns {
-            match from {
+        for turn in turns {
+            match &turn.from {
                 ProgramSource::Head => uploads += 1,
                 ProgramSource::Node { name, .. } => *busy.entry(name).or_default() += 1,
             }
         }
-        let distrusted = self.failed >= FAILED_MAX && self.fetched == 0;
-        if alone || distrusted {
+        let none_fetches = self.failed >= FAILED_MAX && self.fetched == 0;
+        let none_serves = self.is_behind_firewalls && self.servers.is_empty();
+        if alone || none_fetches || none_serves {
             return (uploads < UPLOADS_ALONE).then_some(ProgramSource::Head);
         }
         let busy = |server: &ProgramServer| busy.get(server.name.as_str()).copied().unwrap_or(0);
@@ -224,7 +254,8 @@ mod tests {
     /// Chooses a source for `node`. Returns its name, or none if the node has to wait.
     fn turn(state: &mut State, node: &str, now_ns: u64) -> Option<String> {
         let from = state.choose(false, now_ns)?;
-        state.turns.insert(node.to_owned(), (from.clone(), now_ns));
+        let turn = Transfer { from: from.clone(), began_ns: now_ns, ran_ns: None };
+        state.turns.insert(node.to_owned(), turn);
         Some(match from {
             ProgramSource::Head => "head".to_owned(),
             ProgramSource::Node { name, .. } => name,
@@ -247,6 +278,28 @@ mod tests {
         assert_eq!(who(&mut state, "n5").as_deref(), Some("n2"));
         state.turns.remove("n4");
         assert_eq!(who(&mut state, "n6").as_deref(), Some("n1"), "n2 has no ticket left");
+    }
+
+    #[test]
+    fn a_node_that_runs_and_does_not_serve_soon_is_not_waited_for() {
+        let mut state = State::default();
+        assert!(turn(&mut state, "n1", 0).is_some() && turn(&mut state, "n2", 0).is_some());
+        state.turns.get_mut("n1").expect("it began").ran_ns = Some(10);
+        assert_eq!(turn(&mut state, "n3", 11), None, "n1 may serve in a moment");
+        let later = u64::try_from(SERVES_WITHIN.as_nanos()).expect("it fits") + 10;
+        assert_eq!(turn(&mut state, "n3", later).as_deref(), Some("head"));
+        assert_eq!(turn(&mut state, "n4", later), None, "n2 and n3 are being sent it");
+    }
+
+    #[test]
+    fn the_head_serves_all_nodes_behind_a_firewall() {
+        let mut state = State { is_behind_firewalls: true, ..State::default() };
+        let sources: Vec<_> =
+            (0..=UPLOADS_ALONE).map(|n| turn(&mut state, &n.to_string(), 0)).collect();
+        let served = sources.iter().filter(|from| from.as_deref() == Some("head"));
+        assert_eq!(served.count(), UPLOADS_ALONE, "{sources:?}");
+        state.servers.push(server("open", 2));
+        assert_eq!(turn(&mut state, "n9", 0).as_deref(), Some("open"), "not all are behind it");
     }
 
     #[test]

@@ -263,6 +263,7 @@ fn processes_of_jobs_in_other_sessions_end_with_the_run() {
     garland.agent("local1").kill();
     let said = running.end().with_code(0);
     assert!(said.err.contains("lost    local1"), "{}", said.err);
+    assert!(said.err.contains("1 of 1 jobs done on 1 of 2 nodes in "), "{}", said.err);
     scratch.assert_nothing_left();
 }
 

@@ -59,6 +59,20 @@ fn options_of_rsync_are_told_with_what_to_write() {
         let text = refused(option);
         assert!(text.contains("'-z' found\n\n  tip: rsync's -z is --compress=auto here"), "{text}");
     }
+    let told = [
+        ("-aP", "leave it out: progress is shown on a terminal"),
+        ("--progress", "progress is shown on a terminal in any case"),
+        ("--whole-file", "rsync's -W is --whole here"),
+        ("-e", "ssh has your own configuration"),
+        ("--stats", "each copy prints its rate and times"),
+    ];
+    for (option, advice) in told {
+        let text = refused(option);
+        let tips: Vec<&str> = text.lines().filter(|line| line.contains("tip: ")).collect();
+        assert!(tips.len() == 1 && tips[0].contains(advice), "{option}: {text}");
+    }
+    let text = garland_in(&scratch).run(&["exec", "-w", "n1", "true"]).with_code(2).err;
+    assert!(text.contains("tip: the nodes come first: garland exec"), "{text}");
     let text = refused("-avh");
     assert!(text.contains("-h in '-avh' is the help of cp"), "{text}");
     let text = refused("-R");
@@ -72,6 +86,17 @@ fn a_farm_whose_command_lacks_its_separator_is_told_so() {
     let text = garland_in(&scratch).run(&words).with_code(2).err;
     let tip = "tip: a command comes after --: garland farm run NODES -- COMMAND ::: INPUT..";
     assert!(text.contains(tip), "{text}");
+}
+
+#[test]
+fn a_farm_takes_one_list_of_inputs_and_says_how_to_combine_two() {
+    let scratch = Scratch::new("combined");
+    for separator in [":::", "::::"] {
+        let words = ["farm", "run", "local1", "--", "echo", "{}", ":::", "a", separator, "b"];
+        let text = garland_in(&scratch).run(&words).with_code(2).err;
+        assert!(text.contains("a command has one ::: or, for files, one ::::"), "{text}");
+        assert!(text.contains("-- sh -c 'COMMAND {}' ::: {a,b}' '{c,d}"), "{text}");
+    }
 }
 
 #[test]

@@ -50,6 +50,9 @@ pub enum NodeListProblem {
     /// A character that is not allowed in node names.
     #[error("{0:?} is not allowed in node names: use only letters, digits and . - _ : @ %")]
     Character(char),
+    /// Braces, as of a shell that has not replaced them.
+    #[error("node lists have brackets for ranges, not braces: write n[1-3] for n{{1..3}}")]
+    Braces,
     /// A name, or its part after an `@`, begins with this character, which is not a letter, a digit
     /// or `_`.
     #[error("a node name must begin with a letter, a digit or `_`, not with {0:?}")]

@@ -199,7 +199,11 @@ impl<'a> Scanner<'a> {
 
     fn bad_character(&self) -> Fault {
         let c = self.text[self.at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
-        (self.at..self.at + c.len_utf8(), NodeListProblem::Character(c))
+        let problem = match c {
+            '{' | '}' => NodeListProblem::Braces,
+            c => NodeListProblem::Character(c),
+        };
+        (self.at..self.at + c.len_utf8(), problem)
     }
 }
 

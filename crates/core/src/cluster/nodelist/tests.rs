@@ -148,6 +148,7 @@ fn characters_of_no_name_are_pointed_at() {
         "n1,größe[1-2]",
         "n1,a/b",
         "a#b",
+        "n{1..3}",
         "n1,-oProxyCommand=x",
         "root@-x",
         "..",
@@ -163,6 +164,9 @@ fn characters_of_no_name_are_pointed_at() {
         ^
     node list `a#b`, column 2: '#' is not allowed in node names: use only letters, digits and . - _ : @ %
     a#b
+     ^
+    node list `n{1..3}`, column 2: node lists have brackets for ranges, not braces: write n[1-3] for n{1..3}
+    n{1..3}
      ^
     node list `n1,-oProxyCommand=x`, column 4: a node name must begin with a letter, a digit or `_`, not with '-'
     n1,-oProxyCommand=x

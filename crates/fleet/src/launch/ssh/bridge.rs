@@ -84,7 +84,7 @@ impl Bridge {
             is_for_life: true,
             tasks: None,
         };
-        let place = LoginPlace::take(ssh.fanout, TURN_MAX, &self.cancellation)?;
+        let place = begin_login(ssh.fanout, TURN_MAX, &self.cancellation)?;
         // What ssh says is in the error.
         let mut starting = Starting::start(command, Path::new("/dev/null"), &terms)
             .map_err(cannot("run ssh", "; install the OpenSSH client"))?;
@@ -93,7 +93,7 @@ impl Bridge {
             return Err(error);
         }
         let child = starting.keep();
-        let feeding = Feeding::begin();
+        let feeding = FEEDING.begin();
         threads::spawn("bridge", move || {
             child.feed(&*far);
             drop(feeding);
@@ -104,7 +104,7 @@ impl Bridge {
 
     /// Waits until the login has reached the agent. Its `place` is free as soon as it is logged in:
     /// a node that has the program sent must not keep it from others.
-    fn await_open(&self, starting: &mut Starting, place: LoginPlace) -> Result<(), Unbridged> {
+    fn await_open(&self, starting: &mut Starting, place: Counted) -> Result<(), Unbridged> {
         let mut place = Some(place);
         let Login { host, ssh } = &self.login;
         let node = Node { host: host.clone(), ..Node::named(host) };
@@ -160,24 +160,36 @@ impl Detour for Bridge {
     }
 }
 
-/// A thread that passes on what goes to an agent.
-struct Feeding;
+/// How much of something goes on at present in this process.
+struct Counter {
+    count: Mutex<u32>,
+    one_ended: Condvar,
+}
 
-/// The number of these threads, and what tells that one has ended.
-static FEEDING: Mutex<u32> = Mutex::new(0);
-static ONE_HAS_PASSED_ON: Condvar = Condvar::new();
+/// One of those that a [`Counter`] counts.
+struct Counted(&'static Counter);
 
-impl Feeding {
-    fn begin() -> Self {
-        *FEEDING.lock() += 1;
-        Self
+/// The threads that pass on what goes to an agent.
+static FEEDING: Counter = Counter::new();
+
+/// The logins in progress: servers refuse those that come all at once.
+static LOGINS: Counter = Counter::new();
+
+impl Counter {
+    const fn new() -> Self {
+        Self { count: Mutex::new(0), one_ended: Condvar::new() }
+    }
+
+    fn begin(&'static self) -> Counted {
+        *self.count.lock() += 1;
+        Counted(self)
     }
 }
 
-impl Drop for Feeding {
+impl Drop for Counted {
     fn drop(&mut self) {
-        *FEEDING.lock() -= 1;
-        ONE_HAS_PASSED_ON.notify_all();
+        *self.0.count.lock() -= 1;
+        self.0.one_ended.notify_all();
     }
 }
 
@@ -185,50 +197,36 @@ impl Drop for Feeding {
 /// agents would take a session whose end they do not learn of for one that goes on.
 pub fn pass_on_rest(limit: Duration) {
     let until_ns = clock::after(limit);
-    let mut feeding = FEEDING.lock();
+    let mut feeding = FEEDING.count.lock();
     while *feeding > 0 && clock::now_ns() < until_ns {
-        let _ = ONE_HAS_PASSED_ON.wait_for(&mut feeding, clock::until(until_ns));
+        let _ = FEEDING.one_ended.wait_for(&mut feeding, clock::until(until_ns));
     }
 }
 
-/// A place among the logins in progress: servers refuse those that come all at once.
-struct LoginPlace;
-
-/// The number of logins in progress, and what tells that one has ended.
-static IN_PROGRESS: Mutex<u32> = Mutex::new(0);
-static ONE_ENDED: Condvar = Condvar::new();
-
-impl LoginPlace {
-    /// Waits until fewer than `fanout` logins are in progress, at most for `limit`.
-    fn take(
-        fanout: u32,
-        limit: Duration,
-        cancellation: &Cancellation,
-    ) -> Result<Self, LaunchError> {
-        let until_ns = clock::after(limit);
-        let mut in_progress = IN_PROGRESS.lock();
-        while *in_progress >= fanout.max(1) {
-            if clock::now_ns() >= until_ns {
-                let seconds = limit.as_secs();
-                return Err(LaunchError::Refused(format!(
-                    "its turn to log in did not come within {seconds} s, as {in_progress} other \
-                     logins are in progress; a higher `fanout` below [ssh] in the cluster file \
-                     permits more"
-                )));
-            }
-            let _ = ONE_ENDED.wait_for(&mut in_progress, Cancellation::POLL);
-            cancellation.check()?;
+/// Waits until fewer than `fanout` logins are in progress, at most for `limit`, and begins one.
+///
+/// # Errors
+/// When its turn does not come, or `cancellation` cancels it.
+fn begin_login(
+    fanout: u32,
+    limit: Duration,
+    cancellation: &Cancellation,
+) -> Result<Counted, LaunchError> {
+    let until_ns = clock::after(limit);
+    let mut in_progress = LOGINS.count.lock();
+    while *in_progress >= fanout.max(1) {
+        if clock::now_ns() >= until_ns {
+            let seconds = limit.as_secs();
+            return Err(LaunchError::Refused(format!(
+                "its turn to log in did not come within {seconds} s, as {in_progress} other logins \
+                 are in progress; a higher `fanout` below [ssh] in the cluster file permits more"
+            )));
         }
-        *in_progress += 1;
-        Ok(Self)
+        let _ = LOGINS.one_ended.wait_for(&mut in_progress, Cancellation::POLL);
+        cancellation.check()?;
     }
-}
-
-impl Drop for LoginPlace {
-    fn drop(&mut self) {
-        *IN_PROGRESS.lock() -= 1;
-        ONE_ENDED.notify_one();
-    }
+    *in_progress += 1;
+    Ok(Counted(&LOGINS))
 }
 
 /// Returns the program, which is read and digested once.
@@ -245,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_turn_of_a_login_has_a_limit_and_the_reason_says_what_permits_more() {
-        let take = |limit| LoginPlace::take(1, limit, &Cancellation::default());
+        let take = |limit| begin_login(1, limit, &Cancellation::default());
         let first = take(TURN_MAX).expect("it is the only one");
         let why = take(Duration::ZERO).err().expect("there is another one").to_string();
         assert!(why.starts_with("its turn to log in did not come within 0 s, as 1 other"), "{why}");

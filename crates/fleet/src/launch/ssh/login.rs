@@ -150,6 +150,7 @@ impl Logins {
             }
             error => error,
         })?;
+        spread.runs(&node.name);
         let login_address = login_address.filter(|at| peer_address::fault_of(*at).is_none());
         let found = found.into_iter().map(|found| match (found, login_address) {
             // Only ssh can resolve host names that its configuration defines.

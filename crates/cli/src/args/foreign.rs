@@ -1,0 +1,67 @@
+//! What to write for options that the fingers know from other programs.
+
+/// An option of another program, which a command of this one does not have.
+struct ForeignOption {
+    command: &'static str,
+    /// The option, as clap names it in an error.
+    names: &'static [&'static str],
+    advice: &'static str,
+}
+
+const OPTIONS: &[ForeignOption] = &[
+    ForeignOption {
+        command: "cp",
+        names: &["-z"],
+        advice: "rsync's -z is --compress=auto here, which compresses if that is faster",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["-R"],
+        advice: "directories are copied with -r; for rsync's -R, which keeps paths, write the \
+                 paths to a file: -r --files-from=FILE SOURCE, relative to SOURCE",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["-P", "--partial"],
+        advice: "leave it out: progress is shown on a terminal, and what has arrived is kept \
+                 (garland cp --resume last)",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["--progress <FORM>"],
+        advice: "progress is shown on a terminal in any case; --progress=json is for programs",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["-W", "--whole-file"],
+        advice: "rsync's -W is --whole here: nothing is compared, all is sent",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["-e", "--rsh"],
+        advice: "ssh has your own configuration (~/.ssh/config); other options for it are \
+                 `options` below [ssh] in a cluster file: garland man cluster.toml",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["--stats"],
+        advice: "each copy prints its rate and times; garland explain says where they went, and \
+                 --json has all figures",
+    },
+    ForeignOption {
+        command: "exec",
+        names: &["-w", "-g"],
+        advice: "the nodes come first: garland exec 'n[1-4]' COMMAND, or @GROUP of a cluster file",
+    },
+    ForeignOption {
+        command: "exec",
+        names: &["-b", "-B"],
+        advice: "nodes that print the same are folded by --fold",
+    },
+];
+
+/// Returns what to write for `option` with the command `command`, if that is known.
+pub(super) fn advice(command: &str, option: &str) -> Option<&'static str> {
+    let is_it = |it: &&ForeignOption| it.command == command && it.names.contains(&option);
+    OPTIONS.iter().find(is_it).map(|it| it.advice)
+}
