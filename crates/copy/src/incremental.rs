@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use garland_control::{Agent, CompareRequest, CompareSource, Ends, compare};
 use garland_core::plan::Plan;
-use garland_dataplane::{Content, Records, TreeSource};
+use garland_dataplane::block_index::Records;
+use garland_dataplane::source::Content;
+use garland_dataplane::tree::TreeSource;
 use garland_protocol::copy::{Compare, CompareBy, Destination, TreeDestination};
 use garland_protocol::operation::{ComparisonEnd, ComparisonWork, NodeChanges, SharedSource};
 use garland_results::copy_outcome::UnreadPart;
@@ -49,12 +51,14 @@ pub struct Reduced {
     pub changes: Option<Changes>,
     /// Who worked when for the comparison; nodes in the order of the agents.
     pub work: Vec<ComparisonWork>,
+    /// Whether no node has anything at the destination: there are no contents to compare.
+    pub is_new: bool,
 }
 
 impl Reduced {
-    /// Returns a copy of which nothing was left out.
+    /// Returns a copy of which nothing was left out, since the status of files was not compared.
     fn whole(copy: Remaining) -> Self {
-        Self { copy, changes: None, work: Vec::new() }
+        Self { copy, changes: None, work: Vec::new(), is_new: false }
     }
 }
 
@@ -96,12 +100,13 @@ pub fn leave_out_unchanged(
     let asked = CompareSource::Tree(tree);
     let shared = None;
     let asking = CompareRequest { compare: outline, asked, shared, interrupts: Some(interrupts) };
-    let (agents, ComparisonEnd { unchanged, changes, work, .. }) =
+    let (agents, ComparisonEnd { unchanged, changes, work, found_something, .. }) =
         compare(agents, &asking).or_nothing(COMPARING)?;
+    let is_new = !found_something;
     let changes = changes.and_then(|changes| named(spec, tree, &plan, &agents, changes));
     let Some(unchanged) = unchanged else {
         let copy = Remaining { given, ends, plan, agents };
-        return Ok(Reduced { copy, changes, work });
+        return Ok(Reduced { copy, changes, work, is_new });
     };
     phases.end_at("set-up", began_ns);
     let left = tree.without(&unchanged).or_nothing("cannot leave out what the nodes have")?;
@@ -111,7 +116,7 @@ pub fn leave_out_unchanged(
     let source = Arc::<TreeSource>::clone(&left);
     let ends = Ends::Out { source, destination, manifest: None };
     let copy = Remaining { given: CopySource::Tree(left), ends, plan, agents };
-    Ok(Reduced { copy, changes, work })
+    Ok(Reduced { copy, changes, work, is_new })
 }
 
 /// Returns what changes on the nodes that have answered; `None` if none has.
@@ -138,13 +143,14 @@ pub fn compare_first(
     phases: &mut Phases,
 ) -> Result<Before, Failure> {
     let length = copy.plan.layout.length;
-    let Reduced { copy, changes, mut work } =
+    let Reduced { copy, changes, mut work, is_new } =
         leave_out_unchanged(spec, copy, &place.interrupts, phases)?;
     let unchanged = length.saturating_sub(copy.plan.layout.length);
     let Remaining { given, ends, plan, agents } = copy;
     let began_ns = clock::now_ns();
     let records = place.places.records();
-    let Some((outline, asked)) = asked(spec, &given, &ends, &plan, &records) else {
+    let comparison = find_comparison(spec, &given, &ends, &plan, &records).filter(|_| !is_new);
+    let Some((outline, asked)) = comparison else {
         return Ok(Before {
             copy: Remaining { given, ends, plan, agents },
             changes,
@@ -191,7 +197,7 @@ fn find_shared(given: &CopySource, plan: &Plan) -> Result<Option<SharedSource>, 
 }
 
 /// Returns the source and destination to compare; `None` if there is nothing to compare.
-fn asked<'a>(
+fn find_comparison<'a>(
     spec: &CopySpec,
     given: &'a CopySource,
     ends: &Ends,

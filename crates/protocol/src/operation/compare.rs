@@ -73,6 +73,8 @@ pub struct Comparison<'a> {
     /// large to be sent.
     catalogue: Option<Option<Vec<Vec<u8>>>>,
     unusable: Vec<usize>,
+    /// Whether a node has something at the destination.
+    found_something: bool,
     /// The records that are unchanged on all nodes, if they are compared by status.
     unchanged: Option<Unchanged>,
     parts: Parts,
@@ -104,6 +106,9 @@ pub struct ComparisonEnd {
     pub digests: Option<Vec<[u8; 32]>>,
     /// Indexes of nodes whose partial file of an interrupted copy has no block of this source.
     pub unusable: Vec<usize>,
+    /// Whether a node has something of the source, or in its place: else no other comparison finds
+    /// anything either.
+    pub found_something: bool,
     /// Indexes of nodes that did not read their part of a shared source, and why.
     pub unread: Vec<(usize, String)>,
     /// The records of the tree that are unchanged on all nodes by status; `None` if there are none,
@@ -144,6 +149,7 @@ impl<'a> Comparison<'a> {
             digests: None,
             catalogue: None,
             unusable: Vec::new(),
+            found_something: false,
             unchanged: by_status,
             parts: Parts::new(parts.filter_map(|(node, blocks)| Some((node, (*blocks)?)))),
             works_since_ns: vec![None; count],
@@ -206,6 +212,7 @@ impl<'a> Comparison<'a> {
             work: self.work,
             digests: self.digests,
             unusable: self.unusable,
+            found_something: self.found_something,
             unread,
             unchanged,
             changes,
@@ -395,10 +402,12 @@ impl Comparison<'_> {
         let is_progress = match (self.stands[node], answer) {
             (_, Compared::Reading) => true,
             (Stand::Examining, Compared::Found { length, root }) => {
+                self.found_something = true;
                 self.stands[node] = Stand::Found(length, root);
                 true
             }
             (Stand::Examining, Compared::Wants) => {
+                self.found_something = true;
                 self.stands[node] = Stand::Wanting;
                 self.answer_wanting();
                 true

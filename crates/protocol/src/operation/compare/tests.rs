@@ -136,6 +136,13 @@ fn entries_that_all_nodes_have_by_status_are_found_and_nobody_waits_in_vain() {
         assert!(comparison.is_over() && told(&mut comparison, 6).is_empty());
         assert!(comparison.into_end().unchanged.is_none());
     }
+    // Nobody has anything: no comparison of contents finds more.
+    let mut comparison = Comparison::new(&compare, None, 2);
+    comparison.begin(0, &mut orders);
+    comparison.handle(1, 0, compared(Compared::Nothing), &mut orders);
+    comparison.handle(1, 1, compared(Compared::Nothing), &mut orders);
+    assert!(comparison.is_over() && !comparison.into_end().found_something);
+    assert!(begun().into_end().found_something, "one wants the catalogue");
     // A user who interrupts: one node has not reported yet.
     let mut comparison = begun();
     comparison.handle(4, 0, unchanged([0b1010, 0b1]), &mut orders);
