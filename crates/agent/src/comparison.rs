@@ -14,7 +14,8 @@ use garland_dataplane::block_index::holding::Holding;
 use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY, has_some};
 use garland_dataplane::block_index::{Existing, Reuse};
 use garland_dataplane::budget::Reservation;
-use garland_dataplane::store::{Checked, Left, StatusCheck, Surplus, remove_stale, target};
+use garland_dataplane::store::left::{Left, remove_stale};
+use garland_dataplane::store::{Checked, StatusCheck, Surplus, target};
 use garland_dataplane::tree::Gathered;
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{

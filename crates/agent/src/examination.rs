@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_core::printable;
-use garland_dataplane::store::{partial_name, target};
+use garland_dataplane::store::left::partial_name;
+use garland_dataplane::store::target;
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{Examination, PlaceFacts};
 use garland_protocol::farm::NodeFacts;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use garland_core::cluster::nodelist;
 use garland_core::printable;
-use garland_dataplane::TreeSource;
+use garland_dataplane::tree::TreeSource;
 use garland_protocol::operation::NodeChanges;
 use garland_results::path::PathResult;
 use serde::{Serialize, Serializer};
@@ -171,7 +171,7 @@ impl Serialize for Changes {
 #[cfg(test)]
 mod tests {
     use garland_core::index_set::IndexSet;
-    use garland_dataplane::ScanOptions;
+    use garland_dataplane::tree::ScanOptions;
     use garland_sys::confine::Root;
 
     use super::*;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use garland_core::cluster::target::{self, Target};
 use garland_core::printable;
-use garland_dataplane::{Source, SourceError};
+use garland_dataplane::source::{Source, SourceError};
 use garland_terminal::failure::Failure;
 
 /// Opens the file `path` as the source of a copy.

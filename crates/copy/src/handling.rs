@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use garland_core::plan::Layout;
-use garland_dataplane::Packing;
+use garland_dataplane::compress::Packing;
 use garland_dataplane::compress::{self, Packer, Unpacker, are_zeros};
 use garland_predict::Payload;
 use garland_protocol::copy::Encoding;

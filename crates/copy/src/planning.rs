@@ -1,6 +1,6 @@
 //! Plans a copy to nodes: which blocks go over which lanes, and the routes of the lanes.
 
-use garland_core::cluster::Node;
+use garland_core::cluster::{Node, target};
 use garland_core::plan::{Plan, Stripes};
 use garland_predict::Payload;
 use garland_protocol::copy::Encoding;
@@ -119,7 +119,7 @@ fn refuse_unshareable(given: &CopySource, path: &[u8]) -> Result<(), Failure> {
     let is_plain = given.file().is_some_and(|(path, _)| path.is_file());
     let wrong = if !is_plain {
         "--shared applies only to one regular file, which nodes see at the same path"
-    } else if path == b"-" || path.starts_with(b"|") || path == b"/dev/null" {
+    } else if target::is_process(path) || path == b"/dev/null" {
         "--shared applies only to copies to files"
     } else {
         return Ok(());

@@ -11,10 +11,9 @@ use garland_control::{Ends, Outcome};
 use garland_core::cluster::target::{self, Target};
 use garland_core::plan::{DEFAULT_BLOCK_SIZE, Layout, Manifest, Plan, StripeServer, Stripes};
 use garland_core::printable;
-use garland_dataplane::{
-    Content, Pace, RemoteFile, ScanError, ScanOptions, Source, StreamSource, Tally, TreeSource,
-    name_of,
-};
+use garland_dataplane::pace::Pace;
+use garland_dataplane::source::{Content, RemoteFile, Source, StreamSource};
+use garland_dataplane::tree::{ScanError, ScanOptions, Tally, TreeSource, name_of};
 use garland_protocol::copy::{Destination, TreeDestination};
 use garland_results::tree::TreeResult;
 use garland_sys::confine::Root;

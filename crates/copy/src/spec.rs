@@ -4,11 +4,13 @@
 use std::path::PathBuf;
 
 use garland_control::Pipeline;
-use garland_core::cluster::Cluster;
+use garland_core::cluster::{Cluster, target};
 use garland_core::plan::{Plan, RouteShape};
 use garland_core::tree::Pattern;
 use garland_core::units::{Nanos, Rate};
-use garland_dataplane::{Packing, Tracing, name_of};
+use garland_dataplane::compress::Packing;
+use garland_dataplane::recorder::Tracing;
+use garland_dataplane::tree::name_of;
 use garland_fleet::args::Launch;
 use garland_lab::Lab;
 use garland_protocol::copy::{
@@ -309,7 +311,7 @@ impl SlowOptions {
         path: &[u8],
         cluster: Option<&Cluster>,
     ) -> Policy {
-        let is_read = path == b"-" || path.starts_with(b"|");
+        let is_read = target::is_process(path);
         let patient = self.patience(plan.nodes.len() - 1, cluster);
         let patient = patient.with_readers_that_may_pause(is_read);
         match patient.with_slow(self.action, self.below) {

@@ -66,15 +66,7 @@ mod writer;
 mod writer_count;
 
 pub use awake::Awake;
-pub use block_index::{Opened, Records};
 pub use calls::Calls;
-pub use compress::Packing;
 pub use faults::Faults;
-pub use pace::Pace;
 pub use read_back::read_back;
-pub use recorder::Tracing;
-pub use source::{Content, FeedError, RemoteFile, Source, SourceError, StreamSource, join};
-pub use tree::{
-    LeftOut, ObjectFile, Objects, ScanError, ScanOptions, Tally, TreeSource, Unread, name_of,
-};
 pub use usage::Usage;

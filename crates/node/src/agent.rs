@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use garland_agent::{AgentConfig, run_agent};
 use garland_core::printable;
-use garland_dataplane::Records;
+use garland_dataplane::block_index::Records;
 use garland_protocol::copy::{ClockFault, content_digest};
 use garland_protocol::wire::ReadyLine;
 use garland_state::background;

@@ -13,7 +13,7 @@ use garland_control::program;
 use garland_core::cluster::listen::Ports;
 use garland_core::cluster::peer_address;
 use garland_core::printable;
-use garland_dataplane::Records;
+use garland_dataplane::block_index::Records;
 use garland_protocol::copy::ClockFault;
 use garland_protocol::farm::FarmAccess;
 use garland_sys::mptcp::Transport;

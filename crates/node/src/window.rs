@@ -11,7 +11,7 @@ use garland_protocol::farm::Opening;
 use garland_sys::signal::Interrupts;
 use garland_sys::{dumpable, inherited, threads};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
-use garland_transport::connect_agent;
+use garland_transport::connection::connect_agent;
 
 /// Timeout for connecting to the head's agent.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -1,7 +1,8 @@
 //! Remote files as the source of a copy, which reads them once for all nodes.
 
 use garland_core::plan::Layout;
-use garland_dataplane::{Content, FeedError, ObjectFile, Objects, RemoteFile, Unread};
+use garland_dataplane::source::{Content, FeedError, RemoteFile};
+use garland_dataplane::tree::{ObjectFile, Objects, Unread};
 
 use crate::listing::{Listed, Listing};
 use crate::object::Object;

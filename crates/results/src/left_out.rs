@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 
 use garland_core::printable;
-use garland_dataplane::LeftOut;
+use garland_dataplane::tree::LeftOut;
 use garland_protocol::copy::Absent;
 use serde::{Deserialize, Serialize};
 

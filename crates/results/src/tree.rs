@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use garland_core::printable;
-use garland_dataplane::{LeftOut, Tally};
+use garland_dataplane::tree::{LeftOut, Tally};
 use garland_protocol::copy::{ABSENCE_MAX, Absence, Absent};
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use garland_core::printable;
-use garland_dataplane::Records;
+use garland_dataplane::block_index::Records;
 use garland_protocol::wire::{KeyPair, Secret};
 use garland_sys::error::reason;
 use garland_sys::{private_file, process};

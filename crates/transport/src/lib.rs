@@ -26,7 +26,6 @@ mod timed;
 
 pub use garland_protocol::wire::{Claim, TICKET_LEN};
 
-pub use connection::{Connection, connect_agent};
 pub use dial::{ConnectionError, Renewed};
 pub use greeters::{Greeters, Host};
 pub use greeting::{Credentials, Found, Guest, LinkError, Welcomed, break_reason, introduce};

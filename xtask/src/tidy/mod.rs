@@ -6,6 +6,7 @@ mod constants;
 mod constructors;
 mod direction;
 mod displays;
+mod facades;
 mod finding;
 mod import_order;
 mod imports;

@@ -7,14 +7,15 @@ use anyhow::{Result, anyhow, bail};
 use super::finding::Finding;
 use super::tree::Tree;
 use super::{
-    banned, bindings, constants, constructors, direction, displays, import_order, imports, lengths,
-    names, pages, parameters, paths, promises, reach, scenarios, shadows, sizes, vocabulary, waits,
+    banned, bindings, constants, constructors, direction, displays, facades, import_order, imports,
+    lengths, names, pages, parameters, paths, promises, reach, scenarios, shadows, sizes,
+    vocabulary, waits,
 };
 
 /// A rule: takes all text files, and returns its findings.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 19] = [
+const RULES: [Rule; 20] = [
     direction::check,
     lengths::check,
     banned::check,
@@ -32,6 +33,7 @@ const RULES: [Rule; 19] = [
     shadows::check,
     reach::check,
     displays::check,
+    facades::check,
     waits::check,
     vocabulary::check,
 ];

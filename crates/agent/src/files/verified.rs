@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::time::Duration;
 
-use garland_dataplane::block_index::stamp;
+use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::store::left;
 use garland_protocol::copy::ContentHasher;
 use garland_protocol::files::{Answer, PIECE};

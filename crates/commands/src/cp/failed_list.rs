@@ -13,7 +13,7 @@ use std::sync::Arc;
 use garland_copy::source::CopySource;
 use garland_copy::spec::SourceSpec;
 use garland_core::printable;
-use garland_dataplane::{TreeSource, name_of};
+use garland_dataplane::tree::{TreeSource, name_of};
 use garland_protocol::copy::{Absence, NodeOutcome, Verdict};
 use garland_results::copy_outcome::CopyOutcome;
 use garland_terminal::failure::{Failure, OrFailure};
@@ -285,8 +285,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use garland_core::plan::Layout;
+    use garland_dataplane::source::Content;
     use garland_dataplane::tree::Chosen;
-    use garland_dataplane::{Content, ScanOptions};
+    use garland_dataplane::tree::ScanOptions;
     use garland_protocol::copy::Absent;
     use garland_sys::confine::Root;
     use garland_testkit::{HangingDisk, Oddities};

@@ -8,7 +8,7 @@ use garland_copy::gathering::{FromNodes, GatheredSource, LocalEnd, PlannedGather
 use garland_copy::session::{MadeCopy, Session};
 use garland_copy::spec::CopySpec;
 use garland_core::cluster::target::{self, Target};
-use garland_dataplane::Tally;
+use garland_dataplane::tree::Tally;
 use garland_fleet::context::Context;
 use garland_protocol::copy::Destination;
 use garland_results::copy::CopyResult;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use garland_copy::spec::{Comparison, CopySpec};
-use garland_dataplane::{ObjectFile, ScanOptions, TreeSource};
+use garland_dataplane::tree::{ObjectFile, ScanOptions, TreeSource};
 use garland_remote::{Address, elsewhere};
 use garland_sys::confine::Root;
 use garland_sys::signal::Interrupts;

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use garland_core::plan::{Manifest, NodeId, Plan, Stripes};
-use garland_dataplane::Tracing;
 use garland_dataplane::compress::Packing;
+use garland_dataplane::recorder::Tracing;
 use garland_dataplane::source::Content;
 use garland_protocol::copy::{Cut, Destination, Head, Injection, Origin, Policy, ReadBack};
 use garland_sys::channel::Receiver;

@@ -12,7 +12,9 @@ use std::time::Duration;
 use garland_core::farm::Text;
 use garland_core::farm::staging::path_inside;
 use garland_core::plan::{Layout, Plan};
-use garland_dataplane::{Content, Pace, Packing, Source, join};
+use garland_dataplane::compress::Packing;
+use garland_dataplane::pace::Pace;
+use garland_dataplane::source::{Content, Source, join};
 use garland_protocol::copy::{Destination, FileTarget, Origin, Policy, ReadBack};
 use garland_protocol::farm::OutputFile;
 use garland_protocol::farm::dispatch::{Batch, Transfer, TransferFailure, copies};
@@ -21,7 +23,7 @@ use garland_sys::error::reason;
 use garland_sys::mptcp::Transport;
 use garland_sys::signal::Interrupts;
 use garland_sys::tcp;
-use garland_transport::connect_agent;
+use garland_transport::connection::connect_agent;
 
 use crate::copy::{Agent, CopyJob, CopySession, Ends, Pipeline};
 

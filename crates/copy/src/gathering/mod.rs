@@ -9,7 +9,7 @@ use std::sync::Arc;
 use garland_control::stat;
 use garland_core::cluster::{Node, nodelist::fold};
 use garland_core::plan::Plan;
-use garland_dataplane::Tally;
+use garland_dataplane::tree::Tally;
 use garland_fleet::builder::{Children, Fleet};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;

@@ -4,7 +4,8 @@
 use garland_control::{CopyJob, Moments, NodeOutcome, Outcome, run_copy};
 use garland_core::plan::Plan;
 use garland_core::trace::Trace;
-use garland_dataplane::{Packing, Tracing};
+use garland_dataplane::compress::Packing;
+use garland_dataplane::recorder::Tracing;
 use garland_fleet::at_once::{ASKED, at_once};
 use garland_protocol::copy::Absence;
 use garland_results::copy_outcome::Copied;

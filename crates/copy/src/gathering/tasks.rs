@@ -10,7 +10,7 @@ use garland_core::plan::{
     FoundStripe, Layout, LayoutError, Manifest, Plan, StripeSet, StripeSetError, Stripes,
 };
 use garland_core::printable;
-use garland_dataplane::Tally;
+use garland_dataplane::tree::Tally;
 use garland_protocol::copy::{
     Absence, Destination, Origin, Policy, StatReply, SweptMounts, TreeDestination, TreeLimits,
     TreeStat,

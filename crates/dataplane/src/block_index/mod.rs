@@ -6,11 +6,10 @@
 //! (`trees`) are always read: there would be too many records.
 
 pub mod holding;
-pub mod records;
-pub mod reuse;
+mod records;
+mod reuse;
 pub mod stamp;
 pub mod trees;
 
 pub use records::{Opened, Records};
 pub use reuse::{Bringing, Existing, Reuse, bring, sink_of, sink_of_tree};
-pub use stamp::stamp;

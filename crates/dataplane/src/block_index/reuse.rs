@@ -17,7 +17,8 @@ use super::holding::Holding;
 use super::trees::FoundTree;
 use crate::context::CopyContext;
 use crate::pace::{self, Pace};
-use crate::store::{Left, PreviousTree};
+use crate::store::PreviousTree;
+use crate::store::left::Left;
 
 /// The file that exists at a destination before the copy.
 pub struct Existing {

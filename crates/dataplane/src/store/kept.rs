@@ -15,8 +15,9 @@ use rustix::fs::{AtFlags, fstat, statat};
 use super::file::Metadata;
 use super::unset::Unset;
 use super::{Store, StoreError};
+use crate::block_index::Existing;
 use crate::block_index::holding::Holding;
-use crate::block_index::{Existing, stamp};
+use crate::block_index::stamp::stamp;
 use crate::recorder::Collector;
 
 /// A store for a file that is not written: the commit sets only mode and times, if they were asked

@@ -37,6 +37,7 @@ use garland_protocol::copy::{Destination, FileTarget};
 use garland_sys::confine::Root;
 
 use self::file::{FileStore, Size};
+use self::left::Left;
 use self::scratch::ScratchStore;
 use self::stripe_files::StripeFiles;
 use crate::pace::Pace;
@@ -47,7 +48,6 @@ pub use error::StoreError;
 pub use file::{Metadata, lack_of_room, target};
 pub use interface::Store;
 pub use kept::KeptStore;
-pub use left::{Left, is_partial_name, partial_name, remove_stale};
 /// The store of a head that reads the source; such a head receives no blocks.
 pub use null::NullStore as NoStore;
 pub use stripe_files::MANIFEST;

@@ -13,7 +13,8 @@ use rustix::fs::{AtFlags, Dir, statat};
 use rustix::io::Errno;
 
 use super::file::{FileStore, Metadata, OpenDirectory, Size};
-use super::{Store, StoreError, remove_stale};
+use super::left::remove_stale;
+use super::{Store, StoreError};
 use crate::recorder::Collector;
 
 /// The suffix that is appended to the name of a stripe to name its manifest.

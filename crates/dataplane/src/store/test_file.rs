@@ -19,7 +19,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{StoreError, lack_of_room, partial_name, remove_stale};
+use super::left::{partial_name, remove_stale};
+use super::{StoreError, lack_of_room};
 
 /// The beginning of the hidden name, after a dot. Only some file systems need a name.
 const NAME: &str = "garland-disk";

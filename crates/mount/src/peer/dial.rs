@@ -12,7 +12,8 @@ use garland_sys::mptcp::Transport;
 use garland_sys::socket::TcpStream;
 use garland_sys::tcp::{self, PREFERRED};
 use garland_sys::{clock, event, random};
-use garland_transport::{Connection, Credentials, LinkError, detour, introduce, limits};
+use garland_transport::connection::Connection;
+use garland_transport::{Credentials, LinkError, detour, introduce, limits};
 
 use super::link::Ends;
 use super::traffic::Traffic;

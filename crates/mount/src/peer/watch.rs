@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use garland_sys::{clock, event, threads};
-use garland_transport::Connection;
+use garland_transport::connection::Connection;
 
 use super::wire::Wire;
 

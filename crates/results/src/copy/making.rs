@@ -1,6 +1,7 @@
 //! Makes the result of a copy of what the command has learned.
 
 use garland_control::{Moments, NodeOutcome};
+use garland_core::cluster::target;
 use garland_core::plan::{NodeId, Plan};
 use garland_core::units::{Nanos, Rate};
 use garland_protocol::copy::{Absence, StageDepth, Verdict};
@@ -110,7 +111,7 @@ fn comparison(
 fn is_in_place(path: &[u8]) -> bool {
     let device = path.starts_with(b"/dev/") && path != b"/dev/null";
     let memory = path.starts_with(b"/dev/shm/");
-    path.starts_with(b"|") || path == b"-" || device && !memory
+    target::is_process(path) || device && !memory
 }
 
 impl NodeResult {

@@ -21,9 +21,8 @@ use garland_sys::socket::TcpStream;
 use garland_sys::threads::{sleep, spawn};
 use garland_sys::{clock, tcp};
 use garland_testkit::Scratch;
-use garland_transport::{
-    Claim, Credentials, Found, Greeters, Guest, Host, Welcomed, connect_agent,
-};
+use garland_transport::connection::connect_agent;
+use garland_transport::{Claim, Credentials, Found, Greeters, Guest, Host, Welcomed};
 
 use crate::liar::Head;
 

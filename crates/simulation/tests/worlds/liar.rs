@@ -23,10 +23,10 @@ use garland_sys::socket::TcpStream;
 use garland_sys::tcp;
 use garland_sys::threads::{sleep, spawn};
 use garland_sys::world::{Process, Random};
+use garland_transport::connection::{Connection, connect_agent};
 use garland_transport::link;
 use garland_transport::{
-    Claim, Connection, Credentials, Found, Greeters, Guest, Host, LinkError, Welcomed,
-    connect_agent, limits,
+    Claim, Credentials, Found, Greeters, Guest, Host, LinkError, Welcomed, limits,
 };
 
 use crate::forger::Forger;

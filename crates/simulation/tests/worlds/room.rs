@@ -16,7 +16,8 @@ use garland_core::cluster::listen::{ListenAt, Ports};
 use garland_core::plan::{Layout, Manifest, NodeId, Plan, StripeServer, Stripes};
 use garland_dataplane::block_index::Records;
 use garland_dataplane::compress::Packing;
-use garland_dataplane::{ScanOptions, Source, TreeSource};
+use garland_dataplane::source::Source;
+use garland_dataplane::tree::{ScanOptions, TreeSource};
 use garland_protocol::copy::{
     Destination, Injection, KeptStatus, NodeState, Origin, Policy, ReadBack, TreeDestination,
     TreeLimits,

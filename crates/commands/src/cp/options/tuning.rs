@@ -3,7 +3,7 @@
 use clap::Args as ClapArgs;
 use garland_copy::spec::Tuning;
 use garland_core::units::{Rate, bytes};
-use garland_dataplane::Packing;
+use garland_dataplane::compress::Packing;
 use garland_protocol::copy::{Cut, Encoding};
 use garland_terminal::failure::Failure;
 
