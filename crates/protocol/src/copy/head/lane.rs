@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use garland_core::plan::{self, LaneBlocks, NodeId};
 
+use super::taking::UntakenNodes;
 use super::watch::Watch;
 use crate::copy::relay::RESUME_WITHIN_NS;
 use crate::copy::route::LinkSide;
@@ -54,9 +55,8 @@ pub(super) struct LaneState {
     next_epoch: u32,
     /// The measurements that find the hop that slows the lane down.
     pub(super) watch: Watch,
-    /// The nodes that take nothing from their feeders, and are not held up by others: since when
-    /// that is known.
-    pub(super) untaken: BTreeMap<NodeId, u64>,
+    /// The nodes that take nothing from their feeders.
+    pub(super) untaken: UntakenNodes,
     /// Broken links, by the node at their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
     /// When the lane began and ended.
@@ -85,7 +85,7 @@ impl LaneState {
             next_epoch: u32::try_from(epochs.len()).unwrap_or(u32::MAX),
             epochs,
             watch: Watch::default(),
-            untaken: BTreeMap::new(),
+            untaken: UntakenNodes::new(),
             pace: Pace::default(),
             detours: BTreeMap::new(),
             retries: BTreeMap::new(),

@@ -1,5 +1,9 @@
 //! The head's record of a node: its state, its verdict, and how busy its disk is.
 
+use std::collections::BTreeSet;
+
+use garland_core::plan::NodeId;
+
 use super::watch::Slow;
 use crate::copy::absence::{Absence, AbsenceList};
 use crate::copy::report::Report;
@@ -132,6 +136,8 @@ pub(super) struct Node {
     pub(super) slow: Option<Slow>,
     /// Whether the node was fed on the side on suspicion.
     pub(super) tried: bool,
+    /// The nodes that were moved by the word of this one, which fed them: they took nothing.
+    pub(super) blamed: BTreeSet<NodeId>,
     /// How often the link to the node was opened again after it broke; for a source, its link to
     /// the head.
     pub(super) reopened: u32,

@@ -1,7 +1,10 @@
 //! Finds nodes that take nothing from their links, although they say that they live. Who passes
 //! blocks on takes nothing either while a node that it feeds takes nothing: of several it is the
 //! last one that holds all of them up. The evidence is the sender's, so that a node which lies
-//! about itself is found, too: it can only blame those that it feeds, which are moved away from it.
+//! about itself is found, too. What it says of itself, that its disk hangs or that those take nothing
+//! that it feeds, puts off by a bounded time what happens to it.
+
+use std::collections::BTreeMap;
 
 use garland_core::plan::{HEAD, NodeId};
 
@@ -10,6 +13,27 @@ use super::{Head, NodeState, SlowNodes};
 /// How long it must be known that a node takes nothing before it is moved, in nanoseconds: by then
 /// the nodes that it feeds are known to take nothing, if that is the reason.
 const KNOWN_NS: u64 = 3_000_000_000;
+
+/// How much longer a node is waited for that says that others hold it up, in nanoseconds: by then
+/// those are moved, and all are judged anew. It may say so and take it back again and again.
+const OTHERS_MOVE_NS: u64 = 2 * KNOWN_NS;
+
+/// How many nodes are moved by the word of the node that feeds them. The next one that it blames
+/// stays, and it is moved itself: it may be what all of them have in common.
+const BLAMED_MAX: usize = 2;
+
+/// Since when a node takes nothing, in monotonic nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Untaken {
+    /// Since when its feeder says so all the time.
+    since: u64,
+    /// Since when the node has no excuse: it did not say meanwhile that others hold it up. `None`
+    /// if it says so, or has said nothing else yet than that its disk hangs.
+    alone_since: Option<u64>,
+}
+
+/// The nodes of a lane that take nothing.
+pub(super) type UntakenNodes = BTreeMap<NodeId, Untaken>;
 
 impl Head {
     /// Looks whether a node that `near` feeds takes nothing, by the last report of `near`. It is
@@ -27,12 +51,61 @@ impl Head {
                 .untaken
                 .retain(|known, _| feeders.get(known) != Some(&near) || far == Some(*known));
             let Some(far) = far else { continue };
-            let since = *state.untaken.entry(far).or_insert(now);
-            if now.saturating_sub(since) >= KNOWN_NS {
-                state.untaken.remove(&far);
-                self.nodes[far.index()].tried = true;
-                self.feed_aside(lane, far);
+            if self.is_due(now, lane, far) {
+                // Who waited for the node that is moved is judged anew.
+                self.lanes[lane].untaken.clear();
+                self.move_aside(lane, near, far);
             }
+        }
+    }
+
+    /// Notes that a node takes nothing, and returns whether it has been waited for long enough.
+    /// What it says of itself and of others only puts that off, by a bounded time.
+    fn is_due(&mut self, now: u64, lane: usize, far: NodeId) -> bool {
+        let last = self.last_untaken(lane, far);
+        let hangs = self.is_held_up(last);
+        let excuse_ns = if hangs { self.policy.stuck_after_ns } else { KNOWN_NS };
+        let untaken = &mut self.lanes[lane].untaken;
+        let known = untaken.entry(far).or_insert(Untaken { since: now, alone_since: None });
+        let due = if last != far {
+            known.alone_since = None;
+            known.since.saturating_add(excuse_ns).saturating_add(OTHERS_MOVE_NS)
+        } else if hangs {
+            known.since.saturating_add(excuse_ns)
+        } else {
+            known.alone_since.get_or_insert(now).saturating_add(excuse_ns)
+        };
+        now >= due
+    }
+
+    /// Returns the last one of the nodes from `far` on of which each says that it feeds the next
+    /// one, which takes nothing.
+    fn last_untaken(&self, lane: usize, far: NodeId) -> NodeId {
+        let chain = std::iter::successors(Some(far), |node| self.untaken_by(lane, *node));
+        chain.take(self.nodes.len()).last().unwrap_or(far)
+    }
+
+    /// Feeds `far` on the side, which takes nothing from `near`; or `near`, if it has blamed others
+    /// before.
+    fn move_aside(&mut self, lane: usize, near: NodeId, far: NodeId) {
+        let blamed = &self.nodes[near.index()].blamed;
+        if near == HEAD || blamed.len() < BLAMED_MAX || blamed.contains(&far) {
+            if near != HEAD {
+                self.nodes[near.index()].blamed.insert(far);
+            }
+            self.nodes[far.index()].tried = true;
+            return self.feed_aside(lane, far);
+        }
+        for id in blamed.clone() {
+            // They may feed others again, unless they were measured.
+            if self.nodes[id.index()].slow.is_none() {
+                self.slow.remove(&id);
+            }
+        }
+        self.nodes[near.index()].tried = true;
+        match self.nodes[near.index()].state {
+            NodeState::Ready => self.feed_aside(lane, near),
+            _ => self.splice(lane, near),
         }
     }
 
@@ -44,13 +117,11 @@ impl Head {
         fed.find(|far| state.epochs.get(far) == Some(&epoch))
     }
 
-    /// Returns whether a node that takes nothing is to be moved: neither a node that it feeds nor a
-    /// hanging disk is the reason, and other nodes are still copying.
+    /// Returns whether a node that takes nothing may be moved: it and other nodes are still copying.
     fn may_be_moved(&self, lane: usize, id: NodeId) -> bool {
-        let is_held_up = self.untaken_by(lane, id).is_some() || self.is_held_up(id);
         let is_ready = |id: NodeId| self.nodes[id.index()].state == NodeState::Ready;
         let mut others = self.lanes[lane].nodes.iter().filter(|other| **other != HEAD);
-        is_ready(id) && !is_held_up && others.any(|other| *other != id && is_ready(*other))
+        is_ready(id) && others.any(|other| *other != id && is_ready(*other))
     }
 }
 
@@ -63,15 +134,20 @@ mod tests {
     use super::super::Policy;
     use super::*;
     use crate::copy::copy_id::CopyId;
-    use crate::copy::report::{LaneReport, Report};
+    use crate::copy::report::{DiskCall, LaneReport, PendingCall, Report};
 
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// A chain of this machine and three nodes, which are ready.
     fn chain(policy: Policy) -> Head {
-        let names: Vec<String> = (1..=3).map(|node| format!("n{node}")).collect();
+        chain_of(3, policy)
+    }
+
+    /// A chain of this machine and some nodes, which are ready.
+    fn chain_of(nodes: usize, policy: Policy) -> Head {
+        let names: Vec<String> = (1..=nodes).map(|node| format!("n{node}")).collect();
         let plan = Plan::broadcast(Layout::fitting(16 << 20), &names, 1).expect("a plan");
-        let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 4];
+        let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; nodes + 1];
         let mut head = Head::new(CopyId([7; 16]), &plan, addresses, policy, 0);
         head.nodes.iter_mut().for_each(|node| node.state = NodeState::Ready);
         head
@@ -81,10 +157,41 @@ mod tests {
     fn reports(head: &mut Head, near: NodeId, far: NodeId, seconds: std::ops::Range<u64>) {
         for second in seconds {
             let untaken = head.lanes[0].epochs.get(&far).copied();
-            let lane = LaneReport { untaken, ..LaneReport::default() };
-            head.nodes[near.index()].report = Report { lanes: vec![lane], ..Report::default() };
-            head.judge_taking(second * SECOND_NS, near);
+            say(head, second, near, untaken, None);
         }
+    }
+
+    /// Has `near` report the link of this epoch, to which nothing is taken, and a call on its disk.
+    fn say(
+        head: &mut Head,
+        second: u64,
+        near: NodeId,
+        untaken: Option<u32>,
+        pending: Option<PendingCall>,
+    ) {
+        let lane = LaneReport { untaken, ..LaneReport::default() };
+        let report = Report { lanes: vec![lane], pending, ..Report::default() };
+        head.nodes[near.index()].report = report;
+        head.judge_taking(second * SECOND_NS, near);
+    }
+
+    /// A call on a disk that hangs, within the time that it states for itself.
+    fn hanging_call() -> PendingCall {
+        let silent_ns = 6 * SECOND_NS;
+        let path = "x".to_owned();
+        PendingCall { operation: DiskCall::Write, path, silent_ns, allowance_ns: silent_ns }
+    }
+
+    /// Returns the second at which node 1 is moved, to which this machine gives bytes that it does
+    /// not take, while it says each second what `says` returns: the epoch of a link, and a call.
+    fn moved_at(says: impl Fn(&Head, u64) -> (Option<u32>, Option<PendingCall>)) -> Option<u64> {
+        let mut head = chain(Policy::for_nodes(3));
+        (0..300).find(|second| {
+            let (untaken, pending) = says(&head, *second);
+            say(&mut head, *second, NodeId(1), untaken, pending);
+            reports(&mut head, HEAD, NodeId(1), *second..*second + 1);
+            moved(&head).contains(&1)
+        })
     }
 
     fn moved(head: &Head) -> Vec<u32> {
@@ -114,6 +221,39 @@ mod tests {
         assert_eq!(moved(&head), [2, 3]);
         reports(&mut head, HEAD, NodeId(1), 8..12);
         assert_eq!(moved(&head), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_a_node_says_of_its_disk_puts_off_for_a_bounded_time_that_it_is_moved() {
+        assert_eq!(moved_at(|_, _| (None, None)), Some(3));
+        // All the time, and now and then.
+        let stuck_after_s = Policy::for_nodes(3).stuck_after_ns / SECOND_NS;
+        assert_eq!(moved_at(|_, _| (None, Some(hanging_call()))), Some(stuck_after_s));
+        let now_and_then = |second: u64| (second % 2 == 0).then(hanging_call);
+        assert_eq!(moved_at(|_, second| (None, now_and_then(second))), Some(5));
+    }
+
+    #[test]
+    fn who_blames_others_and_takes_it_back_is_moved() {
+        let second_node = |head: &Head| head.lanes[0].epochs.get(&NodeId(2)).copied();
+        let now_and_then = |head: &Head, second: u64| second_node(head).filter(|_| second % 2 == 0);
+        let at = moved_at(|head, second| (now_and_then(head, second), None));
+        assert!(at.is_some_and(|at| at <= 12), "{at:?}");
+    }
+
+    #[test]
+    fn who_blames_one_after_the_other_is_moved_in_place_of_the_third() {
+        let mut head = chain_of(10, Policy::for_nodes(10));
+        for second in 0..100 {
+            let state = &head.lanes[0];
+            let fed = state.fed_by(NodeId(1)).find(|far| !state.side_fed.contains(far));
+            let untaken = fed.and_then(|far| state.epochs.get(&far).copied());
+            say(&mut head, second, NodeId(1), untaken, None);
+        }
+        assert_eq!(moved(&head), [1, 2, 3]);
+        assert!(!head.slow.contains(&NodeId(2)) && head.slow.contains(&NodeId(1)));
+        assert_eq!(head.lanes[0].feeders[&NodeId(4)], HEAD);
+        assert_eq!(head.lanes[0].feeders[&NodeId(5)], NodeId(4), "the chain goes on");
     }
 
     #[test]
