@@ -24,6 +24,10 @@ const WINDOW_NS: u64 = 3_000_000_000;
 /// Interval between checks for stuck nodes, in nanoseconds.
 const POLL_NS: u64 = 200_000_000;
 
+/// After which time in nanoseconds nodes are named that are waited for before a copy begins, where
+/// there is no terminal.
+const TOLD_AFTER_NS: u64 = 10_000_000_000;
+
 /// The width of a bar, in columns.
 const BAR: u64 = 24;
 
@@ -118,6 +122,10 @@ pub struct CopyBars<'a> {
     copies: Copies,
     /// Where the nodes are named that are waited for before the copies begin.
     waiting: Screen,
+    /// Since when nodes are waited for before the copy begins, in monotonic nanoseconds.
+    waits_since_ns: Option<u64>,
+    /// Whether these were named where there is no terminal.
+    is_told: bool,
     bars: Option<Bars>,
 }
 
@@ -142,7 +150,15 @@ impl<'a> CopyBars<'a> {
 
     fn showing(context: &'a Context, options: &'a RunOptions, copies: Copies) -> Self {
         let is_hidden = options.is_quiet || context.json || options.reports_progress;
-        Self { context, options, copies, waiting: Screen::new(is_hidden), bars: None }
+        Self {
+            context,
+            options,
+            copies,
+            waiting: Screen::new(is_hidden),
+            waits_since_ns: None,
+            is_told: false,
+            bars: None,
+        }
     }
 }
 
@@ -158,8 +174,17 @@ impl Observer for CopyBars<'_> {
     fn waits(&mut self, now_ns: u64, doing: &str, nodes: &[&str]) {
         if nodes.is_empty() {
             self.waiting.clear();
+            return;
+        }
+        let text = format!("{}: {doing}", nodelist::fold(nodes));
+        let since_ns = *self.waits_since_ns.get_or_insert(now_ns);
+        let is_long = now_ns.saturating_sub(since_ns) >= TOLD_AFTER_NS;
+        let is_silent = self.options.is_quiet || self.options.reports_progress || self.is_told;
+        if is_long && self.waiting.is_hidden() && !is_silent {
+            self.is_told = true;
+            garland_terminal::errln!("waiting: {text}");
         } else if self.waiting.is_due(now_ns) {
-            self.waiting.draw(now_ns, &[format!("{}: {doing}", nodelist::fold(nodes))]);
+            self.waiting.draw(now_ns, &[text]);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -127,7 +128,12 @@ impl JobService {
         // Remove the files of an earlier attempt.
         let _ = removal::remove_dir_all(&own);
         let mut folders = folders.iter().map(|folder| own.join(OsStr::from_bytes(folder.bytes())));
-        fs::create_dir_all(&own)
+        // Other users of the node must not read what is copied below it.
+        let mut private = fs::DirBuilder::new();
+        private
+            .recursive(true)
+            .mode(0o700)
+            .create(&own)
             .and_then(|()| folders.try_for_each(fs::create_dir_all))
             .map_err(cannot(format!("create its directory {}", printable::path(&own))))
     }

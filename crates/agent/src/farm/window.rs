@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -28,7 +29,11 @@ pub struct Window {
 impl Window {
     /// Mounts the head's files on the directory `folder`, which is created if missing.
     pub fn open(folder: &Path, opening: &Opening) -> Result<Self, OrderError> {
-        fs::create_dir_all(folder)
+        let mut private = fs::DirBuilder::new();
+        private
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
             .map_err(cannot(format!("create the directory {}", printable::path(folder))))?;
         let failed = |error| cannot("mount the head's files")(error);
         let mut command = Command::new(PROGRAM);

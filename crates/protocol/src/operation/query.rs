@@ -13,6 +13,9 @@ pub type Answers<T> = BTreeMap<usize, Option<Result<T, String>>>;
 /// Converts a message of a node to an answer; returns `None` to ignore the message.
 type Answer<'a, T> = Box<dyn FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a>;
 
+/// How many times as long as half of the nodes took another one may take.
+const STRAGGLING_TIMES: u64 = 10;
+
 /// Sends an order to each of several nodes, and waits for an answer of each.
 pub struct Query<'a, T> {
     orders: Vec<(usize, ToAgent)>,
@@ -24,6 +27,13 @@ pub struct Query<'a, T> {
     limits: Vec<Duration>,
     /// Whether a message shows that a node works, and gives it its time once more.
     shows_work: fn(&FromAgent) -> bool,
+    /// How much longer a node may take than most, and the error of one that takes longer; `None`
+    /// for any time.
+    straggling: Option<(Duration, String)>,
+    /// When the query began, in monotonic nanoseconds.
+    began_ns: u64,
+    /// When half of the nodes had answered, in monotonic nanoseconds; `None` as long as not.
+    half_ns: Option<u64>,
     /// The time by which each node must answer, in monotonic nanoseconds.
     deadlines_ns: BTreeMap<usize, u64>,
     /// The nodes that did not answer in time.
@@ -47,6 +57,9 @@ impl<'a, T> Query<'a, T> {
             patience,
             limits: Vec::new(),
             shows_work: |_| false,
+            straggling: None,
+            began_ns: 0,
+            half_ns: None,
             deadlines_ns: BTreeMap::new(),
             late: BTreeSet::new(),
         }
@@ -63,6 +76,34 @@ impl<'a, T> Query<'a, T> {
     #[must_use]
     pub fn limiting_silence(self, shows_work: fn(&FromAgent) -> bool) -> Self {
         Self { shows_work, ..self }
+    }
+
+    /// Once half of the nodes have answered, lets each other one take at most [`STRAGGLING_TIMES`]
+    /// the time of these and `longer`, whether it shows that it works or not; then its answer is
+    /// the error `late`.
+    #[must_use]
+    pub fn limiting_stragglers(self, longer: Duration, late: String) -> Self {
+        Self { straggling: Some((longer, late)), ..self }
+    }
+
+    /// Ends the wait for nodes that take much longer than most.
+    fn end_stragglers(&mut self, now_ns: u64) {
+        let Some((longer, late)) = &self.straggling else { return };
+        let answered = self.answers.values().filter(|answer| answer.is_some()).count();
+        if answered == 0 || 2 * answered < self.answers.len() {
+            return;
+        }
+        let half_ns = *self.half_ns.get_or_insert(now_ns);
+        let took_ns = half_ns.saturating_sub(self.began_ns);
+        let longer_ns = u64::try_from(longer.as_nanos()).unwrap_or(u64::MAX);
+        let most_ns = took_ns.saturating_mul(STRAGGLING_TIMES).saturating_add(longer_ns);
+        if now_ns.saturating_sub(self.began_ns) <= most_ns {
+            return;
+        }
+        for (node, answer) in self.answers.iter_mut().filter(|(_, answer)| answer.is_none()) {
+            *answer = Some(Err(late.clone()));
+            let _ = self.late.insert(*node);
+        }
     }
 
     /// Returns the time by which a node must answer, or show that it works, from `now_ns` on.
@@ -101,6 +142,7 @@ impl<T> Operation for Query<'_, T> {
     fn begin(&mut self, now_ns: u64, orders: &mut Orders) {
         let deadlines = self.answers.keys().map(|node| (*node, self.deadline_ns(*node, now_ns)));
         self.deadlines_ns = deadlines.collect();
+        self.began_ns = now_ns;
         self.orders.drain(..).for_each(|(node, order)| orders.send(node, order));
     }
 
@@ -121,6 +163,7 @@ impl<T> Operation for Query<'_, T> {
     }
 
     fn tick(&mut self, now_ns: u64, _: &mut Orders) {
+        self.end_stragglers(now_ns);
         let Some((_, late)) = self.patience.as_ref() else { return };
         for (node, answer) in &mut self.answers {
             let is_late = self.deadlines_ns.get(node).is_some_and(|deadline| now_ns > *deadline);

@@ -10,9 +10,13 @@ use crate::{FromAgent, ToAgent};
 /// have to spin up.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends each of `requests` to the node with its index. A scan may take any time, if its agent says
+/// How much longer than ten times as long as most others a scan may take. Those that have answered
+/// wait for it.
+const STRAGGLER_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Sends each of `requests` to the node with its index. A scan may take its time, if its agent says
 /// all the while that it goes on; one that is silent, as while its disk does not answer, holds up
-/// no other node.
+/// no other node, and one that takes much longer than most for a time only.
 #[must_use]
 pub fn stat(requests: Vec<StatRequest>) -> Query<'static, Vec<StatReply>> {
     let scans = requests.iter().any(|request| request.tree.is_some());
@@ -28,7 +32,13 @@ pub fn stat(requests: Vec<StatRequest>) -> Query<'static, Vec<StatReply>> {
     });
     // The lookup of a file has an end, whatever its agent says.
     match scans {
-        true => query.limiting_silence(|message| matches!(message, FromAgent::Looking)),
+        true => query
+            .limiting_silence(|message| matches!(message, FromAgent::Looking))
+            .limiting_stragglers(
+                STRAGGLER_TIMEOUT,
+                "looking for the files takes it ten times as long as others; copy from it alone"
+                    .to_owned(),
+            ),
         false => query,
     }
 }
@@ -83,6 +93,30 @@ mod tests {
         let why = failed.unwrap_or_default();
         assert!(why == "looking for the files: no progress for 30 s", "{why}");
         assert!(matches!((&answers[&0], &answers[&1]), (Some(Ok(_)), Some(Ok(_)))));
+    }
+
+    #[test]
+    fn a_scan_that_takes_much_longer_than_most_is_not_waited_for_for_ever() {
+        let mut query = stat(vec![scan(), scan(), scan()]);
+        let mut orders = Orders::default();
+        query.begin(0, &mut orders);
+        let mut ended = None;
+        for second in 1..=3600 {
+            // Two of three take a minute.
+            for node in 0..3 {
+                let message = match second == 60 && node < 2 {
+                    true => FromAgent::Looked(Ok(Vec::new())),
+                    false => FromAgent::Looking,
+                };
+                query.handle(second * SECOND_NS, node, AgentEvent::Message(message), &mut orders);
+            }
+            query.tick(second * SECOND_NS, &mut orders);
+            if query.is_over() && ended.is_none() {
+                ended = Some(second);
+            }
+        }
+        assert!(ended.is_some_and(|ended| (1200..1205).contains(&ended)), "{ended:?}");
+        assert!(query.was_late(2) && !query.was_late(0));
     }
 
     #[test]

@@ -61,6 +61,22 @@ fn files_are_brought_and_results_taken_back() {
 }
 
 #[test]
+fn no_other_user_of_a_node_may_enter_the_directory_of_a_job() {
+    let scratch = Scratch::new("farm-private");
+    let garland = garland_in(&scratch);
+    let input = scratch.path("in");
+    fs::write(&input, "secret").expect("it is written");
+    let tell = "stat -c %a . > \"$2\"; cat \"$1\" >> \"$2\"";
+    let command = ["--", "sh", "-c", tell, "x", "{in}", "{out}", ":::", input.to_str().unwrap()];
+    let first = ["farm", "run", "local1", "--data", "stage", "--out", "{}.out"];
+    let words = [&first[..], &command[..]].concat();
+    let _ = garland.run(&words).with_code(0);
+    let said = fs::read_to_string(scratch.path("in.out")).expect("the output");
+    assert_eq!(said, "700\nsecret");
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn an_output_that_the_command_writes_by_itself_is_brought_back_or_missed() {
     let scratch = Scratch::new("farm-own-output");
     let inputs = write_inputs(&scratch);

@@ -291,6 +291,24 @@ fn a_node_that_held_what_a_name_stood_for_before_learns_that_it_ended_when_it_is
 }
 
 #[test]
+fn an_agent_that_is_started_again_learns_that_a_name_it_keeps_has_ended() {
+    let scratch = Scratch::new("names-told");
+    let garland = garland_in(&scratch);
+    let nodes = Nodes::up(&garland, &scratch, "local[1-3]");
+    nodes.write(&["local3"], "m", b"content");
+    let _ = nodes.run(&["publish", "local3:/m", "--as", "m"]).with_code(0);
+    garland.agent("local3").kill();
+    let _ = nodes.run(&["unpublish", "m"]).with_code(0);
+    nodes.start("local3");
+    for node in ["local1", "local2"] {
+        garland.agent(node).kill();
+    }
+    let said = nodes.get("m", "local3:/got").with_code(3);
+    assert!(said.err.contains("there is no name m"), "{}", said.err);
+    nodes.end();
+}
+
+#[test]
 fn a_name_that_ends_while_it_is_fetched_is_not_served_by_who_got_it() {
     let scratch = Scratch::in_memory("names-fetched");
     let garland = garland_in(&scratch);

@@ -6,10 +6,11 @@
 //! reserved memory only of agents that come earlier in this order, so heads cannot deadlock.
 //!
 //! An agent may say for ever that it has no memory, or not say anything. A copy that waits for it
-//! keeps what others have granted for a minute at a time only, and one whose agents grant memory
-//! and then have none goes on without them in the end.
+//! keeps what others have granted for a minute at a time only. It goes on without one that lets it
+//! wait again and again while others have granted memory, and without one that grants some and has
+//! none then. As long as no agent grants any, the copy waits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use garland_core::plan::NodeId;
 
@@ -18,6 +19,13 @@ use crate::wire::PublicKey;
 /// How long a copy that waits for an agent keeps the memory that others have granted, in
 /// nanoseconds. Then it gives that back, and queues again behind those that wait there.
 const GRANTED_MAX_NS: u64 = 60_000_000_000;
+
+/// How long an agent is waited for in nanoseconds if no other one has granted memory. Then the
+/// others are asked first.
+const UNGRANTED_MAX_NS: u64 = 600_000_000_000;
+
+/// How many times a copy gives back what others have granted because of one agent.
+const GIVEN_BACK_MAX: u32 = 10;
 
 /// The maximum number of times that a copy begins again because an agent is busy.
 const BEGUN_AGAIN_MAX: u32 = 3;
@@ -35,6 +43,8 @@ pub(super) struct Admission {
     is_granted: bool,
     /// The number of times that the copy began again because an agent was busy.
     begun_again: u32,
+    /// The agents that were waited for in vain, and how many times.
+    in_vain: BTreeMap<NodeId, u32>,
     /// When the present wait began, in monotonic nanoseconds; `None` if no agent was busy.
     since: Option<u64>,
     /// The beginning and end of the last wait, in monotonic nanoseconds.
@@ -48,6 +58,8 @@ pub(super) enum Step {
     Ask(NodeId),
     /// Give back the memory that agents have granted, and queue again.
     GiveBack,
+    /// Go on without this agent, for which others with memory waited too often.
+    GoOnWithout(NodeId),
     /// All agents have granted memory.
     Through,
 }
@@ -81,7 +93,10 @@ impl Admission {
 
     /// Queues for memory of these agents.
     pub(super) fn queue(&mut self, mut agents: Vec<(PublicKey, NodeId)>) {
-        agents.sort_by(|one, two| two.cmp(one));
+        // Those that were waited for in vain are asked last. Two heads may then wait for each other
+        // for as long as one of them keeps what it has.
+        let is_last = |(_, id): &(PublicKey, NodeId)| self.in_vain.contains_key(id);
+        agents.sort_by(|one, two| (is_last(two), two).cmp(&(is_last(one), one)));
         self.left = Some(agents.into_iter().map(|(_, id)| id).collect());
         self.asked = None;
         self.is_granted = false;
@@ -110,6 +125,11 @@ impl Admission {
             return Some(Step::Through);
         };
         if self.due().is_some_and(|due| now >= due) {
+            let times = self.in_vain.entry(id).or_default();
+            *times += 1;
+            if self.is_granted && *times > GIVEN_BACK_MAX {
+                return Some(Step::GoOnWithout(id));
+            }
             // Nothing more until it queues again.
             self.left = None;
             return Some(Step::GiveBack);
@@ -117,11 +137,13 @@ impl Admission {
         self.asked.replace(self.asked.unwrap_or(now)).is_none().then_some(Step::Ask(id))
     }
 
-    /// Returns the time at which the copy gives back what agents have granted; `None` if none of
-    /// them has, or the copy does not queue.
+    /// Returns the time at which the copy gives back what agents have granted, or asks another one
+    /// first; `None` if it does not queue, or only for memory of one agent.
     pub(super) fn due(&self) -> Option<u64> {
-        let asked = self.asked.filter(|_| self.is_granted && self.left.is_some())?;
-        Some(asked.saturating_add(GRANTED_MAX_NS))
+        let left = self.left.as_ref().filter(|left| self.is_granted || left.len() > 1)?;
+        let asked = self.asked.filter(|_| !left.is_empty())?;
+        let longest_ns = if self.is_granted { GRANTED_MAX_NS } else { UNGRANTED_MAX_NS };
+        Some(asked.saturating_add(longest_ns))
     }
 
     /// Returns the beginning and end of the last wait, if there was one.

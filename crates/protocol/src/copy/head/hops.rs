@@ -16,7 +16,7 @@ impl Head {
             if !self.lanes[lane].watch.end_window(now) {
                 continue;
             }
-            let hops = self.measure_hops(lane);
+            let Some(hops) = self.measure_hops(lane) else { continue };
             self.judge_trials(now, lane, &hops);
             if self.lanes[lane].watch.may_suspect() {
                 self.suspect(now, lane, &hops);
@@ -25,8 +25,8 @@ impl Head {
     }
 
     /// Returns the hops of a lane's chain, as measured in the window that ends now, in the chain's
-    /// order. Leaves out hops with too little data.
-    pub(super) fn measure_hops(&mut self, lane: usize) -> Vec<Hop> {
+    /// order. Leaves out hops with too little data; `None` if nothing has moved.
+    pub(super) fn measure_hops(&mut self, lane: usize) -> Option<Vec<Hop>> {
         let state = &self.lanes[lane];
         let marks =
             state.nodes.iter().filter(|far| !state.side_fed.contains(far)).filter_map(|&far| {

@@ -60,6 +60,11 @@ impl Head {
         match self.admission.step(self.now) {
             Some(Step::Ask(id)) => self.orders.push_back(HeadOrder::Queue(id)),
             Some(Step::GiveBack) => self.orders.push_back(HeadOrder::BeginAgain),
+            Some(Step::GoOnWithout(id)) => {
+                let reason = "other copies use the memory of its agent, for which this one has \
+                              waited long enough: the other nodes have some";
+                self.take_out(id, NodeState::Failed(reason.to_owned()));
+            }
             Some(Step::Through) if !self.finished => self.begin(),
             _ => {}
         }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use garland_core::plan::{self, LaneBlocks, NodeId};
 
-use super::taking::UntakenNodes;
 use super::watch::Watch;
 use crate::copy::relay::RESUME_WITHIN_NS;
 use crate::copy::route::LinkSide;
@@ -56,7 +55,7 @@ pub(super) struct LaneState {
     /// The measurements that find the hop that slows the lane down.
     pub(super) watch: Watch,
     /// The nodes that take nothing from their feeders.
-    pub(super) untaken: UntakenNodes,
+    pub(super) untaken: BTreeMap<NodeId, Untaken>,
     /// Broken links, by the node at their far end.
     pub(super) retries: BTreeMap<NodeId, Retry>,
     /// When the lane began and ended.
@@ -72,6 +71,16 @@ pub(super) struct LaneState {
     pub(super) may_starve: bool,
 }
 
+/// Since when a node takes nothing, in monotonic nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Untaken {
+    /// Since when its feeder says so all the time.
+    pub(super) since: u64,
+    /// Since when the node has no excuse: it did not say meanwhile that others hold it up. `None`
+    /// if it says so, or has said nothing else yet than that its disk hangs.
+    pub(super) alone_since: Option<u64>,
+}
+
 impl LaneState {
     /// Creates the state of a lane as planned.
     pub(super) fn new(lane: &plan::Lane) -> Self {
@@ -85,7 +94,7 @@ impl LaneState {
             next_epoch: u32::try_from(epochs.len()).unwrap_or(u32::MAX),
             epochs,
             watch: Watch::default(),
-            untaken: UntakenNodes::new(),
+            untaken: BTreeMap::new(),
             pace: Pace::default(),
             detours: BTreeMap::new(),
             retries: BTreeMap::new(),

@@ -1,13 +1,12 @@
 //! Finds nodes that take nothing from their links, although they say that they live. Who passes
 //! blocks on takes nothing either while a node that it feeds takes nothing: of several it is the
 //! last one that holds all of them up. The evidence is the sender's, so that a node which lies
-//! about itself is found, too. What it says of itself, that its disk hangs or that those take nothing
-//! that it feeds, puts off by a bounded time what happens to it.
-
-use std::collections::BTreeMap;
+//! about itself is found, too. What it says of itself, that its disk hangs or that those take
+//! nothing that it feeds, puts off by a bounded time what happens to it.
 
 use garland_core::plan::{HEAD, NodeId};
 
+use super::lane::Untaken;
 use super::{Head, NodeState, SlowNodes};
 
 /// How long it must be known that a node takes nothing before it is moved, in nanoseconds: by then
@@ -21,19 +20,6 @@ const OTHERS_MOVE_NS: u64 = 2 * KNOWN_NS;
 /// How many nodes are moved by the word of the node that feeds them. The next one that it blames
 /// stays, and it is moved itself: it may be what all of them have in common.
 const BLAMED_MAX: usize = 2;
-
-/// Since when a node takes nothing, in monotonic nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Untaken {
-    /// Since when its feeder says so all the time.
-    since: u64,
-    /// Since when the node has no excuse: it did not say meanwhile that others hold it up. `None`
-    /// if it says so, or has said nothing else yet than that its disk hangs.
-    alone_since: Option<u64>,
-}
-
-/// The nodes of a lane that take nothing.
-pub(super) type UntakenNodes = BTreeMap<NodeId, Untaken>;
 
 impl Head {
     /// Looks whether a node that `near` feeds takes nothing, by the last report of `near`. It is
@@ -117,7 +103,7 @@ impl Head {
         fed.find(|far| state.epochs.get(far) == Some(&epoch))
     }
 
-    /// Returns whether a node that takes nothing may be moved: it and other nodes are still copying.
+    /// Returns whether a node that takes nothing may be moved: it and others are still copying.
     fn may_be_moved(&self, lane: usize, id: NodeId) -> bool {
         let is_ready = |id: NodeId| self.nodes[id.index()].state == NodeState::Ready;
         let mut others = self.lanes[lane].nodes.iter().filter(|other| **other != HEAD);

@@ -8,7 +8,7 @@ use super::admission::{Admission, Consequence, Step};
 use super::liveness::Liveness;
 use super::milestones::{Milestone, Milestones};
 use super::watch::{Mark, Watch};
-use super::{Head, HeadEvent, Policy};
+use super::{Head, HeadEvent, NodeState, Policy};
 use crate::copy::copy_id::CopyId;
 use crate::copy::report::{HopReport, LaneReport, Report};
 use crate::message::FromAgent;
@@ -38,20 +38,33 @@ fn agents_are_asked_one_by_one_in_the_order_of_their_keys() {
     assert_eq!((admission.waited(), admission.step(9)), (Some((5, 8)), None));
 }
 
-#[test]
-fn memory_that_agents_granted_is_given_back_while_another_one_lets_wait() {
-    const MINUTE: u64 = 60_000_000_000;
-    let agents = || [1, 2].map(|id| ([id as u8; 32], NodeId(id))).to_vec();
+const MINUTE: u64 = 60_000_000_000;
+
+/// An admission that queues for memory of two agents.
+fn queued() -> Admission {
     let mut admission = Admission::default();
     assert_eq!(admission.refuse(0, NodeId(2)), Consequence::BeginAgain);
+    queue_again(&mut admission);
+    admission
+}
+
+fn queue_again(admission: &mut Admission) {
+    admission.queue([1, 2].map(|id| ([id as u8; 32], NodeId(id))).to_vec());
+}
+
+/// Asks the agent `id`, which grants memory.
+fn grant(admission: &mut Admission, now: u64, id: u32) {
+    assert_eq!(admission.step(now), Some(Step::Ask(NodeId(id))));
+    admission.grant(NodeId(id));
+}
+
+#[test]
+fn memory_that_agents_granted_is_given_back_while_another_one_lets_wait() {
+    let mut admission = queued();
     let mut now = 0;
-    for _ in 0..10 {
-        admission.queue(agents());
-        assert_eq!(admission.step(now), Some(Step::Ask(NodeId(1))));
-        // No agent has granted anything yet: the copy keeps its place.
-        now += 10 * MINUTE;
-        assert_eq!((admission.due(), admission.step(now)), (None, None));
-        admission.grant(NodeId(1));
+    for _ in 0..9 {
+        now += MINUTE;
+        grant(&mut admission, now, 1);
         assert_eq!(admission.step(now), Some(Step::Ask(NodeId(2))));
         assert_eq!(admission.due(), Some(now + MINUTE));
         assert_eq!(admission.step(now + MINUTE - 1), None);
@@ -59,15 +72,49 @@ fn memory_that_agents_granted_is_given_back_while_another_one_lets_wait() {
         assert_eq!(admission.step(now), Some(Step::GiveBack));
         assert_eq!((admission.due(), admission.step(now + MINUTE)), (None, None), "told once");
         assert_eq!(admission.waited_for(), [NodeId(2)]);
+        queue_again(&mut admission);
     }
     // When it has memory at last, the copy has waited since the beginning.
-    admission.queue(agents());
-    for id in [1, 2].map(NodeId) {
-        assert_eq!(admission.step(now), Some(Step::Ask(id)));
-        admission.grant(id);
-    }
+    grant(&mut admission, now, 1);
+    grant(&mut admission, now, 2);
     assert_eq!(admission.step(now), Some(Step::Through));
     assert_eq!((admission.waited(), admission.due()), (Some((0, now)), None));
+}
+
+#[test]
+fn a_copy_goes_on_without_an_agent_that_never_grants_memory_if_others_do() {
+    // Whichever is asked first.
+    for busy in [1, 2] {
+        let mut admission = queued();
+        let mut now = 0;
+        let without = loop {
+            match admission.step(now) {
+                Some(Step::Ask(id)) if id != NodeId(busy) => admission.grant(id),
+                Some(Step::Ask(_)) => {}
+                Some(Step::GiveBack) => queue_again(&mut admission),
+                Some(Step::GoOnWithout(id)) => break id,
+                Some(Step::Through) => panic!("one has granted nothing"),
+                None => now = admission.due().expect("it does not wait for ever"),
+            }
+        };
+        assert_eq!(without, NodeId(busy));
+        assert!((10 * MINUTE..=25 * MINUTE).contains(&now), "{now}");
+        admission.settle(without);
+        assert_eq!(admission.step(now), Some(Step::Through));
+    }
+}
+
+#[test]
+fn a_copy_waits_as_long_as_no_agent_has_memory() {
+    let mut admission = queued();
+    let mut now = 0;
+    for _ in 0..1000 {
+        now = admission.due().unwrap_or(now);
+        match admission.step(now) {
+            Some(Step::GiveBack) => queue_again(&mut admission),
+            step => assert!(matches!(step, Some(Step::Ask(_)) | None), "{step:?}"),
+        }
+    }
 }
 
 #[test]
@@ -179,10 +226,44 @@ fn a_hop_that_carries_holes_says_nothing_of_its_wire() {
     for (sent, passed, is_hollow) in cases {
         let mut watch = Watch::default();
         let ends = (NodeId(0), NodeId(1));
-        assert!(watch.measure(&[(ends.0, ends.1, mark(0, 7, 0))], 4 << 20).is_empty());
-        let hops = watch.measure(&[(ends.0, ends.1, mark(sent, 7 + passed, 200_000_000))], 4 << 20);
+        let mut measure = |mark| watch.measure(&[(ends.0, ends.1, mark)], 4 << 20);
+        assert!(measure(mark(0, 7, 0)).is_some_and(|hops| hops.is_empty()));
+        let hops = measure(mark(sent, 7 + passed, 200_000_000)).expect("bytes have moved");
         assert_eq!(hops[0].is_hollow(), is_hollow, "{sent} bytes, {passed} blocks");
     }
+}
+
+#[test]
+fn a_node_that_takes_a_block_now_and_then_is_fed_on_the_side() {
+    const MIB: u64 = 1 << 20;
+    let names: Vec<String> = (1..=5).map(|node| format!("n{node}")).collect();
+    let plan = Plan::broadcast(Layout::fitting(512 << 20), &names, 1).expect("a plan");
+    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 6];
+    let mut head = Head::new(COPY, &plan, addresses, Policy::for_nodes(5), 0);
+    head.nodes.iter_mut().for_each(|node| node.state = NodeState::Ready);
+    let slow = 3;
+    let is_moved = |head: &Head| head.lanes[0].side_fed.contains(&NodeId(slow));
+    let moved_after = (1..600).find(|tenth| {
+        let now = tenth * 100_000_000;
+        // It takes one each 3 s, which the others have in no time.
+        let blocks = tenth / 30;
+        for near in 0..5_u32 {
+            let waits = near < slow;
+            let hop = HopReport {
+                epoch: near + 1,
+                sent: blocks * MIB,
+                busy_ns: if waits { now } else { blocks * 10_000_000 },
+                blocked_ns: if waits { now - blocks * 10_000_000 } else { 0 },
+            };
+            let lanes = vec![LaneReport { received: blocks, hop: Some(hop), untaken: None }];
+            let node = &mut head.nodes[NodeId(near).index()];
+            node.report = Report { lanes, holder: true, ..Report::default() };
+            node.reported = now;
+        }
+        head.judge_hops(now);
+        is_moved(&head)
+    });
+    assert!(moved_after.is_some_and(|tenths| tenths <= 130), "{moved_after:?}");
 }
 
 /// Returns a head of a copy of 16 MiB to two nodes.
@@ -207,7 +288,7 @@ fn what_a_receiver_says_of_itself_does_not_make_its_hop_hollow() {
                 node.report = Report { lanes: vec![lane], ..Report::default() };
                 node.reported = now;
             }
-            head.measure_hops(0)
+            head.measure_hops(0).unwrap_or_default()
         };
         assert!(look(0, 0, 0).is_empty());
         look(200_000_000, 8, claimed)[0].is_hollow()

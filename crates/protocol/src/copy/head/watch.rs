@@ -212,11 +212,15 @@ impl Watch {
     /// Returns the hops in the window that ends now. `marks` has, for each hop, its near and far
     /// end and its present counters; blocks have `block_size` bytes. Leaves out hops that were
     /// measured for less than half a window, or whose link was reopened.
+    ///
+    /// `None` if nothing has moved over any of them: the window goes on then. A receiver that takes
+    /// a block now and then lets all hops rest and then all of them hurry, and only both together
+    /// show which one is slow.
     pub(super) fn measure(
         &mut self,
         marks: &[(NodeId, NodeId, Mark)],
         block_size: u32,
-    ) -> Vec<Hop> {
+    ) -> Option<Vec<Hop>> {
         let hops = marks.iter().filter_map(|(near, far, mark)| {
             let before = self.marks.get(far)?;
             let window = mark.at.saturating_sub(before.at);
@@ -244,13 +248,16 @@ impl Watch {
             })
         });
         let hops: Vec<Hop> = hops.collect();
+        if !hops.is_empty() && hops.iter().all(|hop| hop.rate == 0.0) {
+            return None;
+        }
         self.heard += hops.len();
         for hop in hops.iter().filter(|hop| hop.is_full()) {
             let capacity = self.capacities.entry((hop.near, hop.far)).or_default();
             *capacity = capacity.max(hop.taken());
         }
         self.marks = marks.iter().map(|(_, far, mark)| (*far, *mark)).collect();
-        hops
+        Some(hops)
     }
 
     /// Returns the rate in bytes per second that a hop can carry: what it carried when its wire was
