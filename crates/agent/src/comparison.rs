@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use garland_dataplane::block_index::holding::Holding;
 use garland_dataplane::block_index::trees::{Coming, FoundTree, MEMORY, has_some};
-use garland_dataplane::block_index::{Existing, Reuse};
+use garland_dataplane::block_index::{Existing, Records, Reuse};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::store::left::{Left, remove_stale};
 use garland_dataplane::store::{Checked, StatusCheck, Surplus, target};
@@ -242,7 +242,7 @@ impl Comparison {
         let disk = agent.disk.as_deref();
         let trusts = match self.asked.by {
             CompareBy::Differing(window) => Some(window),
-            CompareBy::Contents | CompareBy::Status { .. } => None,
+            CompareBy::Contents | CompareBy::Bytes | CompareBy::Status { .. } => None,
         };
         let found = coming.read(layout, trusts, disk, progress(session), &self.stop);
         let root = found.as_ref().and_then(FoundTree::root).unwrap_or_default();
@@ -278,7 +278,10 @@ impl Comparison {
         let tell_progress = progress(session);
         let holding = |file| {
             let disk = agent.disk.as_deref();
-            let records = &agent.config.records;
+            let records = match self.asked.by {
+                CompareBy::Bytes => &Records::default(),
+                _ => &agent.config.records,
+            };
             Holding::with_digests(
                 file,
                 layout.block_size,

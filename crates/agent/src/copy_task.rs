@@ -9,6 +9,7 @@ use std::time::Duration;
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_dataplane::Faults;
+use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::context::{
@@ -20,7 +21,7 @@ use garland_dataplane::recorder::{At, Budget, Collector};
 use garland_dataplane::source::{Content, is_same_again};
 use garland_dataplane::store::Store;
 use garland_protocol::FromAgent;
-use garland_protocol::copy::{Begin, CopyId, ReadBack, RelayEvent, Route};
+use garland_protocol::copy::{Begin, CopyId, FileStamp, ReadBack, RelayEvent, Route};
 use garland_sys::clock;
 use garland_sys::error::reason;
 use garland_sys::sync::Mutex;
@@ -237,6 +238,8 @@ impl CopyTask {
                 None if prepared => Ok(()),
                 None => make_stable(&copy, wanted),
             });
+            // As long as the file has no name, nobody else changes it.
+            let unnamed = store.file().and_then(|file| stamp(file).ok());
             let result = stable.and_then(|()| Ok(store.commit(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             let absence = absence.or_else(|| store.absence());
@@ -257,7 +260,9 @@ impl CopyTask {
             match result {
                 Ok(()) => {
                     controller.session.removals.end();
-                    remember(&copy, &controller.agent);
+                    if let Some(unnamed) = unnamed {
+                        remember(&copy, &controller.agent, &unnamed);
+                    }
                 }
                 // A later copy must not resume a file with wrong contents.
                 Err(_) => store.abandon(),
@@ -332,8 +337,12 @@ impl CopyTask {
         let held = self.copy.progress.sink().held() * u64::from(block_size);
         self.tell_log(held);
         let worth = held >= LEFT && !open;
-        if worth && store.leave() {
-            remember(&self.copy, &self.controller.agent);
+        let unnamed = store.file().and_then(|file| stamp(file).ok());
+        if worth
+            && store.leave()
+            && let Some(unnamed) = unnamed
+        {
+            remember(&self.copy, &self.controller.agent, &unnamed);
         }
         store.abandon();
         trace.took(Stage::Control, At::exchange(Exchange::Close), began);
@@ -406,13 +415,14 @@ fn make_stable(copy: &CopyContext, wanted: ReadBack) -> Result<(), OrderError> {
 /// The size in bytes from which a partial file is kept for the next copy.
 const LEFT: u64 = 4 << 20;
 
-/// Stores the digests of the file's blocks for later comparisons.
-fn remember(copy: &CopyContext, agent: &Agent) {
+/// Stores the digests of the file's blocks for later comparisons, unless it was changed since it
+/// had the stamp `unnamed`.
+fn remember(copy: &CopyContext, agent: &Agent, unnamed: &FileStamp) {
     if let Some(file) = copy.config.store.file().filter(|_| !copy.layout.open) {
         // Locked for each block: heartbeats need it, too, and a disk may be slow.
         let digests =
             (0..copy.layout.blocks()).map(|index| copy.progress.sink().held_content(index));
-        agent.config.records.settle(file, copy.layout, digests);
+        agent.config.records.settle(file, unnamed, copy.layout, digests);
     }
 }
 

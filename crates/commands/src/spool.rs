@@ -462,6 +462,7 @@ impl Spool<'_> {
     /// Copies an entry, which has this status, to nodes, and moves it to `done` if all nodes have
     /// it then.
     fn copy(&mut self, entry: &Entry, nodes: Vec<usize>, status: &Status) -> Result<(), Failure> {
+        self.directory.write_back(entry);
         let made = self.make(entry, &nodes);
         self.recording.is_wanted = true;
         let result = match made {

@@ -19,6 +19,10 @@ use crate::copy::Agent;
 /// The longest interval between two checks for silent agents.
 pub const TURN: Duration = Duration::from_millis(100);
 
+/// How much of what an agent was sent it need not have acknowledged, in bytes of memory, before it
+/// gets the next piece of something long. This machine keeps it until then.
+const UNACKNOWLEDGED_MAX: usize = 512 << 10;
+
 /// The agents of an operation: their channels and addresses, and which of them are silent.
 pub struct Agents {
     set: AgentSet,
@@ -74,9 +78,12 @@ impl Agents {
         &self.addresses
     }
 
-    /// Returns whether the channel of a node's agent has unsent messages, or is broken.
+    /// Returns whether the channel of a node's agent has unsent messages, or is broken, or its
+    /// agent has not acknowledged much of what it was sent.
     pub fn is_full(&self, node: usize) -> bool {
-        let is_full = |it: &Connection| it.has_unsent() || it.is_broken();
+        let is_full = |it: &Connection| {
+            it.has_unsent() || it.is_broken() || it.unacknowledged() > UNACKNOWLEDGED_MAX
+        };
         self.set.connection(id_of(node)).is_some_and(is_full)
     }
 

@@ -11,13 +11,13 @@ use garland_dataplane::block_index::Records;
 use garland_dataplane::block_index::holding::digest_all;
 use garland_dataplane::source::{Content, Source};
 use garland_dataplane::tree::TreeSource;
-use garland_protocol::copy::{Compare, content_digest};
+use garland_protocol::copy::{Compare, CompareBy, content_digest};
 use garland_protocol::operation::{Comparison, ComparisonEnd, SharedDigests, SharedSource};
 use garland_sys::channel::{Receiver, channel};
-use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 use garland_sys::threads;
+use garland_sys::{clock, random};
 
 use crate::copy::Agent;
 use crate::session::Session;
@@ -76,7 +76,8 @@ pub fn compare(
             }
             if coming.is_none() && comparison.needs_digests() {
                 digest_since_ns = clock::now_ns();
-                match digest(scope, request, comparison.reported(), &wake, &stop) {
+                let draw = u64::from_le_bytes(random::bytes());
+                match digest(scope, request, comparison.reported(draw), &wake, &stop) {
                     Ok(receiver) => coming = Some(receiver),
                     Err(_) => comparison.stop(),
                 }
@@ -114,7 +115,8 @@ fn digest<'scope>(
             CompareSource::Known(digests) => Ok(digests.to_vec()),
             CompareSource::Tree(tree) => digest_rest(layout, tree, shared, stop),
             CompareSource::File(source, records) => {
-                let known = records.recall(source.file(), layout);
+                let is_read = request.compare.by == CompareBy::Bytes;
+                let known = records.recall(source.file(), layout).filter(|_| !is_read);
                 let known: Option<Vec<_>> = known.and_then(|all| all.into_iter().collect());
                 known.map_or_else(|| digest_rest(layout, source, shared, stop), Ok)
             }

@@ -217,7 +217,9 @@ fn find_comparison<'a>(
             };
             let path = path.clone();
             let name = name.clone();
-            let by = CompareBy::Contents;
+            let is_read =
+                spec.checks.comparison == Comparison::Contents || spec.checks.read_back.verify;
+            let by = if is_read { CompareBy::Bytes } else { CompareBy::Contents };
             Some((Compare { path, name, layout, tree: None, by, shared: None }, source))
         }
         // A comparison by blocks would read each object twice.
@@ -253,9 +255,9 @@ fn tree_compare(
 }
 
 /// Records the digests of the source's blocks, so that the next copy of the source need not compute
-/// them.
+/// them. Those of a shared source are what nodes have read, or say that they have.
 pub fn remember(given: &CopySource, plan: &Plan, places: &Places, digests: Option<&[[u8; 32]]>) {
-    let source = given.file().filter(|_| plan.layout.length > 0);
+    let source = given.file().filter(|_| plan.layout.length > 0 && !plan.is_shared);
     if let (Some((_, source)), Some(digests)) = (source, digests) {
         source.remember(&places.records(), plan.layout, digests);
     }

@@ -265,11 +265,26 @@ fn keep(
                 let replaced = changed.and_then(|old| ReplacedContent::from_record(&old.record));
                 return Ok(Published { entry, replaced, kept });
             }
-            Kept::ByTooFew(few) => return Err(few.failure(name, "publish it again")),
+            Kept::ByTooFew(few) => {
+                let is_new = old.is_none_or(|old| old.record.content().is_none());
+                if is_new && few.is_kept_nowhere() {
+                    unserve(access, &entry, interrupts)?;
+                }
+                return Err(few.failure(name, "publish it again"));
+            }
             Kept::Newer(record) => newest = Some(record),
         }
     }
     Err(contended(name))
+}
+
+/// Has the nodes of an entry that nobody keeps not serve its content: no command would end that.
+fn unserve(access: &Access, entry: &NameEntry, interrupts: &Interrupts) -> Result<(), Failure> {
+    let name = entry.record.name();
+    let ended = NameRecord::new(name, entry.record.number(), None, access.signer()?);
+    let nodes = entry.holders.iter().filter(|holder| holder.kind == HolderKind::Node);
+    let nodes: Vec<String> = nodes.map(|holder| holder.node.clone()).collect();
+    keepers::end_serving(access, &[&ended], &nodes, interrupts)
 }
 
 /// Returns the entry of the name, and its encoded manifest. If the name stands for the same content

@@ -130,6 +130,12 @@ impl Connection {
         !self.unsent.is_empty() && !self.is_broken
     }
 
+    /// Returns the memory in bytes of what was sent, and not acknowledged by the other side.
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
+        self.delivery.kept_bytes()
+    }
+
     /// Returns whether the connection broke: [`Self::renew`] continues its session.
     #[must_use]
     pub fn is_broken(&self) -> bool {

@@ -244,6 +244,17 @@ impl SpoolDir {
         }
     }
 
+    /// Has the kernel write back what was written to the regular file `entry` through mappings:
+    /// what is stored there later changes the file's times. Errors are ignored: the copy reports
+    /// what cannot be read.
+    pub fn write_back(&self, entry: &Entry) {
+        if entry.stamp.kind() == FileType::RegularFile
+            && let Ok(file) = self.open_file(entry)
+        {
+            let _ = file.sync_data();
+        }
+    }
+
     /// Reads the status of an entry and of all that is in it, until `stop` returns true.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 use garland_core::plan::Layout;
 use garland_protocol::copy::{FileStamp, Known, content_digest};
 use garland_sys::process;
+use garland_sys::writers::{self, Writers};
 
 use super::stamp::{is_trusted, stamp, unsettled_ns};
 
@@ -57,15 +58,21 @@ impl Records {
         (same && is_trusted(file)).then_some(known.digests)
     }
 
-    /// Records the digests of an open file that is no longer written. First waits until any further
-    /// change would change the stamp.
+    /// Records the digests of an open file that is no longer written by its copy, and had the
+    /// stamp `unnamed` before it got its name; unless somebody has changed it since. First waits
+    /// until any further change would change the stamp.
     pub fn settle(
         &self,
         file: &File,
+        unnamed: &FileStamp,
         layout: Layout,
         digests: impl Iterator<Item = Option<[u8; 32]>>,
     ) {
-        let now = stamp(file).ok().filter(|stamp| self.is_worth(file, stamp));
+        // The copy may have set an earlier time, that of the source. Whoever writes sets a later
+        // one.
+        let is_same =
+            |now: &FileStamp| now.length == unnamed.length && now.modified <= unnamed.modified;
+        let now = stamp(file).ok().filter(|now| is_same(now) && self.is_worth(file, now));
         let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
             return;
         };
@@ -76,9 +83,11 @@ impl Records {
     }
 
     /// Records the digests of a file that was read after `opened` was taken, if the stamp is still
-    /// that of `opened`.
+    /// that of `opened`, and nobody has the file open for writing: what is written through a
+    /// mapping changes its times once only until the kernel writes it back.
     pub fn note(&self, file: &File, opened: &Opened, layout: Layout, digests: &[[u8; 32]]) {
-        let same = opened.settled && stamp(file).is_ok_and(|now| now == opened.stamp);
+        let is_settled = opened.settled && writers::of_file(file) != Writers::Present;
+        let same = is_settled && stamp(file).is_ok_and(|now| now == opened.stamp);
         if same && self.is_worth(file, &opened.stamp) {
             self.keep(opened.stamp, layout, digests.iter().copied().map(Some));
         }
@@ -119,7 +128,7 @@ pub struct Opened {
     /// The stamp of the file when it was opened.
     pub stamp: FileStamp,
     /// Whether any change after the file was opened changes the stamp. This is true unless the last
-    /// change was very recent.
+    /// change was very recent, or somebody has the file open for writing.
     settled: bool,
 }
 
@@ -130,7 +139,9 @@ impl Opened {
     /// When the status of the file cannot be read.
     pub fn now(file: &File) -> io::Result<Self> {
         let read = stamp(file)?;
-        Ok(Self { stamp: read, settled: unsettled_ns(&read) == Some(0) })
+        // Pages that a program has changed through a mapping already change no time once more.
+        let is_written = writers::of_file(file) == Writers::Present;
+        Ok(Self { stamp: read, settled: !is_written && unsettled_ns(&read) == Some(0) })
     }
 }
 
@@ -213,7 +224,7 @@ mod tests {
     #[test]
     fn a_file_is_known_until_it_changes() {
         let (_scratch, records, file) = place("records-changes");
-        records.settle(&file, layout(), digests().into_iter());
+        records.settle(&file, &stamp(&file).unwrap(), layout(), digests().into_iter());
         assert_eq!(records.recall(&file, layout()), Some(digests()));
         let other = Layout { block_size: 8192, ..layout() };
         assert_eq!(records.recall(&file, other), None, "its blocks have another size");
@@ -227,9 +238,48 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_somebody_may_write_to_has_no_record() {
+        let (scratch, records, writer) = place("records-writers");
+        let reader = File::open(scratch.join("file")).unwrap();
+        // Until a change would show.
+        while unsettled_ns(&stamp(&reader).unwrap()) != Some(0) {
+            garland_sys::threads::sleep(Duration::from_millis(5));
+        }
+        let known = vec![[3; 32]; layout().blocks() as usize];
+        let is_known = |opened: &Opened| {
+            records.note(&reader, opened, layout(), &known);
+            records.recall(&reader, layout()).is_some()
+        };
+        let beside_writer = Opened::now(&reader).unwrap();
+        assert!(!is_known(&beside_writer));
+        drop(writer);
+        assert!(!is_known(&beside_writer), "it may have written behind what was read");
+        let alone = Opened::now(&reader).unwrap();
+        let next_writer = OpenOptions::new().write(true).open(scratch.join("file")).unwrap();
+        assert!(!is_known(&alone));
+        drop(next_writer);
+        assert!(is_known(&alone));
+    }
+
+    #[test]
+    fn what_is_written_to_a_file_as_soon_as_it_has_its_name_is_not_taken_for_what_was_copied() {
+        let (_scratch, records, file) = place("records-named");
+        let unnamed = stamp(&file).unwrap();
+        garland_sys::threads::sleep(Duration::from_millis(30));
+        file.write_at(b"x", 5).unwrap();
+        records.settle(&file, &unnamed, layout(), digests().into_iter());
+        assert_eq!(records.recall(&file, layout()), None);
+        // The copy gives it the time of the source.
+        let unnamed = stamp(&file).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        records.settle(&file, &unnamed, layout(), digests().into_iter());
+        assert_eq!(records.recall(&file, layout()), Some(digests()));
+    }
+
+    #[test]
     fn an_invalid_record_is_ignored() {
         let (_scratch, records, file) = place("records-broken");
-        records.settle(&file, layout(), digests().into_iter());
+        records.settle(&file, &stamp(&file).unwrap(), layout(), digests().into_iter());
         let path = records.path_of(&stamp(&file).unwrap()).unwrap();
         let whole = fs::read(&path).unwrap();
         let mut broken = whole.clone();

@@ -142,8 +142,15 @@ impl Bringing {
         let is_same = pace::on(self.disk.as_deref(), bytes.len(), || {
             self.files[block.file].read(index, bytes, &block.digest)
         });
-        if is_same && let Err(error) = copy.config.store.write_at(copy.layout.offset(index), bytes)
-        {
+        let store = &copy.config.store;
+        let offset = copy.layout.offset(index);
+        let is_hole = store.is_sparse() && bytes.iter().all(|byte| *byte == 0);
+        let written = match (is_same, is_hole) {
+            (false, _) => Ok(()),
+            (true, true) => store.leave_hole(offset, bytes.len()),
+            (true, false) => store.write_at(offset, bytes),
+        };
+        if let Err(error) = written {
             copy.fail_to_write(&error);
             return false;
         }

@@ -48,7 +48,7 @@ pub struct Compare {
 /// What is compared of a file or of the entries of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompareBy {
-    /// The bytes.
+    /// The bytes. A file of which an earlier copy has recorded the digests is not read.
     Contents,
     /// Of a tree, the bytes of files whose length or modification time differs; all other files
     /// count as equal, and are not read.
@@ -61,6 +61,8 @@ pub enum CompareBy {
         /// Whether every node compares everything, and names what the copy would remove.
         named: bool,
     },
+    /// The bytes of a file, which are read whatever earlier copies have recorded of it.
+    Bytes,
 }
 
 /// By what an entry of a tree counts as unchanged, beside kind, length and owner.

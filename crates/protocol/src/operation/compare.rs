@@ -179,10 +179,11 @@ impl<'a> Comparison<'a> {
         self.answer_wanting();
     }
 
-    /// Returns the digests that nodes reported of a shared source.
+    /// Returns the digests that nodes reported of a shared source. `draw` is a random number, by
+    /// which the blocks are chosen that the head reads, too.
     #[must_use]
-    pub fn reported(&self) -> SharedDigests {
-        self.parts.reported(self.compare.layout)
+    pub fn reported(&self, draw: u64) -> SharedDigests {
+        self.parts.reported(self.compare.layout, draw)
     }
 
     /// Sets the digests of all blocks of the source.

@@ -28,7 +28,8 @@ pub struct SharedDigests {
 
 impl SharedDigests {
     /// Returns the indexes of the blocks to [`check`](Self::check), one for each node that reported
-    /// digests: the head reads them, too, because a node may read another file.
+    /// digests: the head reads them, too, because a node may read another file. A node that changes
+    /// a few blocks is not found by that.
     pub fn samples(&self) -> impl Iterator<Item = u64> + use<> {
         let indexes: Vec<u64> = self.samples.iter().map(|(_, index)| *index).collect();
         indexes.into_iter()
@@ -111,15 +112,16 @@ impl Parts {
         !self.0.is_empty() && self.0.iter().all(|part| part.end.is_some())
     }
 
-    /// Returns the reported digests of a source with this layout.
-    pub fn reported(&self, layout: Layout) -> SharedDigests {
+    /// Returns the reported digests of a source with this layout. `draw` is a random number, by
+    /// which the blocks are chosen that are read again: no node knows them before it has reported.
+    pub fn reported(&self, layout: Layout, draw: u64) -> SharedDigests {
         let mut all = vec![None; usize::try_from(layout.blocks()).unwrap_or(0)];
         let mut samples = Vec::new();
         for part in self.0.iter().filter(|part| matches!(part.end, Some(Ok(())))) {
             for (index, digest) in part.blocks.indices().zip(&part.digests) {
                 all[index as usize] = Some(*digest);
             }
-            samples.push((part.blocks, part.blocks.index(part.blocks.len() / 2)));
+            samples.push((part.blocks, part.blocks.index(draw % part.blocks.len().max(1))));
         }
         SharedDigests { digests: all, samples }
     }

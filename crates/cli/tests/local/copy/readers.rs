@@ -56,6 +56,26 @@ fn each_node_reads_its_part_and_nothing_is_sent_from_here() {
 }
 
 #[test]
+fn what_a_node_said_of_its_part_does_not_outlast_the_copy() {
+    let scratch = Scratch::new("shared-forged");
+    let from = source(&scratch, 20_000_003);
+    share(&scratch, locals(3), &from);
+    // The first node sees a file with another byte, of the same length and time.
+    let seen = seen_by(&scratch, "local1", &from);
+    fs::remove_file(&seen).expect("the node sees the file");
+    let mut bytes = fs::read(&from).expect("the source");
+    bytes[1000] ^= 1;
+    fs::write(&seen, bytes).expect("it can be written");
+    let modified = fs::metadata(&from).and_then(|it| it.modified()).expect("a time");
+    File::options().write(true).open(&seen).and_then(|it| it.set_modified(modified)).expect("set");
+    let garland = garland_in(&scratch);
+    let _ = garland.cp(&["--quiet", "--shared", "source.bin", "local[1-3]:/x"]);
+    let _ = garland.cp(&["--quiet", "source.bin", "local[1-3]:/x"]).with_code(0);
+    assert_copied(&scratch, locals(3), "x", &from);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn what_a_node_sees_otherwise_is_read_here_and_the_node_is_named() {
     let scratch = Scratch::new("shared-otherwise");
     let from = source(&scratch, 12_000_000);

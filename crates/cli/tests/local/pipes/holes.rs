@@ -128,6 +128,24 @@ fn a_sparse_file_that_was_interrupted_stays_sparse() {
 }
 
 #[test]
+fn the_next_copy_of_a_sparse_file_that_changed_a_little_stays_sparse() {
+    let scratch = Scratch::new("holes-again");
+    let path = scratch.path("sparse");
+    let file = File::create(&path).expect("it can be made");
+    file.set_len(200 * MIB).expect("it can be long");
+    file.write_all_at(b"some", 0).expect("there is room");
+    let garland = garland_in(&scratch);
+    for change in ["one", "two"] {
+        file.write_all_at(change.as_bytes(), 100 * MIB).expect("there is room");
+        let _ = garland.cp(&["--quiet", "sparse", "local1:/x"]).with_code(0);
+        assert_copied(&scratch, locals(1), "x", &path);
+        let there = scratch.root("local1").join("x").metadata().expect("the file exists").blocks();
+        assert!(there * 512 <= 8 * MIB, "{} bytes after {change}", there * 512);
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_sparse_file_fits_where_it_would_not_if_it_were_full() {
     let scratch = Scratch::new("holes-fit");
     let path = scratch.path("sparse");

@@ -26,7 +26,8 @@ pub struct CheckArgs {
     ///
     /// Without this option a file of a directory is left as it is if it has the size, the
     /// modification time, the mode and the owner of the source, as with rsync. Files that differ,
-    /// and single files, are compared by their contents in any case.
+    /// and single files, are compared by their contents in any case; with it, all files are read,
+    /// also those that were read by an earlier copy and have the times that they had then.
     #[arg(short, long, conflicts_with = "whole")]
     pub checksum: bool,
     /// Take times of files in trees for the same that differ by at most SECONDS, of which parts are

@@ -37,7 +37,7 @@ impl Directory {
         Self {
             folder,
             saved: SavedAttributes::default(),
-            names: ExactNames::default(),
+            names: above.as_ref().map(|above| above.names.of_same_tree()).unwrap_or_default(),
             id: (stat.st_dev, stat.st_ino),
             name: name.to_vec(),
             above,

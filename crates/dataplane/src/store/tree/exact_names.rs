@@ -13,6 +13,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use garland_core::printable;
@@ -26,8 +27,16 @@ use rustix::io::Errno;
 /// that is in doubt.
 const REMEMBERED_MAX: usize = 1 << 20;
 
+/// The maximum number of names that are remembered of one tree: several sources of one command may
+/// send trees, and each must leave places to others.
+const REMEMBERED_OF_TREE_MAX: usize = REMEMBERED_MAX / 2;
+
 /// The number of names that this process remembers.
 static REMEMBERED: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of names that are remembered of one tree.
+#[derive(Debug, Default)]
+struct Places(AtomicUsize);
 
 /// The number of names that the copy puts in a directory before it looks whether the file system
 /// tells case apart there, so that it need not remember all of them.
@@ -42,6 +51,8 @@ pub struct ExactNames {
 
 #[derive(Debug, Default)]
 struct Known {
+    /// The places of the tree that the directory is in.
+    places: Arc<Places>,
     /// Whether names whose ASCII letters differ in case are two files.
     tells_case_apart: bool,
     /// The hashes of the names in the last listing.
@@ -85,6 +96,13 @@ struct Listing {
 }
 
 impl ExactNames {
+    /// Returns what is known of the names of another directory of the same tree: nothing.
+    pub fn of_same_tree(&self) -> Self {
+        let names = Self::default();
+        names.known.lock().places = Arc::clone(&self.known.lock().places);
+        names
+    }
+
     /// Returns under which other name the file exists that is found under `name` in `folder`; none
     /// if `name` is exactly its name.
     ///
@@ -165,8 +183,8 @@ impl ExactNames {
             let entry = entry?;
             let found = entry.file_name().to_bytes();
             let its = self.key(found);
-            if takes_place() && !known.listed.insert(its.exact) {
-                leave_places(1);
+            if known.places.take() && !known.listed.insert(its.exact) {
+                known.places.leave(1);
             }
             listing.is_exact |= found == key.name;
             listing.has_capitals |= found.iter().any(u8::is_ascii_uppercase);
@@ -203,7 +221,7 @@ impl Known {
     fn set_tells_case_apart(&mut self, is_apart: bool) {
         if is_apart {
             self.tells_case_apart = true;
-            leave_places(self.plain.len());
+            self.places.leave(self.plain.len());
             self.plain = HashMap::new();
         }
     }
@@ -211,14 +229,14 @@ impl Known {
     fn insert(&mut self, key: &Key<'_>) {
         let names = if key.is_plain { &mut self.plain } else { &mut self.other };
         if let Entry::Vacant(place) = names.entry(key.folded)
-            && takes_place()
+            && self.places.take()
         {
             place.insert(key.exact);
         }
     }
 
     fn forget_listing(&mut self) {
-        leave_places(self.listed.len());
+        self.places.leave(self.listed.len());
         // Its memory is for others meanwhile.
         self.listed = HashSet::new();
     }
@@ -236,18 +254,31 @@ impl Known {
 
 impl Drop for Known {
     fn drop(&mut self) {
-        leave_places(self.listed.len() + self.plain.len() + self.other.len());
+        self.places.leave(self.listed.len() + self.plain.len() + self.other.len());
     }
 }
 
-/// Takes the place of a name among those that are remembered. Returns whether there was one.
-fn takes_place() -> bool {
-    let next = |count: usize| (count < REMEMBERED_MAX).then_some(count + 1);
-    REMEMBERED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
-}
+impl Places {
+    /// Takes the place of a name among those that are remembered. Returns whether there was one.
+    fn take(&self) -> bool {
+        let takes = |counter: &AtomicUsize, most: usize| {
+            let next = |count: usize| (count < most).then_some(count + 1);
+            counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        };
+        if !takes(&self.0, REMEMBERED_OF_TREE_MAX) {
+            return false;
+        }
+        let is_taken = takes(&REMEMBERED, REMEMBERED_MAX);
+        if !is_taken {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+        is_taken
+    }
 
-fn leave_places(count: usize) {
-    REMEMBERED.fetch_sub(count, Ordering::Relaxed);
+    fn leave(&self, count: usize) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
+        REMEMBERED.fetch_sub(count, Ordering::Relaxed);
+    }
 }
 
 impl fmt::Display for Folded {
@@ -365,16 +396,21 @@ mod tests {
         let dir = Scratch::new("names-many");
         let folder = OwnedFd::from(File::open(&dir).unwrap());
         let remembered = |names: &ExactNames| names.known.lock().other.len();
-        let level = || {
-            let names = ExactNames::default();
-            for number in 0..REMEMBERED_MAX / 2 {
+        let level = |names: ExactNames| {
+            for number in 0..REMEMBERED_OF_TREE_MAX {
                 names.note(&folder, format!("\u{e9}{number}").as_bytes());
             }
             names
         };
-        let path = [level(), level(), level()];
-        assert!(path.iter().map(remembered).sum::<usize>() <= REMEMBERED_MAX);
-        drop(path);
-        assert_eq!(remembered(&level()), REMEMBERED_MAX / 2, "what ended leaves its places");
+        // One tree, however deep, leaves places to another one.
+        let top = level(ExactNames::default());
+        let below = level(top.of_same_tree());
+        let other = level(ExactNames::default());
+        let third = level(ExactNames::default());
+        let counts = [&top, &below, &other, &third].map(remembered);
+        assert_eq!(counts, [REMEMBERED_OF_TREE_MAX, 0, REMEMBERED_OF_TREE_MAX, 0]);
+        drop([top, below, other, third]);
+        let ended = level(ExactNames::default());
+        assert_eq!(remembered(&ended), REMEMBERED_OF_TREE_MAX, "what ended leaves its places");
     }
 }

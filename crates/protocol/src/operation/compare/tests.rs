@@ -69,9 +69,9 @@ fn digests_are_computed_here_once_no_node_reports_more_of_them() {
     assert!(!comparison.needs_digests(), "node 1 still reads its part");
     comparison.handle(2, 1, AgentEvent::Lost("it exited".to_owned()), &mut orders);
     assert!(comparison.needs_digests());
-    let missing = comparison.reported().missing().unwrap();
+    let missing = comparison.reported(7).missing().unwrap();
     assert!(missing.indices().eq([2]));
-    assert_eq!(comparison.reported().into_known(), [[1; 32], [2; 32]]);
+    assert_eq!(comparison.reported(7).into_known(), [[1; 32], [2; 32]]);
     assert!(!comparison.is_over() && comparison.interrupt(3, &mut orders));
 }
 

@@ -18,7 +18,7 @@ fn digests_of_parts_are_collected_and_missing_parts_are_named() {
     parts.fail(0, "too late".to_owned());
     parts.take(2, vec![[7; 32]], true);
     assert!(parts.are_settled());
-    let mut reported = parts.reported(layout);
+    let mut reported = parts.reported(layout, 3);
     let some = |digit: u8| Some([digit; 32]);
     assert_eq!(reported.digests, [some(1), some(2), some(9), some(9), None, None]);
     assert_eq!(reported.samples, [(blocks(0, 2), 1), (blocks(2, 4), 3)]);
@@ -42,7 +42,7 @@ fn a_node_with_too_few_or_too_many_digests_counts_as_failed() {
         let mut parts = Parts::new([(4, blocks(0, 2))]);
         parts.take(4, vec![[1; 32]; count], more);
         assert!(parts.are_settled());
-        assert_eq!(parts.reported(Layout::new(8192, 4096).unwrap()).digests, [None, None]);
+        assert_eq!(parts.reported(Layout::new(8192, 4096).unwrap(), 0).digests, [None, None]);
     }
     assert!(!Parts::default().are_settled());
 }
