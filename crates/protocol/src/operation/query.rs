@@ -13,7 +13,7 @@ pub type Answers<T> = BTreeMap<usize, Option<Result<T, String>>>;
 /// Converts a message of a node to an answer; returns `None` to ignore the message.
 type Answer<'a, T> = Box<dyn FnMut(usize, FromAgent) -> Option<Result<T, String>> + 'a>;
 
-/// How many times as long as half of the nodes took another one may take.
+/// How many times as long as most nodes took another one may take.
 const STRAGGLING_TIMES: u64 = 10;
 
 /// Sends an order to each of several nodes, and waits for an answer of each.
@@ -32,8 +32,8 @@ pub struct Query<'a, T> {
     straggling: Option<(Duration, String)>,
     /// When the query began, in monotonic nanoseconds.
     began_ns: u64,
-    /// When half of the nodes had answered, in monotonic nanoseconds; `None` as long as not.
-    half_ns: Option<u64>,
+    /// When most nodes had answered, in monotonic nanoseconds; `None` as long as not.
+    most_ns: Option<u64>,
     /// The time by which each node must answer, in monotonic nanoseconds.
     deadlines_ns: BTreeMap<usize, u64>,
     /// The nodes that did not answer in time.
@@ -59,7 +59,7 @@ impl<'a, T> Query<'a, T> {
             shows_work: |_| false,
             straggling: None,
             began_ns: 0,
-            half_ns: None,
+            most_ns: None,
             deadlines_ns: BTreeMap::new(),
             late: BTreeSet::new(),
         }
@@ -78,9 +78,9 @@ impl<'a, T> Query<'a, T> {
         Self { shows_work, ..self }
     }
 
-    /// Once half of the nodes have answered, lets each other one take at most [`STRAGGLING_TIMES`]
-    /// the time of these and `longer`, whether it shows that it works or not; then its answer is
-    /// the error `late`.
+    /// Once more than half of the nodes have answered, without an error, lets each other one take at
+    /// most [`STRAGGLING_TIMES`] the time of these and `longer`, whether it shows that it works or
+    /// not; then its answer is the error `late`. Of two nodes none is waited for less.
     #[must_use]
     pub fn limiting_stragglers(self, longer: Duration, late: String) -> Self {
         Self { straggling: Some((longer, late)), ..self }
@@ -89,15 +89,16 @@ impl<'a, T> Query<'a, T> {
     /// Ends the wait for nodes that take much longer than most.
     fn end_stragglers(&mut self, now_ns: u64) {
         let Some((longer, late)) = &self.straggling else { return };
-        let answered = self.answers.values().filter(|answer| answer.is_some()).count();
-        if answered == 0 || 2 * answered < self.answers.len() {
+        let have_answered = |answer: &&Option<Result<T, String>>| matches!(answer, Some(Ok(_)));
+        let answered = self.answers.values().filter(have_answered).count();
+        if 2 * answered <= self.answers.len() {
             return;
         }
-        let half_ns = *self.half_ns.get_or_insert(now_ns);
-        let took_ns = half_ns.saturating_sub(self.began_ns);
+        let most_ns = *self.most_ns.get_or_insert(now_ns);
+        let took_ns = most_ns.saturating_sub(self.began_ns);
         let longer_ns = u64::try_from(longer.as_nanos()).unwrap_or(u64::MAX);
-        let most_ns = took_ns.saturating_mul(STRAGGLING_TIMES).saturating_add(longer_ns);
-        if now_ns.saturating_sub(self.began_ns) <= most_ns {
+        let limit_ns = took_ns.saturating_mul(STRAGGLING_TIMES).saturating_add(longer_ns);
+        if now_ns.saturating_sub(self.began_ns) <= limit_ns {
             return;
         }
         for (node, answer) in self.answers.iter_mut().filter(|(_, answer)| answer.is_none()) {
