@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use garland_core::index_set::IndexSet;
 use garland_core::plan::Layout;
+use garland_core::trace::Stage;
 use garland_protocol::copy::{Landing, Sink};
 use garland_sys::threads;
 use garland_sys::threads::JoinHandle;
@@ -17,6 +18,7 @@ use super::holding::Holding;
 use super::trees::FoundTree;
 use crate::context::CopyContext;
 use crate::pace::{self, Pace};
+use crate::recorder::{At, Recorder};
 use crate::store::PreviousTree;
 use crate::store::left::Left;
 
@@ -125,10 +127,17 @@ pub fn sink_of_tree(
 pub fn bring(copy: &Arc<CopyContext>, bringing: Bringing) -> io::Result<JoinHandle<()>> {
     let copy = Arc::clone(copy);
     threads::spawn("bring", move || {
+        let mut recorder = Recorder::new(&copy.config.trace, Stage::Write);
         let mut buffer = vec![0; copy.layout.block_size as usize];
         for block in &bringing.blocks {
             let bytes = &mut buffer[..copy.layout.block_length(block.index) as usize];
-            if copy.is_closing() || !bringing.bring(&copy, block, bytes) {
+            if copy.is_closing() {
+                return;
+            }
+            let began = recorder.now();
+            let is_stored = bringing.bring(&copy, block, bytes);
+            recorder.took(Stage::Write, At::HERE.with_block(block.index), began, bytes.len());
+            if !is_stored {
                 return;
             }
         }
