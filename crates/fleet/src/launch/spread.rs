@@ -74,7 +74,7 @@ pub struct Spread {
 struct State {
     servers: Vec<ProgramServer>,
     /// For each node that is being started, by name: where it gets the program.
-    turns: HashMap<String, Transfer>,
+    transfers: HashMap<String, Transfer>,
     /// Number of successful fetches from nodes.
     fetched: usize,
     /// Number of failed fetches from nodes.
@@ -124,7 +124,7 @@ impl Spread {
         cancellation: &Cancellation,
     ) -> Result<ProgramSource, LaunchError> {
         let mut state = self.state.lock();
-        state.turns.remove(node);
+        state.transfers.remove(node);
         let from = loop {
             if let Some(from) = state.choose(why_not.is_some(), clock::now_ns()) {
                 break from;
@@ -133,8 +133,8 @@ impl Spread {
             // Check again at intervals, since transfers expire.
             let _ = self.changed.wait_for(&mut state, Cancellation::POLL);
         };
-        let turn = Transfer { from: from.clone(), began_ns: clock::now_ns(), ran_ns: None };
-        state.turns.insert(node.to_owned(), turn);
+        let transfer = Transfer { from: from.clone(), began_ns: clock::now_ns(), ran_ns: None };
+        state.transfers.insert(node.to_owned(), transfer);
         drop(state);
         match (&from, why_not) {
             (ProgramSource::Node { name, .. }, _) => self.note(&format!("{node}: from {name}")),
@@ -148,8 +148,8 @@ impl Spread {
 
     /// Reports that `node` runs the program. It is not known yet whether it can serve others.
     pub fn runs(&self, node: &str) {
-        if let Some(turn) = self.state.lock().turns.get_mut(node) {
-            turn.ran_ns = Some(clock::now_ns());
+        if let Some(transfer) = self.state.lock().transfers.get_mut(node) {
+            transfer.ran_ns = Some(clock::now_ns());
         }
     }
 
@@ -157,7 +157,7 @@ impl Spread {
     /// Returns an error message with the name of the source and the reason `why`.
     pub fn unserved(&self, node: &str, why: &str) -> String {
         let mut state = self.state.lock();
-        let from = state.turns.remove(node).map(|turn| turn.from);
+        let from = state.transfers.remove(node).map(|transfer| transfer.from);
         let Some(ProgramSource::Node { name, .. }) = from else { return why.to_owned() };
         state.failed += 1;
         state.servers.retain(|server| server.name != name);
@@ -173,7 +173,7 @@ impl Spread {
         let server = agent.and_then(|agent| ProgramServer::start(node, agent));
         let mut state = self.state.lock();
         state.is_behind_firewalls |= is_behind_firewall;
-        let from = state.turns.remove(node).map(|turn| turn.from);
+        let from = state.transfers.remove(node).map(|transfer| transfer.from);
         if let Some(ProgramSource::Node { .. }) = from {
             state.fetched += usize::from(server.is_some());
         }
@@ -195,15 +195,15 @@ impl State {
         self.servers.retain(|server| server.until_ns > now_ns && !server.tickets.is_empty());
         let hung_ns = u64::try_from(HUNG.as_nanos()).unwrap_or(u64::MAX);
         let serves_ns = u64::try_from(SERVES_WITHIN.as_nanos()).unwrap_or(u64::MAX);
-        let is_running = |turn: &&Transfer| {
-            now_ns.saturating_sub(turn.began_ns) < hung_ns
-                && turn.ran_ns.is_none_or(|ran_ns| now_ns.saturating_sub(ran_ns) < serves_ns)
+        let is_running = |transfer: &&Transfer| {
+            now_ns.saturating_sub(transfer.began_ns) < hung_ns
+                && transfer.ran_ns.is_none_or(|ran_ns| now_ns.saturating_sub(ran_ns) < serves_ns)
         };
-        let turns = self.turns.values().filter(is_running);
+        let transfers = self.transfers.values().filter(is_running);
         let mut uploads = 0;
         let mut busy: HashMap<&str, usize> = HashMap::new();
-        for turn in turns {
-            match &turn.from {
+        for transfer in transfers {
+            match &transfer.from {
                 ProgramSource::Head => uploads += 1,
                 ProgramSource::Node { name, .. } => *busy.entry(name).or_default() += 1,
             }
@@ -254,8 +254,8 @@ mod tests {
     /// Chooses a source for `node`. Returns its name, or none if the node has to wait.
     fn turn(state: &mut State, node: &str, now_ns: u64) -> Option<String> {
         let from = state.choose(false, now_ns)?;
-        let turn = Transfer { from: from.clone(), began_ns: now_ns, ran_ns: None };
-        state.turns.insert(node.to_owned(), turn);
+        let transfer = Transfer { from: from.clone(), began_ns: now_ns, ran_ns: None };
+        state.transfers.insert(node.to_owned(), transfer);
         Some(match from {
             ProgramSource::Head => "head".to_owned(),
             ProgramSource::Node { name, .. } => name,
@@ -269,14 +269,14 @@ mod tests {
         assert_eq!(who(&mut state, "n1").as_deref(), Some("head"));
         assert_eq!(who(&mut state, "n2").as_deref(), Some("head"));
         assert_eq!(who(&mut state, "n3"), None, "n1 and n2 will have it");
-        state.turns.remove("n1");
+        state.transfers.remove("n1");
         state.servers.push(server("n1", 9));
         assert_eq!(who(&mut state, "n3").as_deref(), Some("n1"));
         assert_eq!(who(&mut state, "n4").as_deref(), Some("n1"));
         assert_eq!(who(&mut state, "n5"), None, "n1 is busy, and the head leaves it to nodes");
         state.servers.push(server("n2", 1));
         assert_eq!(who(&mut state, "n5").as_deref(), Some("n2"));
-        state.turns.remove("n4");
+        state.transfers.remove("n4");
         assert_eq!(who(&mut state, "n6").as_deref(), Some("n1"), "n2 has no ticket left");
     }
 
@@ -284,7 +284,7 @@ mod tests {
     fn a_node_that_runs_and_does_not_serve_soon_is_not_waited_for() {
         let mut state = State::default();
         assert!(turn(&mut state, "n1", 0).is_some() && turn(&mut state, "n2", 0).is_some());
-        state.turns.get_mut("n1").expect("it began").ran_ns = Some(10);
+        state.transfers.get_mut("n1").expect("it began").ran_ns = Some(10);
         assert_eq!(turn(&mut state, "n3", 11), None, "n1 may serve in a moment");
         let later = u64::try_from(SERVES_WITHIN.as_nanos()).expect("it fits") + 10;
         assert_eq!(turn(&mut state, "n3", later).as_deref(), Some("head"));
