@@ -56,8 +56,10 @@ impl Head {
         let suspect = self.slowest(now, lane, hops);
         let watch = &mut self.lanes[lane].watch;
         let is_enough = watch.suspect(suspect);
+        // Those that took nothing were not measured.
+        let is_measured = |id: &&NodeId| !self.nodes[id.index()].took_nothing;
         if let Some(suspect) = suspect.filter(|_| is_enough)
-            && self.slow.len() < self.policy.slow_max
+            && self.slow.iter().filter(is_measured).count() < self.policy.slow_max
         {
             watch.start_trial(now, suspect, |node| blocks_of(&self.nodes, node, lane));
             self.nodes[suspect.node.index()].tried = true;
@@ -90,8 +92,10 @@ impl Head {
             [] => (hop.far, hop.taken() < share * hop.wire()),
             _ => {
                 let usual = share * median(before.iter().map(Hop::wire).collect())?;
-                // A node with a slow network interface is slow on both its hops.
-                let both = before[at - 1].wire() < usual;
+                // A node with a slow network interface is slow on both its hops. What a hop could
+                // carry whose receiver takes nothing is not known.
+                let last = &before[at - 1];
+                let both = last.wire() < usual && !last.is_blocked();
                 let near = hop.near != HEAD && (both || state.watch.doubts(hop.near));
                 (if near { hop.near } else { hop.far }, hop.taken() < usual)
             }

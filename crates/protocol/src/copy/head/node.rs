@@ -136,6 +136,8 @@ pub(super) struct Node {
     pub(super) slow: Option<Slow>,
     /// Whether the node was fed on the side on suspicion.
     pub(super) tried: bool,
+    /// Whether the node was fed on the side because it, or those that it fed, took nothing.
+    pub(super) took_nothing: bool,
     /// The nodes that were moved by the word of this one, which fed them: they took nothing.
     pub(super) blamed: BTreeSet<NodeId>,
     /// How often the link to the node was opened again after it broke; for a source, its link to

@@ -79,7 +79,9 @@ impl Head {
             if near != HEAD {
                 self.nodes[near.index()].blamed.insert(far);
             }
-            self.nodes[far.index()].tried = true;
+            let node = &mut self.nodes[far.index()];
+            node.tried = true;
+            node.took_nothing = true;
             return self.feed_aside(lane, far);
         }
         for id in blamed.clone() {
@@ -88,7 +90,9 @@ impl Head {
                 self.slow.remove(&id);
             }
         }
-        self.nodes[near.index()].tried = true;
+        let node = &mut self.nodes[near.index()];
+        node.tried = true;
+        node.took_nothing = true;
         match self.nodes[near.index()].state {
             NodeState::Ready => self.feed_aside(lane, near),
             _ => self.splice(lane, near),
@@ -215,14 +219,15 @@ mod tests {
         // All the time, and now and then.
         let stuck_after_s = Policy::for_nodes(3).stuck_after_ns / SECOND_NS;
         assert_eq!(moved_at(|_, _| (None, Some(hanging_call()))), Some(stuck_after_s));
-        let now_and_then = |second: u64| (second % 2 == 0).then(hanging_call);
+        let now_and_then = |second: u64| second.is_multiple_of(2).then(hanging_call);
         assert_eq!(moved_at(|_, second| (None, now_and_then(second))), Some(5));
     }
 
     #[test]
     fn who_blames_others_and_takes_it_back_is_moved() {
         let second_node = |head: &Head| head.lanes[0].epochs.get(&NodeId(2)).copied();
-        let now_and_then = |head: &Head, second: u64| second_node(head).filter(|_| second % 2 == 0);
+        let now_and_then =
+            |head: &Head, second: u64| second_node(head).filter(|_| second.is_multiple_of(2));
         let at = moved_at(|head, second| (now_and_then(head, second), None));
         assert!(at.is_some_and(|at| at <= 12), "{at:?}");
     }
