@@ -104,7 +104,7 @@ impl Cause {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Search => ("search", "none: it takes a tenth of what it can save"),
-            Self::SetUp => ("set-up", "keep agents running (garland up)"),
+            Self::SetUp => ("set-up", "keep agents running (garland up NODES)"),
             Self::Comparison => ("comparison", "none: what nodes have need not be sent"),
             Self::Queue => ("busy agents", "run fewer concurrent copies to these nodes"),
             Self::Control => ("control round trips", "none: every copy needs it"),

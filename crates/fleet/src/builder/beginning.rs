@@ -42,9 +42,13 @@ impl FleetBuilder<'_> {
         self.claim(&ready, starter.records)?;
         // From here on it is the agent that is asked to end.
         *record = ready;
+        // If this command is interrupted now, the next one must find the agent, behind a firewall,
+        // too.
+        record.login = starter.launchers.login(node).filter(|_| self.is_real(node));
         record.keep(starter.records)?;
+        let may_need_login = record.login.take().is_some();
         let agent = self.connect(node, record, starter)?;
-        if record.login.is_some() {
+        if may_need_login && record.login.is_none() {
             record.keep(starter.records)?;
         }
         Ok((agent, launched.child))

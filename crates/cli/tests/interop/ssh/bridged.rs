@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Stdio;
+use std::time::Duration;
 
 use garland_testkit::{Sshd, said};
 
@@ -66,6 +67,24 @@ fn an_agent_that_stays_is_reached_by_ssh_at_once_and_ends_at_a_request() {
     assert!(text.contains("n1") && !text.contains("cannot"), "{text}");
     succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
     (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
+    succeeded(&field, &["down", "n[1-3]"]);
+    assert_nothing_left(&field);
+}
+
+#[test]
+fn agents_of_an_interrupted_start_behind_firewalls_are_found_by_the_next_one() {
+    let field = walled();
+    let mut up = garland(&field, &["up", "n[1-3]"]);
+    let mut up = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    // The agents run, and their ports are tried for more than a second.
+    let agents = "pgrep -c -f ' agent --controller .* --stay ' | grep -qx 3";
+    wait_for(|| field.machines.shell(0, agents).is_ok());
+    std::thread::sleep(Duration::from_millis(300));
+    field.machines.shell(0, "pkill -INT -f 'garland up n'").expect("it runs");
+    assert!(!up.wait().expect("it ends").success());
+    succeeded(&field, &["up", "n[1-3]"]);
+    let text = succeeded(&field, &["status"]);
+    assert!(text.contains("n1") && !text.contains("cannot"), "{text}");
     succeeded(&field, &["down", "n[1-3]"]);
     assert_nothing_left(&field);
 }

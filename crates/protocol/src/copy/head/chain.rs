@@ -43,7 +43,8 @@ impl Head {
         state.side_fed.insert(id);
         self.slow.insert(id);
         self.attach_to_others(lane, &fed, Some(near), &mut changed);
-        let feeder = self.side_feeder(lane, id);
+        // Not one that it fed: that node may be what is wrong, and would have it in its hands.
+        let feeder = self.other_side_feeder(lane, id, &fed);
         self.lanes[lane].attach(id, feeder, true);
         changed.extend(feeder);
         changed.into_iter().for_each(|end| self.send_route(lane, end));
@@ -53,7 +54,7 @@ impl Head {
     /// The nodes that it fed get another feeder: usually `near`. Returns false if there is no other
     /// one.
     pub(super) fn feed_by_another(&mut self, lane: usize, id: NodeId, near: NodeId) -> bool {
-        let Some(feeder) = self.other_side_feeder(lane, id, Some(near)) else { return false };
+        let Some(feeder) = self.other_side_feeder(lane, id, &[near]) else { return false };
         let state = &mut self.lanes[lane];
         let fed: Vec<NodeId> = state.fed_by(id).collect();
         state.side_fed.insert(id);
@@ -96,27 +97,27 @@ impl Head {
     /// last. If none of them has room for another downstream, or none reaches the node, returns the
     /// lane's first node; `None` if the first node has no room either.
     pub(super) fn side_feeder(&self, lane: usize, of: NodeId) -> Option<NodeId> {
-        self.other_side_feeder(lane, of, None)
+        self.other_side_feeder(lane, of, &[])
     }
 
-    /// Returns the feeder that [`Self::side_feeder`] describes, but another one than `not`.
-    fn other_side_feeder(&self, lane: usize, of: NodeId, not: Option<NodeId>) -> Option<NodeId> {
+    /// Returns the feeder that [`Self::side_feeder`] describes, but none of those in `not`.
+    fn other_side_feeder(&self, lane: usize, of: NodeId, not: &[NodeId]) -> Option<NodeId> {
         let state = &self.lanes[lane];
         let first = *state.nodes.first()?;
         // That the node before it reaches a node says nothing of the others, and the head reaches
         // all: by logins, if need be.
-        let can_be_others = self.reached.is_none() || self.is_reached(of) && not == Some(first);
+        let can_be_others = self.reached.is_none() || self.is_reached(of) && not.contains(&first);
         let can = |node: &&NodeId| {
             let known = &self.nodes[node.index()];
             let fit = known.report.holder && !known.detached && !self.slow.contains(node);
-            let is_other = **node != of && **node != first && Some(**node) != not;
+            let is_other = **node != of && **node != first && !not.contains(*node);
             can_be_others && is_other && fit && !state.is_behind(**node, of)
         };
         let free = state.nodes.iter().rev().filter(can);
         let free = free.min_by_key(|node| state.load(**node, of)).copied();
         let has_room = |node: &NodeId| state.load(*node, of) < DOWNSTREAMS_MAX;
         let feeder = free.filter(has_room).or_else(|| Some(first).filter(has_room));
-        feeder.filter(|&feeder| feeder != of && Some(feeder) != not)
+        feeder.filter(|feeder| *feeder != of && !not.contains(feeder))
     }
 
     /// Fails the nodes to be fed on the side for which no feeder has room.
