@@ -78,9 +78,9 @@ impl<'a, T> Query<'a, T> {
         Self { shows_work, ..self }
     }
 
-    /// Once more than half of the nodes have answered, without an error, lets each other one take at
-    /// most [`STRAGGLING_TIMES`] the time of these and `longer`, whether it shows that it works or
-    /// not; then its answer is the error `late`. Of two nodes none is waited for less.
+    /// Once more than half of the nodes have answered, without an error, lets each other one take
+    /// at most [`STRAGGLING_TIMES`] the time of these and `longer`, whether it shows that it works
+    /// or not; then its answer is the error `late`. Of two nodes none is waited for less.
     #[must_use]
     pub fn limiting_stragglers(self, longer: Duration, late: String) -> Self {
         Self { straggling: Some((longer, late)), ..self }
