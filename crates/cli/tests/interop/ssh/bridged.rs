@@ -77,10 +77,10 @@ fn agents_of_an_interrupted_start_behind_firewalls_are_found_by_the_next_one() {
     let mut up = garland(&field, &["up", "n[1-3]"]);
     let mut up = up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     // The agents run, and their ports are tried for more than a second.
-    let agents = "pgrep -c -f ' agent --controller .* --stay ' | grep -qx 3";
+    let agents = "pgrep -c -f ' agent --controlle[r] .* --stay ' | grep -qx 3";
     wait_for(|| field.machines.shell(0, agents).is_ok());
     std::thread::sleep(Duration::from_millis(300));
-    field.machines.shell(0, "pkill -INT -f 'garland up n'").expect("it runs");
+    field.machines.shell(0, "pkill -INT -f ' u[p] n.1-3.'").expect("it runs");
     assert!(!up.wait().expect("it ends").success());
     succeeded(&field, &["up", "n[1-3]"]);
     let text = succeeded(&field, &["status"]);
