@@ -116,7 +116,7 @@ fn digest<'scope>(
             CompareSource::Tree(tree) => digest_rest(layout, tree, shared, stop),
             CompareSource::File(source, records) => {
                 let is_read = request.compare.by == CompareBy::Bytes;
-                let known = records.recall(source.file(), layout).filter(|_| !is_read);
+                let known = if is_read { None } else { records.recall(source.file(), layout) };
                 let known: Option<Vec<_>> = known.and_then(|all| all.into_iter().collect());
                 known.map_or_else(|| digest_rest(layout, source, shared, stop), Ok)
             }

@@ -1,5 +1,5 @@
-//! After agents began: those of nodes that were away are told which names have ended, so that they
-//! do not serve their contents again.
+//! Tells agents that have just begun which names have ended: their nodes may have been away, and
+//! would serve the contents again.
 
 use garland_lab::Lab;
 use garland_protocol::names::NameRecord;
@@ -10,8 +10,8 @@ use garland_terminal::failure::Failure;
 use crate::access::Access;
 use crate::keepers::{Keepers, end_serving};
 
-/// Tells the agents of `nodes`, which have just begun, the names that have ended. If no agent that
-/// keeps names answers, nothing is told: nobody learns of these names either.
+/// Tells the agents of `nodes`, which have just begun, which names have ended. Does nothing if no
+/// agent that keeps names answers: then no node can look up a name.
 ///
 /// # Errors
 /// When the records of agents cannot be read, or the user interrupts it.

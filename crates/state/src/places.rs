@@ -4,8 +4,8 @@
 mod key_lock;
 mod rotation;
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::printable;
@@ -208,7 +208,7 @@ fn elsewhere() -> String {
 fn own_folder(path: &Path, forbidden: u32) -> Result<(), Failure> {
     let shown = printable::path(path);
     let unusable = |failure: Failure| failure.hint(elsewhere());
-    let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let created = private_file::create_folder(path);
     created.or_nothing(format!("cannot create the state directory {shown}")).map_err(unusable)?;
     let stat = fs::symlink_metadata(path).or_nothing(format!("cannot stat {shown}"))?;
     if !stat.is_dir() {

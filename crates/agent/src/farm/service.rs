@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use garland_core::printable;
 use garland_protocol::FromAgent;
 use garland_protocol::farm::{FarmEvent, FarmOrder};
 use garland_sys::error::reason;
-use garland_sys::removal;
+use garland_sys::{private_file, removal};
 
 use super::facts::node_facts;
 use super::remover::Remover;
@@ -129,11 +128,7 @@ impl JobService {
         let _ = removal::remove_dir_all(&own);
         let mut folders = folders.iter().map(|folder| own.join(OsStr::from_bytes(folder.bytes())));
         // Other users of the node must not read what is copied below it.
-        let mut private = fs::DirBuilder::new();
-        private
-            .recursive(true)
-            .mode(0o700)
-            .create(&own)
+        private_file::create_folder(&own)
             .and_then(|()| folders.try_for_each(fs::create_dir_all))
             .map_err(cannot(format!("create its directory {}", printable::path(&own))))
     }

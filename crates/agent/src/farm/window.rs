@@ -2,15 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use garland_core::printable;
 use garland_protocol::farm::Opening;
-use garland_sys::clock;
 use garland_sys::clock::after;
+use garland_sys::{clock, private_file};
 
 use crate::error::{OrderError, cannot};
 
@@ -29,11 +28,7 @@ pub struct Window {
 impl Window {
     /// Mounts the head's files on the directory `folder`, which is created if missing.
     pub fn open(folder: &Path, opening: &Opening) -> Result<Self, OrderError> {
-        let mut private = fs::DirBuilder::new();
-        private
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
+        private_file::create_folder(folder)
             .map_err(cannot(format!("create the directory {}", printable::path(folder))))?;
         let failed = |error| cannot("mount the head's files")(error);
         let mut command = Command::new(PROGRAM);

@@ -9,7 +9,6 @@
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -154,7 +153,7 @@ impl Holdings {
         }
         let told =
             |error: io::Error| format!("cannot write below {}: {error}", printable::path(folder));
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
+        private_file::create_folder(folder).map_err(told)?;
         let file = folder.join(file_name(&root));
         let _changing = self.changing.lock();
         let mut header = match open(&file).map_err(told)? {

@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use garland_core::printable;
@@ -293,7 +292,7 @@ impl NameStore {
     fn change(&self) -> Result<(MutexGuard<'static, ()>, File), String> {
         static CHANGING: Mutex<()> = Mutex::new(());
         let own = CHANGING.lock();
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        let made = private_file::create_folder(&self.folder);
         let folder = made.and_then(|()| File::open(&self.folder));
         let locked = folder.and_then(|folder| lock::lock(&folder).map(|_| folder));
         let locked = locked.map_err(|error| self.unwritten(&error))?;

@@ -1,4 +1,4 @@
-//! What users are told about the agents of their nodes.
+//! Notes for the user about the agents of nodes.
 
 use garland_core::cluster::Node;
 use garland_sys::sync::Mutex;

@@ -38,7 +38,7 @@ impl Head {
                 .retain(|known, _| feeders.get(known) != Some(&near) || far == Some(*known));
             let Some(far) = far else { continue };
             if self.is_due(now, lane, far) {
-                // Who waited for the node that is moved is judged anew.
+                // Other nodes may have waited for the one that is moved.
                 self.lanes[lane].untaken.clear();
                 self.move_aside(lane, near, far);
             }
