@@ -15,8 +15,12 @@ pub struct Scratch(PathBuf);
 impl Scratch {
     /// Creates a directory for the test `name`, which must be unique in this crate.
     pub fn new(name: &str) -> Self {
-        let name = format!("garland-dataplane-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        Self::new_in(&std::env::temp_dir(), name)
+    }
+
+    /// Creates a directory for the test `name` in `folder`.
+    pub fn new_in(folder: &Path, name: &str) -> Self {
+        let path = folder.join(format!("garland-dataplane-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -48,10 +48,15 @@ impl Scratch {
         }
     }
 
-    fn below(base: &Path, name: &str) -> Self {
+    /// Creates a directory for the test `name` below `base`.
+    ///
+    /// # Panics
+    /// If it cannot be created.
+    pub fn below(base: &Path, name: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         remove_orphans(&std::env::temp_dir());
         remove_orphans(Path::new(MEMORY));
+        remove_orphans(base);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let own = format!("{START}{}-{number}-{name}", std::process::id());
         let folder = base.join(own);

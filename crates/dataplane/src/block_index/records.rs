@@ -200,9 +200,15 @@ mod tests {
     use super::*;
     use crate::tests::Scratch;
 
-    /// Returns a directory with room for records, the records, and a file.
+    /// Returns a directory on a disk with room for records, the records, and a file. The system's
+    /// temporary directory may be in memory, where files have no records.
     fn place(name: &str) -> (Scratch, Records, File) {
-        let scratch = Scratch::new(name);
+        let program = std::env::current_exe().unwrap();
+        place_in(program.parent().unwrap(), name)
+    }
+
+    fn place_in(folder: &Path, name: &str) -> (Scratch, Records, File) {
+        let scratch = Scratch::new_in(folder, name);
         fs::create_dir(scratch.join("records")).unwrap();
         let records = Records::at(scratch.join("records"));
         let path = scratch.join("file");
@@ -259,6 +265,14 @@ mod tests {
         assert!(!is_known(&alone));
         drop(next_writer);
         assert!(is_known(&alone));
+    }
+
+    #[test]
+    fn a_file_in_memory_has_no_record_for_a_mapping_changes_no_time_there() {
+        let (_scratch, records, file) = place_in(Path::new("/dev/shm"), "records-memory");
+        assert!(garland_sys::storage::is_in_memory(&file).unwrap());
+        records.settle(&file, &stamp(&file).unwrap(), layout(), digests().into_iter());
+        assert_eq!(records.recall(&file, layout()), None);
     }
 
     #[test]
