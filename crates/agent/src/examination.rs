@@ -8,12 +8,12 @@ use std::path::Path;
 
 use garland_core::printable;
 use garland_dataplane::store::left::partial_name;
-use garland_dataplane::store::target;
+use garland_dataplane::store::{missing_directory, target};
 use garland_protocol::FromAgent;
 use garland_protocol::copy::{Examination, PlaceFacts};
 use garland_protocol::farm::NodeFacts;
 use garland_sys::confine::Root;
-use garland_sys::error::{reason, reason_in};
+use garland_sys::error::reason_in;
 use garland_sys::{limits, process, random};
 use rustix::fs::{AtFlags, Mode, OFlags, fstatfs, fstatvfs, openat, unlinkat};
 
@@ -79,10 +79,8 @@ fn place(root: &Root, given: &Path) -> Result<PlaceFacts, OrderError> {
         match path.parent().filter(|_| error.kind() == ErrorKind::NotFound) {
             Some(above) if makes => path = above.to_owned(),
             Some(_) => {
-                let why = reason(&error);
-                return Err(OrderError::Other(format!(
-                    "cannot open the directory {shown}: {why}; a copy to {shown}/ makes it"
-                )));
+                let why = missing_directory(root, &path, &error);
+                return Err(OrderError::Other(format!("cannot open the directory {shown}: {why}")));
             }
             None => return Err(cannot(format!("open the directory {shown}"))(error)),
         }

@@ -17,7 +17,9 @@ use garland_sys::confine::{self, Root};
 use garland_sys::error::reason;
 use garland_sys::holes::is_hole;
 use garland_sys::storage;
-use rustix::fs::{AtFlags, FallocateFlags, FileType, fallocate, fstat, fstatvfs, statat};
+use rustix::fs::{
+    Access, AtFlags, FallocateFlags, FileType, accessat, fallocate, fstat, fstatvfs, statat,
+};
 use rustix::io::Errno;
 
 use super::left::{self, Left, partial_name, remove_stale};
@@ -181,9 +183,8 @@ impl FileStore {
             if error.kind() != io::ErrorKind::NotFound || make {
                 return unopened(&folder_path)(error);
             }
-            let shown = printable::path(&folder_path);
-            let hint = format!("{}; a copy to {shown}/ makes it", reason(&error));
-            StoreError::refused("open the directory", shown, hint)
+            let why = missing_directory(root, &folder_path, &error);
+            StoreError::refused("open the directory", printable::path(&folder_path), why)
         })?;
         remove_stale(&folder, &name);
         let directory = OpenDirectory { folder, path: folder_path, parents };
@@ -502,6 +503,26 @@ pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
     }
     let folder = given.parent().unwrap_or(Path::new("")).to_owned();
     (folder, given.file_name().unwrap_or(name).to_owned())
+}
+
+/// Returns why the directory `path`, which is missing, could not be opened, and what makes it: a
+/// copy whose destination ends with `/`, if this process may write to the directory above.
+pub fn missing_directory(root: &Root, path: &Path, error: &io::Error) -> String {
+    let why = reason(error);
+    let exists = |above: &&Path| root.find_dir(above).is_ok();
+    let above = path.ancestors().skip(1).find(exists).unwrap_or(Path::new(""));
+    let writable = root.find_dir(above).and_then(|found| {
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        Ok(accessat(&found, ".", wanted, AtFlags::EACCESS)?)
+    });
+    match writable {
+        Ok(()) => format!("{why}; a copy to {}/ makes it", printable::path(path)),
+        Err(refused) => {
+            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            let above = printable::path(above);
+            format!("{why}, and it cannot be made in {above}: {}", reason(&refused))
+        }
+    }
 }
 
 impl Drop for FileStore {

@@ -45,7 +45,7 @@ use crate::usage::Usage;
 
 pub use disk::on_disk;
 pub use error::StoreError;
-pub use file::{Metadata, lack_of_room, target};
+pub use file::{Metadata, lack_of_room, missing_directory, target};
 pub use interface::Store;
 pub use kept::KeptStore;
 /// The store of a head that reads the source; such a head receives no blocks.

@@ -226,6 +226,21 @@ fn a_missing_folder_fails_that_node_alone() {
 }
 
 #[test]
+fn a_missing_folder_that_cannot_be_made_is_not_promised() {
+    let scratch = Scratch::new("no-folder-made");
+    let _ = source(&scratch, 10);
+    let root = scratch.root("local1");
+    std::fs::create_dir_all(root.join("d")).expect("it can be made");
+    let wire = Wire::quick().and(&format!("mount -t tmpfs -o ro none '{}/d'", root.display()));
+    let garland = garland_in(&scratch).over(wire);
+    let result = garland.cp(&["--json", "source.bin", "local1:/d/e/f/x"]).with_code(3).json();
+    let reason = "cannot open the directory /d/e/f: no such file or directory, and it cannot be \
+                  made in /d: read-only file system";
+    assert_eq!(verdict(&result, "local1"), ("failed", reason));
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_read_only_destination_fails_that_node_alone() {
     let scratch = Scratch::new("read-only");
     let _ = source(&scratch, 100_000);

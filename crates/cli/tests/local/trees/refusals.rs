@@ -26,8 +26,8 @@ fn no_kind_replaces_another_and_nothing_goes_through_a_link() {
         garland_in(&scratch).cp(&["--json", "-r", "t", "local[1-3]:/"]).with_code(1).json();
     let reason = "copied everything except 3 entries: \
                   t/d: it is not a directory and is not replaced by one; \
-                  t/l: it is not a directory and is not replaced by one; \
-                  t/file: it is a directory and is not replaced";
+                  t/file: it is a directory and is not replaced; \
+                  t/l: it is not a directory and is not replaced by one";
     assert_eq!(verdict(&result, "local2"), ("failed", reason));
     assert_eq!(
         paths(&scratch.root("local2")),

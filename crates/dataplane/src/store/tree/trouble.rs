@@ -61,11 +61,10 @@ impl Troubles {
             count => format!("{count} entries"),
         };
         // Entries without all of their attributes may be all of a tree: what is not there comes
-        // first.
-        let is_there = |part: &&Absent| part.reason.starts_with(THERE);
-        let lacking = parts.iter().filter(|part| !is_there(part));
-        let unset = parts.iter().filter(is_there);
-        let first: Vec<String> = lacking.chain(unset).take(TOLD_MAX).map(told).collect();
+        // first. File systems differ in the order of a directory's entries.
+        let mut sorted: Vec<&Absent> = parts.iter().collect();
+        sorted.sort_by_key(|part| (part.reason.starts_with(THERE), &part.path));
+        let first: Vec<String> = sorted.into_iter().take(TOLD_MAX).map(told).collect();
         let more = missed.saturating_sub(first.len() as u64);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         Err(format!("copied everything except {what}: {}{more}", first.join("; ")))
