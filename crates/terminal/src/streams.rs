@@ -23,6 +23,8 @@ const LINE_MAX: usize = 64 << 10;
 /// The order in which outputs are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
+    /// The bytes of the only output, as they come.
+    Bytes,
     /// Whole lines, as they come.
     Lines,
     /// Each output together, when it has ended.
@@ -251,6 +253,11 @@ impl Streams {
     /// When they can be neither printed nor kept.
     pub fn add(&mut self, number: u32, is_error: bool, bytes: &[u8]) -> io::Result<()> {
         let is_live = match self.arrangement {
+            Arrangement::Bytes => {
+                let is_wanted = output::pass_on(bytes, is_error)?;
+                self.is_wanted &= is_wanted || is_error;
+                return Ok(());
+            }
             Arrangement::Lines => true,
             Arrangement::Ended => false,
             Arrangement::Numbered => number == self.first,

@@ -24,7 +24,8 @@ pub struct Exec {
     /// Print each node's output together, in the order of NODES.
     #[arg(long, group = "arrangement")]
     pub group: bool,
-    /// Print whole lines as they come, each after its node's name [default in a pipe or file].
+    /// Print whole lines as they come, each after its node's name [default in a pipe or file; one
+    /// node that is named by itself gets its bytes as they are].
     #[arg(long, group = "arrangement")]
     pub line_buffer: bool,
     /// Leave these nodes out.

@@ -33,7 +33,14 @@ impl Display {
         if exec.fold || is_open && folds {
             return Self::Folded(Folded::new(names, folder.to_owned()));
         }
-        let arrangement = if exec.group { Arrangement::Numbered } else { Arrangement::Lines };
+        // As with ssh, which many have in their scripts. Lists of any other form, also those that
+        // turn out to have one node, are for scripts that read names.
+        let is_one = is_open && matches!(names, [name] if *name == exec.nodes);
+        let arrangement = match exec.group {
+            true => Arrangement::Numbered,
+            false if is_one && !io::stdout().is_terminal() => Arrangement::Bytes,
+            false => Arrangement::Lines,
+        };
         let prefixes = names.iter().map(|name| format!("{name}: ")).collect();
         Self::Streams(Streams::new(arrangement, prefixes, folder))
     }

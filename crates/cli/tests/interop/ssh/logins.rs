@@ -190,7 +190,7 @@ fn a_kept_binary_that_was_changed_is_replaced_and_does_not_run() {
     // Commands don't get what the launcher opened, and the agent is called what it is.
     let sight = "echo $(ls /proc/self/fd | wc -l) $(cat /proc/$PPID/comm)";
     let output = run(&field, &["exec", "n1", "--", "sh", "-c", sight]);
-    assert!(said(&output).contains("n1: 4 garland"), "{}", said(&output));
+    assert!(said(&output).contains("4 garland"), "{}", said(&output));
     assert_nothing_left(&field);
 }
 

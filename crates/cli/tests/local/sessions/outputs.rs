@@ -47,6 +47,36 @@ fn lines_come_before_the_command_ends() {
 }
 
 #[test]
+fn the_bytes_of_one_node_that_is_named_by_itself_are_passed_on_as_they_are() {
+    let scratch = Scratch::new("exec-bytes");
+    // Without a newline, and more than is kept of a line.
+    let bytes: Vec<u8> = (0..200_000_u32).map(|at| (at % 251) as u8).filter(|&b| b != 10).collect();
+    fs::write(scratch.path("binary"), &bytes).expect("it has room");
+    let line = format!("cat {}; echo bad >&2", scratch.path("binary").display());
+    let raw = |words: &[&str]| {
+        let garland = garland_in(&scratch);
+        let mut command = garland.command(&[&["exec", "-s"], words, &[&line]].concat());
+        let ended = command.stdin(Stdio::null()).output().expect("it starts");
+        assert!(ended.status.success());
+        ended
+    };
+    let alone = raw(&["local1"]);
+    assert!(alone.stdout == bytes && alone.stderr == b"bad\n");
+    // Scripts that read names give lists, which may have one node.
+    for words in [&["local[1-1]"][..], &["--line-buffer", "local1"]] {
+        let ended = raw(words);
+        assert!(ended.stdout.starts_with(b"local1: ") && ended.stderr == b"local1: bad\n");
+    }
+    // What is not a line comes at once.
+    let line = format!("printf begun; {}", wait_for(&scratch, "go"));
+    let exec = garland_in(&scratch).start(&["exec", "-s", "local1", &line]);
+    exec.await_out("what has no end of line", |out| out == "begun");
+    File::create(scratch.path("go")).expect("room for a file");
+    let _ = exec.end().with_code(0);
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn groups_are_in_the_order_of_nodes_and_the_first_one_needs_not_wait() {
     let scratch = Scratch::new("exec-group");
     let done = scratch.path("done").display().to_string();
