@@ -55,7 +55,8 @@ pub struct FarmRun {
     pub what: Vec<OsString>,
     /// A command to run for each word after ::: ; {in} is replaced by it as the path of an input
     /// file, {out} by that of its output, {} by any word. Files after :::: have one such word a
-    /// line (- for standard input). Without either the command is one job.
+    /// line (- for standard input). Without either, a command with {} takes the lines of standard
+    /// input, if that is a pipe or a file; any other command is one job.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Engine that runs the jobs [default: agents if there are NODES, else local].

@@ -41,13 +41,7 @@ pub fn read(asked: &FarmRun) -> Result<(Vec<Job>, Option<String>), Failure> {
         (nodes, words) => {
             let words: Vec<Text> = words.iter().map(text).collect();
             refuse_second_inputs(&words)?;
-            let words = with_lines_of_files(words)?;
-            if has_placeholder_without_inputs(&words) {
-                refuse_unread_inputs()?;
-                garland_terminal::errln!(
-                    "note    {{}} stays as it is: inputs come after ::: behind the command; :::: - reads them from standard input"
-                );
-            }
+            let words = with_lines_of_files(with_piped_inputs(words))?;
             let output = asked.out.as_ref().map(|pattern| Pattern(text(pattern)));
             let jobs = expand(&words, output.as_ref()).map_err(Failure::usage)?;
             (jobs, nodes.first())
@@ -123,22 +117,32 @@ fn with_lines_of_files(mut words: Vec<Text>) -> Result<Vec<Text>, Failure> {
     Ok(words)
 }
 
-/// Refuses a command that has `{}` and no inputs if its standard input is a pipe: as with GNU
-/// parallel, the inputs are probably there.
-fn refuse_unread_inputs() -> Result<(), Failure> {
-    if !fs::metadata("/proc/self/fd/0").is_ok_and(|input| input.file_type().is_fifo()) {
-        return Ok(());
+/// Adds standard input as the inputs of a command that has `{}` and no inputs, if it is a pipe or a
+/// file, as with GNU parallel.
+fn with_piped_inputs(mut words: Vec<Text>) -> Vec<Text> {
+    if !has_placeholder_without_inputs(&words) {
+        return words;
     }
-    Err(Failure::usage("{} stands for an input, and the command has none")
-        .hint("inputs from standard input: -- COMMAND :::: -")
-        .hint("if {} is meant as it is, redirect standard input: </dev/null"))
+    let input = fs::metadata("/proc/self/fd/0").map(|input| input.file_type());
+    if input.is_ok_and(|kind| kind.is_fifo() || kind.is_file()) {
+        garland_terminal::errln!(
+            "note    inputs are read from standard input; where {{}} is meant as it is: </dev/null"
+        );
+        words.extend([SEPARATOR_OF_FILES, b"-"].map(Text::from));
+    } else {
+        garland_terminal::errln!(
+            "note    {{}} stays as it is: inputs come after ::: behind the command, or from a pipe"
+        );
+    }
+    words
 }
 
 /// Returns whether a command has `{}`, which stands for an input, but no inputs. It may be meant,
 /// as in `find -exec`.
 fn has_placeholder_without_inputs(words: &[Text]) -> bool {
     let has = |part: &[u8]| words.iter().any(|word| word.bytes().windows(2).any(|two| two == part));
-    has(b"{}") && words.iter().all(|word| word.bytes() != SEPARATOR)
+    let separators = [SEPARATOR, SEPARATOR_OF_FILES];
+    has(b"{}") && words.iter().all(|word| !separators.contains(&word.bytes()))
 }
 
 /// Reads a file of jobs or of inputs; `-` is standard input.

@@ -158,7 +158,7 @@ fn words_after_the_separator_are_files_only_where_they_are_called_inputs() {
     let said =
         garland_in(&scratch).run(&["farm", "run", "local1", "--", "echo", "{}"]).with_code(0);
     let note =
-        "note    {} stays as it is: inputs come after ::: behind the command; :::: - reads them";
+        "note    {} stays as it is: inputs come after ::: behind the command, or from a pipe";
     assert!(said.err.starts_with(note) && said.out == "{}\n", "{}", said.err);
     for command in [&["echo", "{}"][..], &["echo"]] {
         let words = [&["farm", "run", "-k", "--"], command, &[":::", "3", "1", "2"]].concat();
