@@ -441,11 +441,13 @@ impl FleetBuilder<'_> {
     ) -> Result<Agent, LaunchError> {
         let began_ns = clock::wall_ns();
         let known = Some(starter.closed).filter(|_| self.is_real(node));
+        let known = known.and_then(|closed| closed.known(record));
+        let was_known = known.is_some();
         let timeout = match starter.launchers.login(node) {
             Some(_) => CONNECT_AFTER_LOGIN,
             None => CONNECT,
         };
-        let directly = match known.and_then(|closed| closed.known(record)) {
+        let directly = match known {
             Some(error) => Err(error),
             None => self.reach(node, record, |at| at.connect_directly(starter.keys, timeout)),
         };
@@ -465,7 +467,16 @@ impl FleetBuilder<'_> {
                 if error.may_be_a_firewall() && self.is_real(node) {
                     starter.closed.note(record, began_ns);
                 }
-                self.connect_by_login(node, record, starter, &error)
+                let connected = self.connect_by_login(node, record, starter, &error);
+                // An earlier command has said it.
+                if connected.is_ok() && !was_known {
+                    let about = match starter.orders.listening.port.is_some() {
+                        true => reach::ABOUT_LOGINS_AND_PORT,
+                        false => reach::ABOUT_LOGINS,
+                    };
+                    starter.notes.add(node, "by ssh", about.to_owned());
+                }
+                connected
             }
         };
         connected.inspect_err(|_| self.claims.withdraw(&node.name))
@@ -481,7 +492,7 @@ impl FleetBuilder<'_> {
         starter: &Starter<'_>,
         error: &Unreached,
     ) -> Result<Agent, LaunchError> {
-        let Starter { keys, orders, launchers, notes, .. } = *starter;
+        let Starter { keys, orders, launchers, .. } = *starter;
         if !self.is_real(node) {
             return Err(LaunchError::Refused(error.to_string()));
         }
@@ -490,14 +501,7 @@ impl FleetBuilder<'_> {
         orders.cancellation.check()?;
         record.cancellation = self.interrupt();
         match record.connect_by(login, keys) {
-            Ok(agent) => {
-                let about = match orders.listening.port.is_some() {
-                    true => reach::ABOUT_LOGINS_AND_PORT,
-                    false => reach::ABOUT_LOGINS,
-                };
-                notes.add(node, "by ssh", about.to_owned());
-                Ok(agent)
-            }
+            Ok(agent) => Ok(agent),
             Err(by_login) => {
                 let text = format!("{}; through ssh: {by_login}", error.after_login());
                 Err(LaunchError::Refused(text))

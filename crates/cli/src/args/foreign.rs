@@ -49,6 +49,21 @@ const OPTIONS: &[ForeignOption] = &[
                  --json has all figures",
     },
     ForeignOption {
+        command: "cp",
+        names: &["-j", "--jobs", "--parallel"],
+        advice: "leave it out: the nodes pass the data on to each other, all at the same time",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["-u", "--update"],
+        advice: "leave it out: only what differs is sent; a newer file on a node is replaced, too",
+    },
+    ForeignOption {
+        command: "cp",
+        names: &["-S", "--sparse"],
+        advice: "leave it out: holes are kept",
+    },
+    ForeignOption {
         command: "exec",
         names: &["-w", "-g"],
         advice: "the nodes come first: garland exec 'n[1-4]' COMMAND, or @GROUP of a cluster file",
@@ -59,6 +74,47 @@ const OPTIONS: &[ForeignOption] = &[
         advice: "nodes that print the same are folded by --fold",
     },
 ];
+
+/// A command that this program does not have under this name.
+struct ForeignCommand {
+    names: &'static [&'static str],
+    advice: &'static str,
+}
+
+const COMMANDS: &[ForeignCommand] = &[
+    ForeignCommand {
+        names: &["run", "ssh", "sh", "cmd", "shell"],
+        advice: "on every node: garland exec NODES COMMAND; many jobs, each on some node: garland \
+                 farm run NODES -- COMMAND ::: INPUT..",
+    },
+    ForeignCommand {
+        names: &["copy", "put", "push", "send", "upload"],
+        advice: "to nodes: garland cp SOURCE NODES:PATH",
+    },
+    ForeignCommand {
+        names: &["sync", "rsync", "mirror"],
+        advice: "garland cp -r SOURCE NODES:PATH sends what differs; with --delete it also removes \
+                 what the source does not have",
+    },
+    ForeignCommand {
+        names: &["pull", "fetch", "collect", "gather", "download"],
+        advice: "from nodes: garland cp NODES:PATH DIRECTORY/",
+    },
+];
+
+/// Commands whose nodes are one argument, the only one.
+const WITH_ONE_LIST: [&str; 8] =
+    ["balance", "disk", "doctor", "down", "status", "top", "up", "wires"];
+
+/// Returns which command to use in place of `command`, if that is known.
+pub(super) fn advice_for_command(command: &str) -> Option<&'static str> {
+    COMMANDS.iter().find(|it| it.names.contains(&command)).map(|it| it.advice)
+}
+
+/// Returns how to write several nodes for the command `command`, if it takes one list of them.
+pub(super) fn advice_for_list(command: &str) -> Option<&'static str> {
+    WITH_ONE_LIST.contains(&command).then_some("several nodes are one list: n1,n2 or 'n[1-2]'")
+}
 
 /// Returns what to write for `option` with the command `command`, if that is known.
 pub(super) fn advice(command: &str, option: &str) -> Option<&'static str> {

@@ -61,6 +61,7 @@ impl Args {
 /// an option of another program, or of a node list that the shell has replaced by names of files.
 fn with_tip(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let place = match error.kind() {
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
         ErrorKind::UnknownArgument | ErrorKind::InvalidValue => ContextKind::InvalidArg,
         ErrorKind::TooManyValues => ContextKind::InvalidValue,
         _ => return error,
@@ -68,13 +69,22 @@ fn with_tip(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(unknown)) = error.get(place) else { return error };
     let texts = || words.iter().skip(1).filter_map(|word| word.to_str());
     let list = || shell_expansion::list_of(texts()).filter(|_| Path::new(unknown).exists());
-    let tip = match texts().find_map(|command| foreign::advice(command, unknown)) {
+    let advice = match error.kind() {
+        ErrorKind::InvalidSubcommand => foreign::advice_for_command(unknown),
+        _ => texts().find_map(|command| foreign::advice(command, unknown)),
+    };
+    let is_list = error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-');
+    let for_list = || texts().find_map(foreign::advice_for_list).filter(|_| is_list);
+    let tip = match advice {
         Some(tip) => Some(tip.to_owned()),
-        None => list().map(|list| shell_expansion::advice(&list)),
+        None => list()
+            .map(|list| shell_expansion::advice(&list))
+            .or_else(|| for_list().map(str::to_owned)),
     };
     if let Some(tip) = tip {
-        // What clap suggests looks like the option and is something else.
+        // What clap suggests looks like the option or command and is something else.
         error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedSubcommand);
         let tips = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tips);
     }

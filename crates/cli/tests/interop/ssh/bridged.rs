@@ -42,9 +42,10 @@ fn ssh_is_enough_for_commands_and_copies_in_both_directions() {
     let field = walled();
     let text = succeeded(&field, &["exec", "n[1-3]", "--", "echo", "here"]);
     assert!(text.contains("here"), "{text}");
-    let text = succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
     assert!(text.contains("by ssh  n[1-3]: its agent's port is closed "), "{text}");
     assert!(text.contains("open a TCP port to the nodes, and name it by --port"), "{text}");
+    let text = succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    assert!(!text.contains("by ssh"), "it was said before: {text}");
     let star = "star    n[1-3]: fed by this machine, since no other node reaches them";
     assert!(text.contains(star), "{text}");
     (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));

@@ -65,6 +65,9 @@ fn options_of_rsync_are_told_with_what_to_write() {
         ("--whole-file", "rsync's -W is --whole here"),
         ("-e", "ssh has your own configuration"),
         ("--stats", "each copy prints its rate and times"),
+        ("-j4", "the nodes pass the data on to each other"),
+        ("-u", "only what differs is sent"),
+        ("--sparse", "holes are kept"),
     ];
     for (option, advice) in told {
         let text = refused(option);
@@ -73,6 +76,14 @@ fn options_of_rsync_are_told_with_what_to_write() {
     }
     let text = garland_in(&scratch).run(&["exec", "-w", "n1", "true"]).with_code(2).err;
     assert!(text.contains("tip: the nodes come first: garland exec"), "{text}");
+    let text = garland_in(&scratch).run(&["doctor", "n1", "n2"]).with_code(2).err;
+    assert!(text.contains("tip: several nodes are one list: n1,n2 or 'n[1-2]'"), "{text}");
+    for (command, advice) in [("run", "garland exec NODES"), ("copy", "garland cp SOURCE")] {
+        let text = garland_in(&scratch).run(&[command, "x"]).with_code(2).err;
+        let tips: Vec<&str> = text.lines().filter(|line| line.contains("tip: ")).collect();
+        assert!(tips.len() == 1 && tips[0].contains(advice), "{command}: {text}");
+        assert!(!text.contains("similar"), "{text}");
+    }
     let text = refused("-avh");
     assert!(text.contains("-h in '-avh' is the help of cp"), "{text}");
     let text = refused("-R");
@@ -115,15 +126,24 @@ fn a_list_of_nodes_in_place_of_jobs_is_told_how_to_give_jobs() {
 }
 
 #[test]
-fn inputs_that_come_from_a_pipe_are_not_left_unread() {
-    let scratch = Scratch::new("unread");
-    let mut command = garland_in(&scratch).command(&["farm", "run", "--", "echo", "{}"]);
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let said = command.spawn().expect("it starts").wait_with_output().expect("it ends");
-    assert_eq!(said.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&said.stderr);
-    assert!(text.contains("{} stands for an input, and the command has none"), "{text}");
-    assert!(text.contains("hint: inputs from standard input: -- COMMAND :::: -"), "{text}");
+fn inputs_of_a_command_with_braces_come_from_a_pipe_or_file() {
+    let scratch = Scratch::new("piped-inputs");
+    let list = scratch.path("list");
+    std::fs::write(&list, "b\nc\n").expect("it is written");
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    std::io::Write::write_all(&mut writer, b"a\n\nz\n").expect("it has room");
+    drop(writer);
+    let file = std::fs::File::open(&list).expect("it is there");
+    for (input, inputs) in [(Stdio::from(reader), "a\nz\n"), (Stdio::from(file), "b\nc\n")] {
+        let garland = garland_in(&scratch);
+        let mut command = garland.command(&["farm", "run", "-k", "local1", "--", "echo", "{}"]);
+        let command = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let said = command.spawn().expect("it starts").wait_with_output().expect("it ends");
+        let text = String::from_utf8_lossy(&said.stderr);
+        assert!(text.starts_with("note    inputs are read from standard input"), "{text}");
+        assert_eq!(String::from_utf8_lossy(&said.stdout), inputs, "{text}");
+        assert_eq!(said.status.code(), Some(0), "{text}");
+    }
 }
 
 #[test]
