@@ -9,8 +9,8 @@ use rustix::fs::{Stat, fstat, fstatfs};
 
 /// The magic numbers of local file systems, whose time stamps come from this machine's clock. On
 /// other file systems (NFS, Lustre, FUSE) other machines may change files by their own clocks, or
-/// attributes may be stale. tmpfs is not among them: what is stored through a mapping there after it
-/// was read through it changes no time stamp.
+/// attributes may be stale. tmpfs is not among them: what is stored through a mapping there, after
+/// it was read through it, changes no time stamp.
 const TRUSTED: [i64; 7] = [
     0xef53,      // ext2, ext3, ext4
     0x5846_5342, // XFS

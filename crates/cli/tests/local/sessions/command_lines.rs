@@ -133,7 +133,7 @@ fn inputs_of_a_command_with_braces_come_from_a_pipe_or_file() {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     std::io::Write::write_all(&mut writer, b"a\n\nz\n").expect("it has room");
     drop(writer);
-    let file = std::fs::File::open(&list).expect("it is there");
+    let file = std::fs::File::open(&list).expect("the file exists");
     for (input, inputs) in [(Stdio::from(reader), "a\nz\n"), (Stdio::from(file), "b\nc\n")] {
         let garland = garland_in(&scratch);
         let mut command = garland.command(&["farm", "run", "-k", "local1", "--", "echo", "{}"]);
