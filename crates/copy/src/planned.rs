@@ -86,6 +86,25 @@ impl<'a> PlannedCopy<'a> {
         &self.planned.plan
     }
 
+    /// Fits the plan of a dry run to what earlier commands found: which nodes others do not reach.
+    ///
+    /// # Errors
+    /// When records of standing agents cannot be read, or this machine would have to feed too many
+    /// nodes.
+    pub fn fit_as_expected(&mut self) -> Result<(), Failure> {
+        if !self.may_be_fitted() {
+            return Ok(());
+        }
+        let Planned { plan, nodes, .. } = &mut self.planned;
+        *plan = reachability::expected(plan.clone(), nodes, self.place)?.plan;
+        Ok(())
+    }
+
+    /// Returns whether each node gets the whole source from any other.
+    fn may_be_fitted(&self) -> bool {
+        self.planned.stripes.is_none() && !self.spec.plan.is_shared
+    }
+
     /// Returns why the nodes have this order; `None` if the user gave it.
     pub fn why(&self) -> Option<&str> {
         self.planned.why.as_deref()
@@ -146,13 +165,13 @@ impl<'a> PlannedCopy<'a> {
         observer: &mut dyn Observer,
         close: impl FnOnce(&mut Session<'a>, Fleet, &Outcome) -> Vec<HolderShare>,
     ) -> Result<MadeCopy, Failure> {
+        let may_be_fitted = self.may_be_fitted();
         let Self { spec, place, path, given, planned, injections } = self;
         let Planned { nodes, plan, stripes, payload, encoding, .. } = planned;
         let mut fleet = fleet;
-        let FittedPlan { plan, fed_here, reached } = match stripes.is_some() || spec.plan.is_shared
-        {
-            true => FittedPlan::kept(plan),
-            false => reachability::fit(plan, &mut fleet, place)?,
+        let FittedPlan { plan, fed_here, reached } = match may_be_fitted {
+            true => reachability::fit(plan, &mut fleet, place)?,
+            false => FittedPlan::kept(plan),
         };
         let by_ssh = names_by_ssh(&nodes, &fleet);
         let lab = place.lab.as_ref();

@@ -2,12 +2,18 @@
 //! node reaches are fed by this machine.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use garland_control::{Agent, link_neighbours};
+use garland_core::cluster::Node;
 use garland_core::plan::{HEAD, Lane, LaneBlocks, NodeId, Plan, Route};
+use garland_core::unreached::Hop;
 use garland_fleet::builder::Fleet;
+use garland_fleet::standing::{RecordDir, Standing};
+use garland_lab::Lab;
 use garland_protocol::copy::DOWNSTREAMS_MAX;
 use garland_state::unreached;
+use garland_sys::clock;
 use garland_terminal::failure::{Failure, OrFailure};
 
 use crate::place::Place;
@@ -65,12 +71,49 @@ pub fn fit(plan: Plan, fleet: &mut Fleet, place: &Place) -> Result<FittedPlan, F
             Ok(_) => Reach::Reached,
         })
         .collect();
+    fitted(plan, &reaches)
+}
+
+/// Fits `plan`, in which each node gets the whole source, to what earlier commands found of the
+/// `nodes` that have standing agents. Nothing is asked: what is not known is taken to be reached.
+///
+/// # Errors
+/// When records of agents cannot be read, or this machine would have to feed too many nodes.
+pub fn expected(plan: Plan, nodes: &[Node], place: &Place) -> Result<FittedPlan, Failure> {
+    let records = RecordDir::open(&place.places, place.lab.as_ref().map(Lab::name))?;
+    let found = nodes.iter().map(|node| Standing::find(&records, &node.name));
+    let found: Vec<Option<Standing>> = found.collect::<Result<_, _>>()?;
+    let hops = unreached::read(&place.places);
+    let now_ns = clock::wall_ns();
+    let addresses: Vec<Option<IpAddr>> =
+        found.iter().map(|agent| agent.as_ref()?.addresses.first().copied()).collect();
+    let is_out_of_reach = |at: usize| {
+        let from = addresses[..at].iter().rev().find_map(|address| *address);
+        let hop = from.zip(addresses[at]).map(|(from, to)| Hop { from, to });
+        hop.is_some_and(|hop| hops.has(hop, now_ns))
+    };
+    let by_login = found.iter().map(|agent| agent.as_ref().is_some_and(|it| it.login.is_some()));
+    let reaches: Vec<Reach> = by_login
+        .enumerate()
+        .map(|(at, by_login)| match by_login && is_out_of_reach(at) {
+            true => Reach::Unreached,
+            false => Reach::Reached,
+        })
+        .collect();
+    match reaches.contains(&Reach::Unreached) {
+        true => fitted(plan, &reaches),
+        false => Ok(FittedPlan::kept(plan)),
+    }
+}
+
+/// Fits `plan` to what each node's predecessor reaches.
+fn fitted(plan: Plan, reaches: &[Reach]) -> Result<FittedPlan, Failure> {
     let ids = || (1..).map(NodeId).zip(reaches.iter().copied());
     if !reaches.contains(&Reach::Unreached) {
         let present = ids().filter(|(_, reach)| *reach == Reach::Reached).map(|(id, _)| id);
         return Ok(FittedPlan { reached: Some(present.collect()), ..FittedPlan::kept(plan) });
     }
-    let hops = hops_around(&reaches);
+    let hops = hops_around(reaches);
     let fed = hops.iter().filter(|(_, near)| *near == HEAD).count();
     if fed > DOWNSTREAMS_MAX {
         return Err(Failure::nothing(format!(

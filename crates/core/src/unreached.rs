@@ -40,10 +40,13 @@ impl UnreachedHops {
         self.again_ns(hop).is_some_and(|again_ns| rests(again_ns, now_ns))
     }
 
-    /// Notes that the hop was found to be out of reach, between these two times.
+    /// Notes that the hop was found to be out of reach, between these two times. A short look at
+    /// a hop that rests does not end its rest sooner.
     pub fn remember(&mut self, hop: Hop, began_ns: u64, ended_ns: u64) {
         let rest_ns = ended_ns.saturating_sub(began_ns).saturating_mul(REST).min(REST_MAX_NS);
-        self.again_ns.entry(hop.from).or_default().insert(hop.to, ended_ns.saturating_add(rest_ns));
+        let rested = self.again_ns(hop).filter(|again_ns| rests(*again_ns, ended_ns));
+        let again_ns = rested.unwrap_or(0).max(ended_ns.saturating_add(rest_ns));
+        self.again_ns.entry(hop.from).or_default().insert(hop.to, again_ns);
     }
 
     /// Notes that the hop was reached.
@@ -109,6 +112,17 @@ mod tests {
         assert!(!hops.has(hop("10.0.0.2", "10.0.0.1"), 5 * SECOND), "that is another hop");
         hops.forget(there);
         assert!(!hops.has(there, 5 * SECOND));
+    }
+
+    #[test]
+    fn a_short_look_at_a_hop_that_rests_does_not_end_its_rest() {
+        let mut hops = UnreachedHops::default();
+        let there = hop("10.0.0.1", "10.0.0.2");
+        hops.remember(there, SECOND, 4 * SECOND);
+        hops.remember(there, 5 * SECOND, 5 * SECOND + SECOND / 10);
+        assert!(hops.has(there, 303 * SECOND) && !hops.has(there, 304 * SECOND));
+        hops.remember(there, 303 * SECOND, 303 * SECOND + SECOND / 10);
+        assert!(hops.has(there, 312 * SECOND));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub const CONNECT: Duration = Duration::from_secs(3);
 pub const CONNECT_AFTER_LOGIN: Duration = Duration::from_millis(1500);
 
 /// How long it may take to find that a port is open which was closed before: each command looks.
-const PORT_OPENS_WITHIN: Duration = Duration::from_millis(300);
+const PORT_OPENS_WITHIN: Duration = Duration::from_millis(200);
 
 /// The record of a standing agent, with its addresses.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -37,9 +37,12 @@ pub fn run(context: &Context, spec: &CopySpec, destination: &OsStr) -> Result<Ex
     spec.slow.refuse_unreachable(target.nodes.len())?;
     let opening = place.begin_opening()?;
     let given = sources::open(spec, &interrupts, opening.disk)?;
-    let copy = PlannedCopy::new(given, spec, &place, target)?;
+    let mut copy = PlannedCopy::new(given, spec, &place, target)?;
     drop(opening);
     save(spec, copy.plan())?;
+    if spec.run.is_dry {
+        copy.fit_as_expected()?;
+    }
     if !names_changes(spec, copy.source())? && spec.run.is_dry {
         return tell_plan(&copy, context, spec);
     }

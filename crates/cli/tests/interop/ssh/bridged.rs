@@ -68,6 +68,12 @@ fn an_agent_that_stays_is_reached_by_ssh_at_once_and_ends_at_a_request() {
     assert!(text.contains("n1") && !text.contains("cannot"), "{text}");
     succeeded(&field, &["cp", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
     (1..=3).for_each(|node| assert_whole(&field, node, "/mnt/home/copy"));
+    let text = succeeded(&field, &["cp", "-n", "/mnt/head/source", "n[1-3]:/mnt/home/copy"]);
+    assert!(
+        text.contains("shape: this machine feeds the nodes that no other one reaches"),
+        "{text}"
+    );
+    assert!(text.contains("head -> n1, n2, n3\n"), "{text}");
     succeeded(&field, &["down", "n[1-3]"]);
     assert_nothing_left(&field);
 }
