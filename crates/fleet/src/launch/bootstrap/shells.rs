@@ -2,14 +2,17 @@
 //! checked.
 
 use std::fs::{self, Permissions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use aws_lc_rs::digest::{SHA256, digest};
 
 use super::{SEND, hexadecimal, script};
+
+/// As many zeros are packed a thousand times smaller.
+const ZEROS: u64 = 32 << 20;
 
 /// An emulated node: its home directory, and its shell.
 struct Node {
@@ -58,19 +61,7 @@ impl Node {
     /// that is shared with the head, and its length and time; `others` are accepted digests at the
     /// user's path. The head sends `sent`. Returns the output.
     fn run(&self, ours: &[u8], places: [&str; 3], others: &str, sent: &[u8]) -> String {
-        let mut command = Command::new(self.shell);
-        if self.shell == "busybox" {
-            command.arg("sh");
-        }
-        let digest = sha256(ours);
-        let length = sent.len().to_string();
-        command.args(["-c", &script(), "garland", &digest, &length]).args(places).arg(others);
-        let path = format!("{}:/usr/bin:/bin", self.home.join("bin").display());
-        command.arg("agent").current_dir(&self.home).env_clear();
-        command.env("PATH", path).env("HOME", &self.home).env("TMPDIR", self.home.join("tmp"));
-        command.env("LOGNAME", self.home.file_name().expect("it has a name"));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the shell was found");
+        let mut child = self.start(&sha256(ours), sent.len(), places, others);
         let mut input = child.stdin.take().expect("it is piped");
         // Fails if the script needs no program and does not read this.
         let _ = input.write_all(&[SEND, sent].concat());
@@ -78,6 +69,23 @@ impl Node {
         let output = child.wait_with_output().expect("it ends");
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Starts the script, where the head's program has the digest `digest`, and `length` bytes of
+    /// it are sent. For the others see [`run`](Self::run).
+    fn start(&self, digest: &str, length: usize, places: [&str; 3], others: &str) -> Child {
+        let mut command = Command::new(self.shell);
+        if self.shell == "busybox" {
+            command.arg("sh");
+        }
+        let length = length.to_string();
+        command.args(["-c", &script(), "garland", digest, &length]).args(places).arg(others);
+        let path = format!("{}:/usr/bin:/bin", self.home.join("bin").display());
+        command.arg("agent").current_dir(&self.home).env_clear();
+        command.env("PATH", path).env("HOME", &self.home).env("TMPDIR", self.home.join("tmp"));
+        command.env("LOGNAME", self.home.file_name().expect("it has a name"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the shell was found")
     }
 
     /// Runs the script without a user's or shared path; the head sends `ours`.
@@ -125,6 +133,30 @@ fn a_stored_program_is_run_again_if_it_is_unchanged() {
             assert_eq!(fs::read(&kept).expect("it is kept"), ours);
             assert_eq!(fs::metadata(&kept).expect("it is kept").mode() & 0o777, 0o700);
         }
+    });
+}
+
+#[test]
+fn what_another_node_packs_tightly_does_not_fill_the_disk() {
+    everywhere("bomb", |node| {
+        let packed = format!("head -c {ZEROS} /dev/zero | gzip -9 -n");
+        let line = Command::new("sh").args(["-c", &packed]).output().expect("gzip");
+        let path = node.put("packed", &line.stdout, 0o600);
+        let length = line.stdout.len();
+        let mut child = node.start(&sha256(b"ours"), length, ["-", "-", "-"], "-");
+        let mut input = child.stdin.take().expect("it is piped");
+        // In the place of the program that connects to the node.
+        write!(input, "PEER 9\ncat {path}\nticket\n").expect("it is read");
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let told = lines.any(|line| line.is_ok_and(|line| line == "UNSERVED other bytes came"));
+        assert!(told, "{}", node.shell);
+        let folder = node.kept(b"ours");
+        let entries = fs::read_dir(folder.parent().expect("a directory")).expect("it can be read");
+        let lengths = entries.map(|entry| entry.and_then(|entry| entry.metadata()));
+        let stored: u64 = lengths.map(|meta| meta.expect("it exists").len()).sum();
+        assert!(stored <= 20 * length as u64, "{stored} bytes of {length}");
+        drop(input);
+        let _ = child.wait().expect("it ends");
     });
 }
 
