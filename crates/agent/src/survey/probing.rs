@@ -15,6 +15,7 @@ use garland_sys::packet::{EXPERIMENTAL, FrameSocket};
 use garland_sys::{clock, event, nic};
 
 use super::probe;
+use super::responder::MAX_DATAGRAMS_AT_ONCE;
 
 /// The times at which probes are sent, from the receipt of the order. There are several, since
 /// nodes receive the order at different times, and frames may be lost.
@@ -56,9 +57,9 @@ pub fn frames(token: Token, node: u32) -> io::Result<SurveyAnswer> {
     let mut receive = |place: usize| {
         let (name, socket): &(String, FrameSocket) = &sockets[place];
         let mut buffer = [0; 128];
-        while let Ok(length) = socket.receive(&mut buffer) {
-            note(&mut heard, &token, name, &buffer[..length]);
-        }
+        let Ok(length) = socket.receive(&mut buffer) else { return false };
+        note(&mut heard, &token, name, &buffer[..length]);
+        true
     };
     let fds: Vec<BorrowedFd<'_>> = sockets.iter().map(|(_, socket)| socket.as_fd()).collect();
     exchange(&fds, send, &mut receive)?;
@@ -85,11 +86,11 @@ pub fn datagrams(token: Token, node: u32, port: u16) -> io::Result<SurveyAnswer>
     let mut heard = BTreeSet::new();
     let mut receive = |_| {
         let mut buffer = [0; 128];
-        while let Ok(arrival) = ears.receive(&mut buffer) {
-            if let Some(nic) = nics.iter().find(|nic| nic.index == arrival.interface) {
-                note(&mut heard, &token, &nic.name, &buffer[..arrival.length]);
-            }
+        let Ok(arrival) = ears.receive(&mut buffer) else { return false };
+        if let Some(nic) = nics.iter().find(|nic| nic.index == arrival.interface) {
+            note(&mut heard, &token, &nic.name, &buffer[..arrival.length]);
         }
+        true
     };
     exchange(&[ears.as_fd()], send, &mut receive)?;
     Ok(SurveyAnswer::Heard(heard.into_iter().collect()))
@@ -104,11 +105,12 @@ fn note(heard: &mut BTreeSet<Heard>, token: &Token, by: &str, bytes: &[u8]) {
 }
 
 /// Calls `send` at the times of [`SENT_AFTER`], and `receive` with the index of each socket that
-/// has data, until [`LISTEN`] is over.
+/// has data, until [`LISTEN`] is over. `receive` takes one message, and returns whether there was
+/// one.
 fn exchange(
     fds: &[BorrowedFd<'_>],
     send: impl Fn(),
-    receive: &mut dyn FnMut(usize),
+    receive: &mut dyn FnMut(usize) -> bool,
 ) -> io::Result<()> {
     let begin = clock::now_ns();
     let at = |after: Duration| begin + u64::try_from(after.as_nanos()).unwrap_or(u64::MAX >> 1);
@@ -124,7 +126,28 @@ fn exchange(
         let next = times.peek().copied().unwrap_or_else(|| at(LISTEN));
         let ready = event::wait_readable(fds, Some(clock::until(next)))?;
         for (place, _) in ready.into_iter().enumerate().filter(|(_, ready)| *ready) {
-            receive(place);
+            // Whoever floods the port must not keep this thread from ending.
+            let _ = (0..MAX_DATAGRAMS_AT_ONCE).all(|_| receive(place));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn a_flood_does_not_keep_it_from_ending() {
+        // It always has data.
+        let endless = File::open("/dev/zero").unwrap();
+        let mut count = 0_u64;
+        let mut receive = |_| {
+            count += 1;
+            true
+        };
+        exchange(&[endless.as_fd()], || {}, &mut receive).unwrap();
+        assert!(count > MAX_DATAGRAMS_AT_ONCE as u64);
     }
 }

@@ -32,7 +32,7 @@ const MAX_CONNECTIONS_OF_ADDRESS: usize = 4;
 
 /// The maximum number of datagrams that a socket is served before the end is looked for, so that a
 /// flood cannot keep the thread from ending.
-const MAX_DATAGRAMS_AT_ONCE: usize = 64;
+pub(super) const MAX_DATAGRAMS_AT_ONCE: usize = 64;
 
 /// The maximum number of datagrams of a burst.
 const MAX_BURST: u32 = 10_000;
