@@ -9,7 +9,6 @@ use std::time::Duration;
 use garland_core::plan::Layout;
 use garland_core::trace::{Exchange, PARCEL_MAX, Stage, parcels};
 use garland_dataplane::Faults;
-use garland_dataplane::block_index::stamp::stamp;
 use garland_dataplane::block_index::{Bringing, Reuse, bring};
 use garland_dataplane::budget::Reservation;
 use garland_dataplane::context::{
@@ -21,7 +20,7 @@ use garland_dataplane::recorder::{At, Budget, Collector};
 use garland_dataplane::source::{Content, is_same_again};
 use garland_dataplane::store::Store;
 use garland_protocol::FromAgent;
-use garland_protocol::copy::{Begin, CopyId, FileStamp, ReadBack, RelayEvent, Route};
+use garland_protocol::copy::{Begin, CopyId, ReadBack, RelayEvent, Route};
 use garland_sys::clock;
 use garland_sys::error::reason;
 use garland_sys::sync::Mutex;
@@ -238,8 +237,6 @@ impl CopyTask {
                 None if prepared => Ok(()),
                 None => make_stable(&copy, wanted),
             });
-            // As long as the file has no name, nobody else changes it.
-            let unnamed = store.file().and_then(|file| stamp(file).ok());
             let result = stable.and_then(|()| Ok(store.commit(trace)?));
             trace.took(Stage::Control, At::exchange(Exchange::Commit), began);
             let absence = absence.or_else(|| store.absence());
@@ -260,9 +257,7 @@ impl CopyTask {
             match result {
                 Ok(()) => {
                     controller.session.removals.end();
-                    if let Some(unnamed) = unnamed {
-                        remember(&copy, &controller.agent, &unnamed);
-                    }
+                    remember(&copy, &controller.agent);
                 }
                 // A later copy must not resume a file with wrong contents.
                 Err(_) => store.abandon(),
@@ -337,12 +332,8 @@ impl CopyTask {
         let held = self.copy.progress.sink().held() * u64::from(block_size);
         self.tell_log(held);
         let worth = held >= LEFT && !open;
-        let unnamed = store.file().and_then(|file| stamp(file).ok());
-        if worth
-            && store.leave()
-            && let Some(unnamed) = unnamed
-        {
-            remember(&self.copy, &self.controller.agent, &unnamed);
+        if worth && store.leave() {
+            remember(&self.copy, &self.controller.agent);
         }
         store.abandon();
         trace.took(Stage::Control, At::exchange(Exchange::Close), began);
@@ -416,13 +407,15 @@ fn make_stable(copy: &CopyContext, wanted: ReadBack) -> Result<(), OrderError> {
 const LEFT: u64 = 4 << 20;
 
 /// Stores the digests of the file's blocks for later comparisons, unless it was changed since it
-/// had the stamp `unnamed`.
-fn remember(copy: &CopyContext, agent: &Agent, unnamed: &FileStamp) {
-    if let Some(file) = copy.config.store.file().filter(|_| !copy.layout.open) {
+/// got its name.
+fn remember(copy: &CopyContext, agent: &Agent) {
+    let store = &copy.config.store;
+    if let (Some(file), Some(named), false) = (store.file(), store.named_stamp(), copy.layout.open)
+    {
         // Locked for each block: heartbeats need it, too, and a disk may be slow.
         let digests =
             (0..copy.layout.blocks()).map(|index| copy.progress.sink().held_content(index));
-        agent.config.records.settle(file, unnamed, copy.layout, digests);
+        agent.config.records.settle(file, &named, copy.layout, digests);
     }
 }
 

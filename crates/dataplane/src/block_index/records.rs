@@ -59,26 +59,22 @@ impl Records {
     }
 
     /// Records the digests of an open file that is no longer written by its copy, and had the
-    /// stamp `unnamed` before it got its name; unless somebody has changed it since. First waits
+    /// stamp `named` as soon as it got its name; unless somebody has changed it since. First waits
     /// until any further change would change the stamp.
     pub fn settle(
         &self,
         file: &File,
-        unnamed: &FileStamp,
+        named: &FileStamp,
         layout: Layout,
         digests: impl Iterator<Item = Option<[u8; 32]>>,
     ) {
-        // The copy may have set an earlier time, that of the source. Whoever writes sets a later
-        // one.
-        let is_same =
-            |now: &FileStamp| now.length == unnamed.length && now.modified <= unnamed.modified;
-        let now = stamp(file).ok().filter(|now| is_same(now) && self.is_worth(file, now));
-        let Some((now, wait)) = now.and_then(|now| Some((now, unsettled_ns(&now)?))) else {
+        if !self.is_worth(file, named) {
             return;
-        };
+        }
+        let Some(wait) = unsettled_ns(named) else { return };
         garland_sys::threads::sleep(Duration::from_nanos(wait));
-        if stamp(file).is_ok_and(|then| then == now) {
-            self.keep(now, layout, digests);
+        if stamp(file).is_ok_and(|now| now == *named) {
+            self.keep(*named, layout, digests);
         }
     }
 
@@ -278,15 +274,16 @@ mod tests {
     #[test]
     fn what_is_written_to_a_file_as_soon_as_it_has_its_name_is_not_taken_for_what_was_copied() {
         let (_scratch, records, file) = place("records-named");
-        let unnamed = stamp(&file).unwrap();
+        let time = file.metadata().unwrap().modified().unwrap();
+        let named = stamp(&file).unwrap();
         garland_sys::threads::sleep(Duration::from_millis(30));
         file.write_at(b"x", 5).unwrap();
-        records.settle(&file, &unnamed, layout(), digests().into_iter());
+        // As rsync -t and others do.
+        file.set_modified(time).unwrap();
+        records.settle(&file, &named, layout(), digests().into_iter());
         assert_eq!(records.recall(&file, layout()), None);
-        // The copy gives it the time of the source.
-        let unnamed = stamp(&file).unwrap();
-        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        records.settle(&file, &unnamed, layout(), digests().into_iter());
+        let named = stamp(&file).unwrap();
+        records.settle(&file, &named, layout(), digests().into_iter());
         assert_eq!(records.recall(&file, layout()), Some(digests()));
     }
 

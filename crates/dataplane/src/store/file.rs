@@ -13,19 +13,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use garland_core::printable;
 use garland_core::trace::Stage;
-use garland_sys::confine::{self, Root};
-use garland_sys::error::reason;
+use garland_protocol::copy::FileStamp;
+use garland_sys::confine::Root;
 use garland_sys::holes::is_hole;
 use garland_sys::storage;
-use rustix::fs::{
-    Access, AtFlags, FallocateFlags, FileType, accessat, fallocate, fstat, fstatvfs, statat,
-};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, fallocate, fstat, fstatvfs, statat};
 use rustix::io::Errno;
 
+use super::directory::{OpenDirectory, missing_directory, open_below, target, unopened};
 use super::left::{self, Left, partial_name, remove_stale};
 use super::replaced::Replaced;
 use super::unset::Unset;
 use super::{Store, StoreError, access, freeing, times};
+use crate::block_index::stamp::stamp;
 use crate::page_cache::{DirectFile, WriteBack};
 use crate::recorder::Collector;
 
@@ -96,6 +96,8 @@ pub struct FileStore {
     prepared: AtomicBool,
     /// What of the metadata could not be set.
     unset: OnceLock<Unset>,
+    /// The stamp of the file when it got its final name, or was left under the hidden one.
+    named: OnceLock<FileStamp>,
     /// The file that had the name before the commit.
     replaced: OnceLock<Replaced>,
     /// The directories in which new directories were created for the file.
@@ -278,6 +280,7 @@ impl FileStore {
             failed,
             prepared,
             unset: OnceLock::new(),
+            named: OnceLock::new(),
             replaced: OnceLock::new(),
         };
         // From here on an error drops `store`, which removes the file.
@@ -366,11 +369,23 @@ impl FileStore {
         self.write_back.wrote(&self.file, offset, rest.len())
     }
 
+    /// Keeps the stamp of the file, unless it was changed since it had the stamp `unnamed`.
+    fn name_with(&self, unnamed: &FileStamp) {
+        let is_same =
+            |now: &FileStamp| now.length == unnamed.length && now.modified == unnamed.modified;
+        if let Some(now) = stamp(&self.file).ok().filter(is_same) {
+            let _ = self.named.set(now);
+        }
+    }
+
     fn finish(&self, trace: &Collector) -> io::Result<()> {
         self.make_ready(trace)?;
         self.replaced.get_or_init(|| Replaced::hold(&self.folder, &self.name));
+        let unnamed = stamp(&self.file)?;
         trace.time(Stage::Commit, || storage::rename(&self.folder, &self.partial, &self.name))?;
         self.settled.store(true, Ordering::Release);
+        // At once, since everybody may write to it from now on, and a sync may take seconds.
+        self.name_with(&unnamed);
         if self.metadata.fsync {
             for folder in std::iter::once(&self.folder).chain(&self.parents) {
                 trace.time(Stage::Fsync, || storage::sync(folder))?;
@@ -448,80 +463,14 @@ impl Store for FileStore {
         }
         // Only one partial file is kept; the lock protects this one.
         remove_stale(&self.folder, &self.name);
+        if let Ok(unnamed) = stamp(&self.file) {
+            self.name_with(&unnamed);
+        }
         !self.settled.swap(true, Ordering::AcqRel)
     }
-}
 
-/// A directory that files are created in.
-pub struct OpenDirectory {
-    /// The open directory.
-    pub folder: OwnedFd,
-    /// Its path.
-    pub path: PathBuf,
-    /// The parents of the directories that were created for it.
-    pub parents: Vec<OwnedFd>,
-}
-
-impl OpenDirectory {
-    /// Creates the record of a directory that existed before.
-    pub(super) fn new(folder: OwnedFd, path: PathBuf) -> Self {
-        Self { folder, path, parents: Vec::new() }
-    }
-}
-
-/// Returns a function that converts an error of opening the directory `path`.
-pub(super) fn unopened(path: &Path) -> impl Fn(io::Error) -> StoreError {
-    move |error| StoreError::path("open the directory", printable::path(path), &error)
-}
-
-/// Opens the directory `path` below `root`, or the directory `below` in it if given. Missing
-/// directories are created.
-pub fn open_below(
-    root: &Root,
-    path: &[u8],
-    below: Option<&[u8]>,
-) -> Result<OpenDirectory, StoreError> {
-    let path = Path::new(OsStr::from_bytes(path));
-    let (folder, mut parents) = root.open_or_make_dir(path).map_err(unopened(path))?;
-    let Some(below) = below.map(OsStr::from_bytes) else {
-        return Ok(OpenDirectory { folder, path: path.to_owned(), parents });
-    };
-    let path = path.join(below);
-    let inner = confine::open_below(&folder, below).map_err(unopened(&path))?;
-    parents.push(folder);
-    Ok(OpenDirectory { folder: inner, path, parents })
-}
-
-/// Returns the directory and the file name of a destination: `given` and `name` if `given` is a
-/// directory, else the two parts of `given`.
-pub fn target(root: &Root, given: &Path, name: &OsStr) -> (PathBuf, OsString) {
-    let is_folder = given.as_os_str().as_bytes().ends_with(b"/")
-        || root.open_dir(given, false).is_ok()
-        || given.file_name().is_none();
-    if is_folder {
-        return (given.to_owned(), name.to_owned());
-    }
-    let folder = given.parent().unwrap_or(Path::new("")).to_owned();
-    (folder, given.file_name().unwrap_or(name).to_owned())
-}
-
-/// Returns why the directory `path`, which is missing, could not be opened, and what makes it: a
-/// copy whose destination ends with `/`, if this process may write to the directory above.
-pub fn missing_directory(root: &Root, path: &Path, error: &io::Error) -> String {
-    let why = reason(error);
-    let exists = |above: &&Path| root.find_dir(above).is_ok();
-    let above = path.ancestors().skip(1).find(exists).unwrap_or(Path::new(""));
-    let writable = root.find_dir(above).and_then(|found| {
-        let wanted = Access::WRITE_OK | Access::EXEC_OK;
-        Ok(accessat(&found, ".", wanted, AtFlags::EACCESS)?)
-    });
-    match writable {
-        Ok(()) => format!("{why}; a copy to {}/ makes it", printable::path(path)),
-        Err(refused) => {
-            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-            let above = printable::path(above);
-            format!("{why}, and it cannot be made in {above}: {}", reason(&refused))
-        }
+    fn named_stamp(&self) -> Option<FileStamp> {
+        self.named.get().copied()
     }
 }
 
@@ -578,6 +527,7 @@ mod tests {
 
     use garland_core::trace::Record;
     use garland_protocol::copy::CopyId;
+    use garland_sys::error::reason;
     use garland_testkit::{HangingDisk, Modes, Oddities};
 
     use super::*;

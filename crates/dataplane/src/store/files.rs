@@ -14,7 +14,8 @@ use garland_sys::confine::Root;
 use garland_sys::storage;
 use rustix::fs::fstat;
 
-use super::file::{FileStore, Metadata, OpenDirectory, Size, unopened};
+use super::directory::{OpenDirectory, unopened};
+use super::file::{FileStore, Metadata, Size};
 use super::left::remove_stale_of;
 use super::{Store, StoreError};
 use crate::recorder::Collector;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use garland_core::trace::Stage;
-use garland_protocol::copy::Absence;
+use garland_protocol::copy::{Absence, FileStamp};
 use rustix::fs::fstat;
 
 use super::StoreError;
@@ -116,6 +116,11 @@ pub trait Store: Send + Sync {
     /// Returns the file whose bytes have the same offsets as in the source, if there is one.
     fn file(&self) -> Option<&File> {
         self.wrapped()?.file()
+    }
+    /// Returns the stamp that [`file`](Self::file) had as soon as it got its final name, or was
+    /// left for the next copy; `None` before that, and if it changed meanwhile.
+    fn named_stamp(&self) -> Option<FileStamp> {
+        self.wrapped()?.named_stamp()
     }
     /// Leaves the partial file for the next copy to resume, instead of removing it. Returns whether
     /// it did.

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 use garland_core::printable;
 use garland_core::trace::Stage;
+use garland_protocol::copy::FileStamp;
 use garland_sys::holes::is_hole;
 use garland_sys::storage;
 use rustix::fs::{AtFlags, fstat, statat};
@@ -25,12 +27,14 @@ use crate::recorder::Collector;
 pub struct KeptStore {
     old: Existing,
     metadata: Metadata,
+    /// The stamp of the file when it had its attributes.
+    named: OnceLock<FileStamp>,
 }
 
 impl KeptStore {
     /// Returns a store for the file `old`, whose commit sets `metadata`.
     pub fn new(old: Existing, metadata: Metadata) -> Self {
-        Self { old, metadata }
+        Self { old, metadata, named: OnceLock::new() }
     }
 
     fn finish(&self, trace: &Collector) -> io::Result<Unset> {
@@ -49,6 +53,7 @@ impl KeptStore {
             // Nobody asked for anything but the bytes, and the file keeps what it has.
             None => Unset::default(),
         };
+        let _ = self.named.set(stamp(file)?);
         if self.metadata.fsync {
             trace.time(Stage::Fsync, || storage::sync(file))?;
             trace.time(Stage::Fsync, || storage::sync(folder))?;
@@ -87,5 +92,9 @@ impl Store for KeptStore {
 
     fn file(&self) -> Option<&File> {
         Some(&self.old.holding.file)
+    }
+
+    fn named_stamp(&self) -> Option<FileStamp> {
+        self.named.get().copied()
     }
 }

@@ -3,6 +3,7 @@
 mod access;
 mod command;
 mod device;
+mod directory;
 mod disk;
 mod error;
 mod fifo;
@@ -43,9 +44,10 @@ use self::stripe_files::StripeFiles;
 use crate::pace::Pace;
 use crate::usage::Usage;
 
+pub use directory::{missing_directory, target};
 pub use disk::on_disk;
 pub use error::StoreError;
-pub use file::{Metadata, lack_of_room, missing_directory, target};
+pub use file::{Metadata, lack_of_room};
 pub use interface::Store;
 pub use kept::KeptStore;
 /// The store of a head that reads the source; such a head receives no blocks.

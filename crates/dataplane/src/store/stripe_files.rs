@@ -12,7 +12,8 @@ use garland_sys::storage;
 use rustix::fs::{AtFlags, Dir, statat};
 use rustix::io::Errno;
 
-use super::file::{FileStore, Metadata, OpenDirectory, Size};
+use super::directory::OpenDirectory;
+use super::file::{FileStore, Metadata, Size};
 use super::left::remove_stale;
 use super::{Store, StoreError};
 use crate::recorder::Collector;

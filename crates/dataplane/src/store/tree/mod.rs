@@ -39,7 +39,7 @@ use garland_sys::confine::Root;
 use garland_sys::storage;
 use garland_sys::sync::Mutex;
 
-use super::file::{OpenDirectory, open_below};
+use super::directory::{OpenDirectory, open_below};
 use super::{Store, StoreError};
 use crate::recorder::Collector;
 use crate::store::tree::extract::TreeExtractor;

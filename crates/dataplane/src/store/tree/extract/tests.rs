@@ -368,7 +368,7 @@ fn an_owner_that_a_file_system_refuses_is_named_if_root_copies() {
     apply_all(&mut extractor, [link, folder, Record::Leave]);
     let reason = "it is there, but its owner cannot be set: operation not permitted";
     let named =
-        format!("copied everything except 3 entries: f: {reason}; l: {reason}; d: {reason}");
+        format!("copied everything except 3 entries: d: {reason}; f: {reason}; l: {reason}");
     let wanted = if process::user_id() == 0 { Err(named) } else { Ok(()) };
     assert_eq!(extractor.troubles(), wanted);
     drop(disk);
@@ -508,10 +508,10 @@ fn links_are_not_followed_and_no_directory_is_replaced() {
     assert!(dir.join("d").is_dir() && !dir.join("e").exists());
     let said = extractor.troubles().unwrap_err();
     let wanted = "copied everything except 4 entries: \
-                  out: it is not a directory and is not replaced by one; \
-                  f: it is not a directory and is not replaced by one; \
                   d: it is a directory and is not replaced; \
-                  e: cannot create the hard link: its target is missing";
+                  e: cannot create the hard link: its target is missing; \
+                  f: it is not a directory and is not replaced by one; \
+                  out: it is not a directory and is not replaced by one";
     assert_eq!(said, wanted);
 }
 
