@@ -30,6 +30,9 @@ pub struct Stamp {
     modified: FileTime,
 }
 
+/// The most directories in an entry of which it can be told that some were only removed.
+const KNOWN_FOLDERS_MAX: usize = 10_000;
+
 /// The status of an entry and of all that is in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -42,6 +45,9 @@ pub struct Status {
     items: u64,
     /// The latest change of one of them that is no directory.
     newest: FileTime,
+    /// Digests of the path, inode, owner and mode of each directory in it, ascending; `None` if
+    /// there are more than [`KNOWN_FOLDERS_MAX`].
+    folders: Option<Vec<u64>>,
 }
 
 /// What a file or directory is, without its times.
@@ -107,6 +113,10 @@ impl Status {
             below: *walk.hash.finalize().as_bytes(),
             items: walk.items,
             newest: walk.newest,
+            folders: walk.folders.map(|mut folders| {
+                folders.sort_unstable();
+                folders
+            }),
         })
     }
 
@@ -123,9 +133,17 @@ impl Status {
     }
 
     /// Returns whether `now` differs only in that something was removed from the directory. Whoever
-    /// removes what was copied wrote nothing.
+    /// removes what was copied wrote nothing. Who moves a file changes it; a directory that has
+    /// another name or owner is another one.
     pub fn is_of_more_than(&self, now: &Self) -> bool {
-        self.is_same_file(now) && now.items < self.items && now.newest <= self.newest
+        let is_same = |now: &Own| Own { size: self.own.size, ..*now } == self.own;
+        let has_been = |folder: &u64| {
+            self.folders.as_ref().is_some_and(|known| known.binary_search(folder).is_ok())
+        };
+        is_same(&now.own)
+            && now.items < self.items
+            && now.newest <= self.newest
+            && now.folders.as_ref().is_some_and(|folders| folders.iter().all(has_been))
     }
 
     /// Returns whether `now` is the status of the same file or directory, changed or not.
@@ -142,6 +160,7 @@ impl Status {
             below: [0; 32],
             items: 0,
             newest: (0, 0),
+            folders: Some(Vec::new()),
         }
     }
 }
@@ -151,6 +170,7 @@ struct Walk<'a> {
     hash: blake3::Hasher,
     items: u64,
     newest: FileTime,
+    folders: Option<Vec<u64>>,
     /// The path in the entry.
     path: Vec<u8>,
     stop: &'a dyn Fn() -> bool,
@@ -159,7 +179,8 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(stop: &'a dyn Fn() -> bool) -> Self {
         let hash = blake3::Hasher::new();
-        Self { hash, items: 0, newest: (0, 0), path: Vec::new(), stop }
+        let folders = Some(Vec::new());
+        Self { hash, items: 0, newest: (0, 0), folders, path: Vec::new(), stop }
     }
 
     /// Notes what is in the directory `found`, at this depth below the entry.
@@ -214,7 +235,13 @@ impl<'a> Walk<'a> {
 
     fn note(&mut self, name: &OsStr, stat: &Stat) {
         self.items += 1;
-        if !is_folder(stat) {
+        if is_folder(stat) {
+            let known = self.folders.take().filter(|known| known.len() < KNOWN_FOLDERS_MAX);
+            self.folders = known.map(|mut known| {
+                known.push(folder_digest(&self.path, stat));
+                known
+            });
+        } else {
             self.newest = self.newest.max(changed(stat));
         }
         self.hash.update(name.as_bytes());
@@ -239,6 +266,18 @@ impl<'a> Walk<'a> {
         self.hash.update(&error.raw_os_error().to_le_bytes());
         Ok(())
     }
+}
+
+/// Returns a digest of which directory is at `path` in the entry, whatever is in it.
+fn folder_digest(path: &[u8], stat: &Stat) -> u64 {
+    let mut hash = blake3::Hasher::new();
+    hash.update(path);
+    for number in [stat.st_ino, stat.st_mode.into(), stat.st_uid.into(), stat.st_gid.into()] {
+        hash.update(&number.to_le_bytes());
+    }
+    let mut first = [0; 8];
+    hash.finalize_xof().fill(&mut first);
+    u64::from_le_bytes(first)
 }
 
 fn names_in(folder: &OwnedFd) -> rustix::io::Result<Vec<OsString>> {

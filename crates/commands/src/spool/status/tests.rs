@@ -66,6 +66,42 @@ fn every_change_in_a_directory_changes_its_status_and_a_new_name_does_not() {
 }
 
 #[test]
+fn directories_that_were_moved_made_or_given_away_are_not_taken_for_removals() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("moved-folders");
+    let tree = scratch.0.join("tree");
+    for path in ["a/x", "b/x", "c/x", "a/gone", "b/gone", "gone", "gone-too"] {
+        fs::create_dir_all(tree.join(path).parent().unwrap()).unwrap();
+        fs::write(tree.join(path), path).unwrap();
+    }
+    let before = scratch.status("tree");
+    let is_less = || before.is_of_more_than(&scratch.status("tree"));
+    fs::remove_file(tree.join("gone")).unwrap();
+    assert!(is_less());
+    // Also if what is removed from them changes their times once more.
+    let swap = || {
+        fs::rename(tree.join("a"), tree.join("t")).unwrap();
+        fs::rename(tree.join("b"), tree.join("a")).unwrap();
+        fs::rename(tree.join("t"), tree.join("b")).unwrap();
+    };
+    swap();
+    fs::remove_file(tree.join("a/gone")).unwrap();
+    fs::remove_file(tree.join("b/gone")).unwrap();
+    assert!(!is_less());
+    swap();
+    assert!(is_less());
+    fs::create_dir(tree.join("new")).unwrap();
+    assert!(!is_less());
+    fs::remove_dir(tree.join("new")).unwrap();
+    fs::set_permissions(tree.join("c"), PermissionsExt::from_mode(0o711)).unwrap();
+    assert!(!is_less());
+    fs::remove_dir_all(tree.join("c")).unwrap();
+    assert!(is_less());
+    fs::set_permissions(&tree, PermissionsExt::from_mode(0o711)).unwrap();
+    assert!(!is_less());
+}
+
+#[test]
 fn what_is_mounted_in_a_directory_is_named_and_not_entered() {
     let refused = |folder: &str, name: &str| {
         let folder = fs::File::open(folder).unwrap();
