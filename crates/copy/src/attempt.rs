@@ -20,7 +20,7 @@ use super::incremental::{self, Before, Remaining};
 use super::observer::Observer;
 use super::place::Place;
 use super::source::CopySource;
-use super::spec::CopySpec;
+use super::spec::{CopyForm, CopySpec};
 
 /// How often a tree is copied of which files change between the comparison and the sending.
 const ATTEMPTS_MAX: u32 = 4;
@@ -107,6 +107,11 @@ impl Stage<'_> {
         let Remaining { given, ends, plan, agents } = copy;
         let CopySpec { slow, checks, tuning, .. } = self.spec;
         let Place { inventory, places, lab, .. } = self.place;
+        let form = match (self.stripes, given.tree()) {
+            (Some(_), _) => CopyForm::Stripes,
+            (None, Some(_)) => CopyForm::Tree,
+            (None, None) => CopyForm::Whole,
+        };
         let job = CopyJob {
             plan: &plan,
             ends,
@@ -118,7 +123,7 @@ impl Stage<'_> {
             packing: tuning.packing.beginning_with(self.encoding),
             congestion: tuning.congestion(),
             transport: self.transport,
-            policy: slow.policy(&plan, self.stripes.is_some(), self.path, inventory.cluster()),
+            policy: slow.policy(&plan, form, self.path, inventory.cluster()),
             reached: self.reached.clone(),
             late: None,
             tracing: self.spec.tracing(lab.as_ref(), self.began_ns),

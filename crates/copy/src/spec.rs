@@ -300,20 +300,33 @@ impl Default for PlanOptions {
     }
 }
 
+/// What nodes make of the blocks of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyForm {
+    /// Each the whole file.
+    Whole,
+    /// Each its stripe.
+    Stripes,
+    /// Each the files of a tree.
+    Tree,
+}
+
 impl SlowOptions {
-    /// Returns the policy of a copy by `plan` to `path` on nodes. A striped copy needs all of its
-    /// nodes. The copy of a stream waits for slow nodes: it cannot detach them, since a stream
-    /// cannot be read again.
+    /// Returns the policy of a copy of this form by `plan` to `path` on nodes. A striped copy needs
+    /// all of its nodes. The copy of a stream waits for slow nodes: it cannot detach them, since a
+    /// stream cannot be read again.
     pub fn policy(
         &self,
         plan: &Plan,
-        is_striped: bool,
+        form: CopyForm,
         path: &[u8],
         cluster: Option<&Cluster>,
     ) -> Policy {
         let is_read = target::is_process(path);
         let patient = self.patience(plan.nodes.len() - 1, cluster);
         let patient = patient.with_readers_that_may_pause(is_read);
+        let patient = patient.with_order(is_read || form == CopyForm::Tree);
+        let is_striped = form == CopyForm::Stripes;
         match patient.with_slow(self.action, self.below) {
             policy if is_striped => policy.striped(),
             policy if plan.layout.open => policy.with_slow(SlowNodes::Wait, self.below),

@@ -90,7 +90,8 @@ impl<'a> Engine<'a> {
             }
         };
         let contents = (0..plan.layout.blocks()).map(content).collect();
-        let policy = Policy::for_nodes(receivers);
+        let in_order = world.nodes.iter().any(|node| node.sink.is_ordered());
+        let policy = Policy::for_nodes(receivers).with_order(in_order);
         // Blocks of a stream that a node drops could not be read again.
         let policy = if world.stream { policy.with_slow(SlowNodes::Wait, 0) } else { policy };
         let told = if world.stream { open_ended(plan) } else { plan.clone() };

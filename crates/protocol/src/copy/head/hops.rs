@@ -39,7 +39,11 @@ impl Head {
                     at: from.reported,
                     hop,
                     writer_at: to.reported,
-                    writer: (to.report.stalled_ns, to.report.blocked_ns),
+                    // Who was told not to wait for its disk takes all that comes.
+                    writer: match to.detached {
+                        true => (0, 0),
+                        false => (to.report.stalled_ns, to.report.blocked_ns),
+                    },
                     starved_ns: to.report.starved_ns,
                     // What the receiver says of itself may be meant to hide how slow it is.
                     passed: sender.received,
@@ -115,8 +119,10 @@ impl Head {
         let known = &self.nodes[node.index()];
         let speaks =
             now.saturating_sub(known.reported) < WINDOW_NS.max(2 * self.policy.heartbeat_ns);
-        // A pipe depends on other lanes and on its reader.
-        let is_in = node != HEAD && !known.left && speaks && known.report.holder;
+        let may_wait =
+            self.policy.readers_may_pause || self.policy.in_order && self.lanes.len() > 1;
+        // What a node says of its own destination may be meant to hide that it is slow.
+        let is_in = node != HEAD && !known.left && speaks && !may_wait;
         is_in.then_some(Suspect { node, near: hop.near, rate: hop.rate, is_certain })
     }
 

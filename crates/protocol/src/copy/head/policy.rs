@@ -46,6 +46,9 @@ pub struct Policy {
     /// Whether what reads the bytes on nodes may pause for as long as it likes: a command, or the
     /// reader of a standard output. Then a node that takes nothing is not moved.
     pub readers_may_pause: bool,
+    /// Whether nodes write the blocks in their order, as those of a tree: then a lane may wait for
+    /// the others.
+    pub in_order: bool,
     /// The memory that the list of the parts of a tree which one node reports as absent may take,
     /// in bytes.
     pub absence_max: usize,
@@ -87,6 +90,7 @@ impl Policy {
             stuck_after_ns: STUCK_AFTER_NS,
             idle_after_ns: None,
             readers_may_pause: false,
+            in_order: false,
             absence_max: Absence::share_of(receivers),
         }
     }
@@ -122,6 +126,12 @@ impl Policy {
     #[must_use]
     pub fn with_readers_that_may_pause(self, readers_may_pause: bool) -> Self {
         Self { readers_may_pause, ..self }
+    }
+
+    /// Changes [`in_order`](Self::in_order).
+    #[must_use]
+    pub fn with_order(self, in_order: bool) -> Self {
+        Self { in_order, ..self }
     }
 
     /// Changes [`idle_after_ns`](Self::idle_after_ns).

@@ -233,8 +233,26 @@ fn a_hop_that_carries_holes_says_nothing_of_its_wire() {
     }
 }
 
+/// What a node that takes a block now and then says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Excuse {
+    None,
+    Pipe,
+    /// It was told not to wait for its disk.
+    BusyDisk,
+}
+
 #[test]
-fn a_node_that_takes_a_block_now_and_then_is_fed_on_the_side() {
+fn a_node_that_takes_a_block_now_and_then_is_fed_on_the_side_whatever_it_says() {
+    for excuse in [Excuse::None, Excuse::Pipe, Excuse::BusyDisk] {
+        let (moved_after, side_fed) = moved_with(excuse);
+        assert!(moved_after.is_some_and(|tenths| tenths <= 130), "{excuse:?}: {moved_after:?}");
+        assert_eq!(side_fed, 1, "{excuse:?}");
+    }
+}
+
+/// Returns after how many tenths of a second such a node is fed on the side, and how many are then.
+fn moved_with(excuse: Excuse) -> (Option<u64>, usize) {
     const MIB: u64 = 1 << 20;
     let names: Vec<String> = (1..=5).map(|node| format!("n{node}")).collect();
     let plan = Plan::broadcast(Layout::fitting(512 << 20), &names, 1).expect("a plan");
@@ -242,6 +260,7 @@ fn a_node_that_takes_a_block_now_and_then_is_fed_on_the_side() {
     let mut head = Head::new(COPY, &plan, addresses, Policy::for_nodes(5), 0);
     head.nodes.iter_mut().for_each(|node| node.state = NodeState::Ready);
     let slow = 3;
+    head.nodes[3].detached = excuse == Excuse::BusyDisk;
     let is_moved = |head: &Head| head.lanes[0].side_fed.contains(&NodeId(slow));
     let moved_after = (1..600).find(|tenth| {
         let now = tenth * 100_000_000;
@@ -258,15 +277,22 @@ fn a_node_that_takes_a_block_now_and_then_is_fed_on_the_side() {
                 blocked_ns: if waits { now - moving_ns } else { 0 },
             };
             let lanes = vec![LaneReport { received: blocks, hop: Some(hop), untaken: None }];
+            let said = if near == slow { excuse } else { Excuse::None };
+            let disk_ns = if said == Excuse::BusyDisk { now } else { 0 };
             let node = &mut head.nodes[NodeId(near).index()];
-            node.report = Report { lanes, holder: true, ..Report::default() };
+            node.report = Report {
+                lanes,
+                holder: said != Excuse::Pipe,
+                stalled_ns: disk_ns,
+                blocked_ns: disk_ns,
+                ..Report::default()
+            };
             node.reported = now;
         }
         head.judge_hops(now);
         is_moved(&head)
     });
-    assert!(moved_after.is_some_and(|tenths| tenths <= 130), "{moved_after:?}");
-    assert_eq!(head.lanes[0].side_fed.len(), 1, "{:?}", head.lanes[0].side_fed);
+    (moved_after, head.lanes[0].side_fed.len())
 }
 
 /// Returns a head of a copy of 16 MiB to two nodes.
