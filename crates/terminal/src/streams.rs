@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use garland_sys::process;
+
 use crate::output;
 
 /// The number of bytes of an output that are kept in memory; more are kept in a file without a
@@ -16,6 +18,10 @@ const KEPT_MAX: usize = 32 << 10;
 /// The number of bytes of the outputs of a node or job that are kept in files until they can be
 /// printed. It may send without end.
 pub const OUTPUT_MAX: usize = 1 << 30;
+
+/// The number of bytes of all outputs that are kept in files until they can be printed: nodes or
+/// jobs may be many. At most half of the space that is free at the beginning.
+const ALL_OUTPUTS_MAX: u64 = 16 << 30;
 
 /// The longest line that is printed whole, in bytes; longer ones are printed in pieces.
 const LINE_MAX: usize = 64 << 10;
@@ -182,6 +188,11 @@ struct Stream {
 }
 
 impl Stream {
+    /// Returns the number of bytes that are kept.
+    fn kept(&self) -> u64 {
+        self.parts.iter().map(|(_, kept)| kept.length() as u64).sum()
+    }
+
     /// Prints what is kept, and keeps it no longer.
     fn print(&mut self) -> io::Result<()> {
         let print = |(lines, kept): &mut (Lines, Kept)| {
@@ -212,6 +223,9 @@ pub struct Streams {
     is_wanted: bool,
     /// Whether the output that was printed last ended within a line.
     is_within_line: bool,
+    /// The number of bytes of all outputs that are kept, and how many may be.
+    kept: u64,
+    kept_max: u64,
 }
 
 impl Streams {
@@ -221,7 +235,21 @@ impl Streams {
         let open = BTreeMap::new();
         let is_wanted = true;
         let is_within_line = false;
-        Self { arrangement, prefixes, folder, open, first: 0, is_wanted, is_within_line }
+        let kept_max = process::free_space(&folder).map_or(ALL_OUTPUTS_MAX, |free| free / 2);
+        let kept_max = kept_max.min(ALL_OUTPUTS_MAX);
+        let first = 0;
+        let kept = 0;
+        Self {
+            arrangement,
+            prefixes,
+            folder,
+            open,
+            first,
+            is_wanted,
+            is_within_line,
+            kept,
+            kept_max,
+        }
     }
 
     /// Returns the order in which outputs are printed.
@@ -240,11 +268,22 @@ impl Streams {
     }
 
     /// Returns whether `length` more bytes of a node or job can be kept until they can be printed:
-    /// together with what is kept of it by now, at most [`OUTPUT_MAX`].
+    /// together with what is kept of it by now, at most [`OUTPUT_MAX`], and of all together no more
+    /// than there is room for.
     pub fn has_room(&self, number: u32, length: usize) -> bool {
-        let parts = self.open.get(&number).into_iter().flat_map(|stream| &stream.parts);
-        let kept: usize = parts.map(|(_, kept)| kept.length()).sum();
-        kept.saturating_add(length) <= OUTPUT_MAX
+        let kept = self.open.get(&number).map_or(0, Stream::kept);
+        let more = length as u64;
+        kept + more <= OUTPUT_MAX as u64
+            && (self.is_live(number) || self.kept + more <= self.kept_max)
+    }
+
+    /// Returns whether an output is printed as it comes.
+    fn is_live(&self, number: u32) -> bool {
+        match self.arrangement {
+            Arrangement::Bytes | Arrangement::Lines => true,
+            Arrangement::Ended => false,
+            Arrangement::Numbered => number == self.first,
+        }
     }
 
     /// Adds bytes to an output.
@@ -252,22 +291,20 @@ impl Streams {
     /// # Errors
     /// When they can be neither printed nor kept.
     pub fn add(&mut self, number: u32, is_error: bool, bytes: &[u8]) -> io::Result<()> {
-        let is_live = match self.arrangement {
-            Arrangement::Bytes => {
-                let is_wanted = output::pass_on(bytes, is_error)?;
-                self.is_wanted &= is_wanted || is_error;
-                return Ok(());
-            }
-            Arrangement::Lines => true,
-            Arrangement::Ended => false,
-            Arrangement::Numbered => number == self.first,
-        };
+        let is_live = self.is_live(number);
         let folder = self.folder.clone();
-        let (lines, kept) = &mut self.stream(number).parts[usize::from(is_error)];
-        if !is_live {
-            return kept.add(&folder, bytes);
-        }
-        let is_wanted = lines.add(bytes)?;
+        let is_wanted = match self.arrangement {
+            Arrangement::Bytes => output::pass_on(bytes, is_error)?,
+            _ => {
+                let (lines, kept) = &mut self.stream(number).parts[usize::from(is_error)];
+                if !is_live {
+                    kept.add(&folder, bytes)?;
+                    self.kept += bytes.len() as u64;
+                    return Ok(());
+                }
+                lines.add(bytes)?
+            }
+        };
         self.is_wanted &= is_wanted || is_error;
         Ok(())
     }
@@ -285,11 +322,16 @@ impl Streams {
             self.close_one(self.first)?;
             self.first += 1;
         }
-        self.open.get_mut(&self.first).map_or(Ok(()), Stream::print)
+        let Some(stream) = self.open.get_mut(&self.first) else { return Ok(()) };
+        let before = stream.kept();
+        let printed = stream.print();
+        self.kept -= before - stream.kept();
+        printed
     }
 
     fn close_one(&mut self, number: u32) -> io::Result<()> {
         if let Some(stream) = self.open.remove(&number) {
+            self.kept -= stream.kept();
             self.is_within_line = stream.end()?;
         }
         Ok(())
@@ -301,6 +343,7 @@ impl Streams {
     /// When the end of what was begun cannot be printed.
     pub fn restart(&mut self, number: u32) -> io::Result<()> {
         let Some(mut stream) = self.open.remove(&number) else { return Ok(()) };
+        self.kept -= stream.kept();
         stream.parts.iter_mut().try_for_each(|(lines, _)| lines.end())
     }
 
@@ -378,5 +421,23 @@ mod tests {
         assert!(streams.has_room(0, OUTPUT_MAX), "it is printed as it comes");
         streams.restart(1).expect("nothing is begun");
         assert!(streams.has_room(1, OUTPUT_MAX), "it starts over");
+    }
+
+    #[test]
+    fn what_waits_of_all_together_has_a_limit() {
+        let mut streams = Streams::new(Arrangement::Numbered, Vec::new(), &std::env::temp_dir());
+        streams.kept_max = 1000;
+        for number in 1..=4 {
+            streams.add(number, false, &[b'x'; 200]).expect("it is kept");
+        }
+        assert!(streams.has_room(5, 200) && !streams.has_room(5, 201));
+        assert!(streams.has_room(0, 201), "it is printed as it comes");
+        streams.restart(1).expect("nothing is begun");
+        assert!(streams.has_room(5, 400) && !streams.has_room(5, 401));
+        streams.end(2).expect("it waits");
+        streams.end(0).expect("nothing was kept of it");
+        // The first one that has not ended has none waiting.
+        streams.end(1).expect("it started over");
+        assert!(streams.has_room(5, 800) && !streams.has_room(5, 801));
     }
 }
