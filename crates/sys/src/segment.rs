@@ -6,8 +6,15 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    CWD, FileType, MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fstat, ftruncate,
+    memfd_create, openat,
+};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// The name of segments, and their path as the kernel shows it (memfd_create(2)).
+const SEGMENT_NAME: &str = "garland-segment";
+const SEGMENT_PATH: &str = "/memfd:garland-segment (deleted)";
 
 /// A segment of shared memory: 64-bit words that all processes load and store atomically.
 #[derive(Debug)]
@@ -30,24 +37,30 @@ impl Segment {
     /// When the system has no memory or descriptor left.
     pub fn new(words: usize) -> io::Result<Self> {
         let bytes = words.checked_mul(8).filter(|&b| b > 0).ok_or(io::ErrorKind::InvalidInput)?;
-        let fd = memfd_create("garland", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        let fd = memfd_create(SEGMENT_NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&fd, bytes as u64)?;
         // Seal the size: no process can truncate the segment.
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Self::map(fd, bytes)
     }
 
-    /// Opens the segment that the process `pid` has open as descriptor `fd`.
+    /// Opens the segment that the process `pid` has open as descriptor `fd`. Whoever names both may
+    /// mean another process's segment: its owner must show that it is meant.
     ///
     /// # Errors
     /// When there is no such segment, it belongs to another user, or it is not sealed against
     /// truncation.
     pub fn of_process(pid: u32, fd: u32) -> io::Result<Self> {
         let path = format!("/proc/{pid}/fd/{fd}");
-        let file = File::options().read(true).write(true).open(path)?;
+        // What else it is, such as a device, is not opened.
+        let found = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let found_path = format!("/proc/self/fd/{}", found.as_raw_fd());
+        let is_file = FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::RegularFile;
+        if !is_file || std::fs::read_link(&found_path)?.as_os_str() != SEGMENT_PATH {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let file = File::options().read(true).write(true).open(found_path)?;
         let fd = OwnedFd::from(file);
-        // Only a memfd has seals. This rules out another file that has got the same descriptor
-        // number.
         if !rustix::fs::fcntl_get_seals(&fd)?.contains(SealFlags::SHRINK) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -121,5 +134,12 @@ mod tests {
         let number = u32::try_from(file.as_raw_fd()).unwrap();
         assert!(Segment::of_process(std::process::id(), number).is_err());
         assert!(Segment::of_process(u32::MAX, 0).is_err());
+        // Memory that other programs share is sealed, too.
+        let other = memfd_create("other", MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&other, 4096).unwrap();
+        fcntl_add_seals(&other, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let number = u32::try_from(other.as_raw_fd()).unwrap();
+        let refused = Segment::of_process(Segment::owner().unwrap(), number).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }
 }

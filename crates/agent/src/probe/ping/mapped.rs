@@ -25,9 +25,12 @@ const MAX_SHARED_BYTES: u64 = 128 << 20;
 /// The number of words (8 bytes each) of a cache line.
 const LINE: usize = 8;
 
-/// The number of words before those for operations: one cache line, which contains a secret by
-/// which the initiator recognizes the memory.
+/// The number of words before those for operations: one cache line, which contains what the
+/// initiator has chosen, and by which it recognizes the memory.
 const HEAD: usize = LINE;
+
+/// The length in bytes of what the initiator chooses.
+const CHALLENGE: usize = 16;
 
 /// The minimum number of words over which gets and puts are spread, so that they do not all use one
 /// cache line.
@@ -289,27 +292,36 @@ fn machine() -> [u8; 36] {
     id
 }
 
+/// Returns what the initiator has chosen, in words.
+fn words_in(challenge: &[u8; CHALLENGE]) -> impl Iterator<Item = u64> {
+    challenge
+        .chunks_exact(8)
+        .map(|chunk| chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)))
+}
+
 fn offer(
     meeting: &MeetingState,
     words: usize,
     mut stream: &TcpStream,
 ) -> Result<Segment, ProbeError> {
     let segment = Segment::new(words).map_err(cannot("create shared memory"))?;
-    let secret = u64::from_le_bytes(random::bytes());
-    segment.words()[0].store(secret, Ordering::Release);
     let mut bytes = machine().to_vec();
     bytes.extend(Segment::owner().map_err(cannot("read /proc"))?.to_le_bytes());
     bytes.extend(segment.number().to_le_bytes());
-    bytes.extend(secret.to_le_bytes());
     // Keep the segment, and let the initiator open it, until it has mapped it or failed to.
     let _shown = dumpable::show();
     stream.write_all(&bytes)?;
-    read(meeting, stream, &mut [0; 1])?;
+    let mut challenge = [0; CHALLENGE];
+    read(meeting, stream, &mut challenge)?;
+    for (word, chosen) in segment.words().iter().zip(words_in(&challenge)) {
+        word.store(chosen, Ordering::Release);
+    }
+    stream.write_all(&[1])?;
     Ok(segment)
 }
 
 fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, ProbeError> {
-    let mut bytes = [0; 36 + 4 + 4 + 8];
+    let mut bytes = [0; 36 + 4 + 4];
     read(meeting, stream, &mut bytes)?;
     if bytes[..36] != machine() {
         return Err("shared memory works only between agents on one machine; \
@@ -317,15 +329,18 @@ fn find(meeting: &MeetingState, mut stream: &TcpStream) -> Result<Segment, Probe
             .into());
     }
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or([0; 4]));
-    let secret = u64::from_le_bytes(bytes[44..].try_into().unwrap_or([0; 8]));
     let segment = Segment::of_process(number(36), number(40))
         .map_err(cannot("open the other agent's memory (both agents must run as the same user)"))?;
-    if segment.words()[0].load(Ordering::Acquire) != secret {
+    // Whoever has not that memory cannot store this there: it may be another process's.
+    let challenge: [u8; CHALLENGE] = random::bytes();
+    stream.write_all(&challenge)?;
+    read(meeting, stream, &mut [0; 1])?;
+    let mut stored = segment.words().iter().map(|word| word.load(Ordering::Acquire));
+    if words_in(&challenge).any(|chosen| stored.next() != Some(chosen)) {
         return Err("cannot find the other agent's memory: the agents are in different process \
                     namespaces"
             .into());
     }
-    stream.write_all(&[1])?;
     Ok(segment)
 }
 
