@@ -113,6 +113,15 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)
 }
 
+/// Creates the directory `path`, which only this user can enter, in a directory in which others may
+/// create some, too, such as `/dev/shm`: what they have made there before is not used.
+///
+/// # Errors
+/// When there is something at `path`, or it cannot be created.
+pub fn create_new_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(FOLDER_MODE).create(path)
+}
+
 /// Removes a file, if there is one, for good: it does not come back after a failure of the power.
 ///
 /// # Errors
@@ -286,6 +295,18 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn a_new_directory_is_none_that_others_have_made() {
+        let folder = Folder::new("new-folder");
+        let path = folder.0.join("new");
+        create_new_folder(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(create_new_folder(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        let link = folder.0.join("link");
+        symlink(&path, &link).unwrap();
+        assert_eq!(create_new_folder(&link).unwrap_err().kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use garland_predict::Processors;
 use garland_state::places::Places;
 use garland_state::run::Run;
 use garland_sys::signal::Interrupts;
-use garland_sys::{process, random};
+use garland_sys::{private_file, process, random};
 use garland_terminal::failure::{Failure, OrFailure};
 use garland_topology::{NodeId, Topology};
 
@@ -206,8 +206,10 @@ fn files_directory(run: &Run, room: u64) -> Result<PathBuf, Failure> {
     let roomy = process::available_memory() > room.saturating_mul(2)
         && process::free_space(memory).is_some_and(|free| free > room.saturating_mul(2));
     let base = if roomy { memory } else { run.folder() };
-    let files = base.join(format!("garland-{}", run.name()));
-    std::fs::create_dir_all(&files)
+    // All users may make directories in memory.
+    let chosen = u128::from_le_bytes(random::bytes());
+    let files = base.join(format!("garland-{}-{chosen:032x}", run.name()));
+    private_file::create_new_folder(&files)
         .or_nothing(format!("cannot create {}", printable::path(&files)))?;
     if process::free_space(&files).is_some_and(|free| free < room) {
         let files = printable::path(&files);
