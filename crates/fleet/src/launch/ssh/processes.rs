@@ -97,7 +97,10 @@ mod tests {
 
     /// Runs the script in a shell of this machine. Returns its output.
     fn run(shell: &str, tag: &str, word: &str) -> String {
-        let mut command = Command::new(shell);
+        run_with(Command::new(shell), shell, tag, word)
+    }
+
+    fn run_with(mut command: Command, shell: &str, tag: &str, word: &str) -> String {
         if shell == "busybox" {
             command.arg("sh");
         }
@@ -131,5 +134,28 @@ mod tests {
             assert_eq!(run(shell, &tag, "find"), "PROCESSES\n", "{shell}");
             assert!(run(shell, "short", "find").starts_with("UNKNOWN"), "{shell}");
         }
+    }
+
+    #[test]
+    fn a_look_that_fails_does_not_say_that_no_process_runs() {
+        // Without grep, and with one that cannot be executed as with too many arguments.
+        let folder = format!("garland-processes-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        std::fs::create_dir(&folder).expect("a new directory");
+        std::os::unix::fs::symlink("/usr/bin/id", folder.join("id")).expect("a link");
+        for has_grep in [false, true] {
+            if has_grep {
+                std::fs::write(folder.join("grep"), "no program").expect("it has room");
+            }
+            // One of them is there.
+            let shells = ["/usr/bin/dash", "/usr/bin/bash"];
+            for shell in shells.into_iter().filter(|shell| Path::new(shell).exists()) {
+                let mut command = Command::new(shell);
+                command.env("PATH", &folder).stderr(Stdio::null());
+                let said = run_with(command, shell, "0123456789abcdef", "find");
+                assert!(said.starts_with("UNKNOWN grep "), "{shell}: {said}");
+            }
+        }
+        std::fs::remove_dir_all(folder).expect("it is this test's");
     }
 }

@@ -15,7 +15,10 @@ if [ "$u" -ne 0 ]; then
 fi;
 look() {
   p=;
-  for f in $(echo "$w" | grep -lsF -f - /proc/[0-9]*/cmdline); do
+  # 2 if a process has ended meanwhile; more if grep cannot be run, or there are too many processes.
+  l=$(echo "$w" | grep -lsF -f - /proc/[0-9]*/cmdline);
+  if [ $? -gt 2 ]; then echo "UNKNOWN grep cannot be run on the processes there"; exit 1; fi;
+  for f in $l; do
     f=${f%/cmdline};
     # The files of such a process belong to root; its status tells its user.
     while read -r k v o; do
