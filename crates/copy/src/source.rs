@@ -75,8 +75,11 @@ impl CopySource {
         let tree = match (&spec.source.chosen_by, &spec.source.paths[..]) {
             (None, sources) => TreeSource::open(sources, &options),
             (Some(file), [source]) => TreeSource::open_chosen(source, &chosen(file)?, &options),
-            (Some(_), _) => {
-                return Err(Failure::usage("--files-from needs one SOURCE, a directory"));
+            (Some(_), sources) => {
+                let count = sources.len();
+                let what =
+                    format!("--files-from accepts only one SOURCE, a directory, not {count}");
+                return Err(Failure::usage(what));
             }
         };
         Self::from_tree(spec, tree, disk)

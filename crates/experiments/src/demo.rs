@@ -2,6 +2,9 @@
 
 mod scale;
 
+use std::path::Path;
+
+use garland_core::printable;
 use garland_core::units::Nanos;
 use garland_lab::Spec;
 use garland_state::places::Places;
@@ -53,7 +56,9 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     for at in 1..=nodes {
         let node = format!("n{at}");
         if !lab.verify(&node, NAME, &source)? {
-            return Err(Failure::nothing(format!("{node}:/{NAME} differs from the source")));
+            // The run outlives the lab, so that its traces can be read.
+            lab.keep_runs(&places, std::slice::from_ref(&first))?;
+            return Err(differs(&node, &source, &places.folder("runs")?.join(&first)));
         }
     }
     garland_terminal::outln!("4. the check: cmp finds every node's file equal to the source");
@@ -64,6 +69,15 @@ pub fn run(demo: &Demo) -> Result<Exit, Failure> {
     lab.end()?;
     garland_terminal::outln!("6. clean up:  agents and cluster are removed");
     Ok(Exit::Done)
+}
+
+/// Returns the failure of a copy after which the file of `node` differs from `source`; `kept` is
+/// the directory of the copy's run.
+fn differs(node: &str, source: &Path, kept: &Path) -> Failure {
+    let source = printable::path(source);
+    let kept = printable::path(kept);
+    Failure::fault(format!("cannot confirm the copy: lab:{node}:/{NAME} differs from {source}"))
+        .hint(format!("this should never happen: report it, with the directory {kept}"))
 }
 
 /// Returns what limited the copy `run`, and how to see more.
@@ -115,4 +129,18 @@ fn reported(
     let output = String::from_utf8_lossy(&output);
     // The other lines are doubts about the forecast, which the report contains as well.
     Ok((output.lines().take(1).map(|line| format!("{line}\n")).collect(), names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_differs_is_a_fault_with_both_files_and_what_to_report() {
+        let failure = differs("n3", Path::new("/s/source"), Path::new("/s/runs/1-cp"));
+        assert_eq!(failure.exit(), Exit::Fault);
+        let wanted = "error: cannot confirm the copy: lab:n3:/file differs from /s/source\n\
+                      hint: this should never happen: report it, with the directory /s/runs/1-cp\n";
+        assert_eq!(failure.to_string(), wanted);
+    }
 }

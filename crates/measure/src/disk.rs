@@ -69,11 +69,16 @@ pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<
 fn parse_order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {
     let size = bytes::parse(&disk.size)?;
     if !DISK_SIZES.contains(&size) {
-        let (least, most) = DISK_SIZES.into_inner();
-        let [least, most] = [least, most].map(bytes::format);
+        let least = bytes::format(*DISK_SIZES.start());
+        let most = bytes::format(*DISK_SIZES.end());
         let message = format!("--size {}: the size must be from {least} to {most}", disk.size);
-        return Err(Failure::usage(message)
-            .hint("a file that fits in memory does not measure the disk: choose a file larger than memory"));
+        let failure = Failure::usage(message);
+        if size > *DISK_SIZES.end() {
+            return Err(failure);
+        }
+        return Err(failure.hint(
+            "a file that fits in memory does not measure the disk: choose a file larger than memory",
+        ));
     }
     let time: Nanos = disk.time.parse()?;
     let only = parse_only(&disk.only)?;

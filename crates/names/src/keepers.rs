@@ -85,7 +85,7 @@ impl TooFew {
             reasons.push(format!("{node}: {reason}"));
         }
         if missing().count() > TOLD_MAX {
-            reasons.push(format!("likewise {} more", missing().count() - TOLD_MAX));
+            reasons.push(format!("and {} more nodes", missing().count() - TOLD_MAX));
         }
         let reasons = reasons.join("; ");
         let what = match self.kept.is_empty() {
@@ -535,13 +535,17 @@ fn connected(
     patience.wait(&record.name, connect)
 }
 
-/// Says what is wrong with names, the first ones of many.
+/// Prints what is wrong with names, one line for each of the first [`TOLD_MAX`], and how many more
+/// there are.
 pub fn tell(untold: &[String]) {
     for reason in untold.iter().take(TOLD_MAX) {
         garland_terminal::errln!("names: {reason}");
     }
     if untold.len() > TOLD_MAX {
-        garland_terminal::errln!("names: likewise {} more", untold.len() - TOLD_MAX);
+        let more = untold.len() - TOLD_MAX;
+        garland_terminal::errln!(
+            "names: {more} more names have problems; the first {TOLD_MAX} are listed above"
+        );
     }
 }
 

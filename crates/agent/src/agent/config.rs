@@ -71,7 +71,7 @@ pub enum AgentError {
     #[error("cannot watch connections: {}", reason(.0))]
     Watch(io::Error),
     /// A thread cannot be started.
-    #[error("{}", reason(.0))]
+    #[error("cannot start a thread: {}", reason(.0))]
     Thread(io::Error),
     /// The ready line cannot be written.
     #[error("cannot write the ready line for the launcher: {}", reason(.0))]

@@ -43,7 +43,8 @@ pub enum Refusal {
     /// Times at one node count differ too much.
     #[error(
         "{nodes} nodes took {least:.3} s in one run and {most:.3} s in another: the work differed, \
-         or one of the runs was disturbed"
+         or one of the runs was disturbed; repeat the runs at {nodes} nodes, or leave the disturbed \
+         one out"
     )]
     Disagree {
         /// The node count of both runs.

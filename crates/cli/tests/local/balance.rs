@@ -111,6 +111,12 @@ fn what_cannot_be_is_said_before_anything_is_copied() {
         let said = balance(&garland, &scratch, &arguments).with_code(2);
         assert!(said.err.contains(reason), "{reason} in {}", said.err);
     }
+    let has_hint = |sizes: &str| {
+        let said = balance(&garland, &scratch, &["--sizes", sizes, "local[1-2]"]).with_code(2);
+        assert!(said.err.contains("the size must be from 1.00 KiB to 64.00 TiB"), "{}", said.err);
+        said.err.contains("shorter ones are not measured accurately")
+    };
+    assert_eq!([has_hint("1B"), has_hint("100TiB")], [true, false]);
     let missing = balance(&garland, &scratch, &["--sizes", "1MB", "local[1-2]:/none"]);
     insta::assert_snapshot!(
         missing.with_code(3).out,

@@ -159,6 +159,12 @@ fn what_cannot_be_is_said_before_anything_is_written() {
         let said = disk(&garland, &scratch, &arguments).with_code(2);
         assert!(said.err.contains(reason), "{reason} in {}", said.err);
     }
+    let has_hint = |size: &str| {
+        let said = disk(&garland, &scratch, &["--size", size, "local1"]).with_code(2);
+        assert!(said.err.contains("the size must be from 1.00 MiB to 64.00 TiB"), "{}", said.err);
+        said.err.contains("choose a file larger than memory")
+    };
+    assert_eq!([has_hint("4KiB"), has_hint("100TiB")], [true, false]);
     nothing_written(&scratch, &["local1", "local2"]);
 }
 

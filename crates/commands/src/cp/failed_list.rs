@@ -49,8 +49,9 @@ pub struct FailedList {
 pub fn check(spec: &SourceSpec) -> Result<(), Failure> {
     let SourceSpec { failed_to: Some(written), chosen_by, paths, .. } = spec else { return Ok(()) };
     let [source] = &paths[..] else {
-        return Err(Failure::usage("--failed-to needs one SOURCE, as --files-from does")
-            .hint("copy each by itself, or the directory that they are in"));
+        let what = format!("--failed-to accepts only one SOURCE, not {}", paths.len());
+        return Err(Failure::usage(what)
+            .hint("copy each SOURCE by itself, or the directory that contains them"));
     };
     if chosen_by.as_ref().is_some_and(|read| is_same_list(read, written)) {
         return Err(Failure::usage("--files-from and --failed-to name the same file")

@@ -1,5 +1,6 @@
 //! `garland cp --join`: adds nodes to a running copy.
 
+use garland_core::printable;
 use garland_fleet::context::Context;
 use garland_fleet::join_listener::{self, Answer, JOIN_DIR};
 use garland_results::copy::{CopyResult, NodeResult};
@@ -84,7 +85,10 @@ pub fn run(context: &Context, cp: &Cp, run: &str) -> Result<Exit, Failure> {
     join_listener::await_end(&copy, &interrupts)?;
     if interrupts.have_come() {
         // The copy was started by another command and continues.
-        return Err(Failure::interrupted("waiting for the end of the copy, which continues"));
+        let waiting = format!("waiting for the end of copy {}", copy.name());
+        let nodes = printable::word(list);
+        return Err(Failure::interrupted(waiting)
+            .hint(format!("the copy itself continues: `garland top {nodes}` shows it")));
     }
     phases.end("copy");
     let own = Run::begin(&places, "join")?;

@@ -142,7 +142,7 @@ fn write(
     let mut export = Export::begin(format, target, survey.names.clone())?;
     for known in &survey.known {
         let content = traces::read(&known.path)
-            .or_nothing(format!("cannot read {}", printable::path(&known.path)));
+            .or_nothing(format!("cannot read the trace {}", printable::path(&known.path)));
         let (trace, _) = match content {
             Ok(content) => content,
             Err(failure) => return Ok(Err(failure)),

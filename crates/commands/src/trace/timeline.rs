@@ -30,7 +30,10 @@ pub fn timeline(
                 let of_node = nics(&trace.origin);
                 timeline.node(&trace, error_ns, &on_head, &of_node);
             }
-            Err(reason) => notes.push(format!("{}: {reason}", printable::path(&known.path))),
+            Err(reason) => {
+                let shown = printable::path(&known.path);
+                notes.push(format!("cannot read the trace {shown}: {reason}"));
+            }
         }
     }
     timeline.names(if traced.planned.is_empty() { &traced.peers } else { &traced.planned });

@@ -1,11 +1,12 @@
 //! Plans the copies from nodes, based on the files that the nodes reported.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use garland_control::{Agent, Ends, Looked, Pipeline};
-use garland_core::cluster::{Cluster, Node};
+use garland_core::cluster::{Cluster, Node, nodelist};
 use garland_core::plan::{
     FoundStripe, Layout, LayoutError, Manifest, Plan, StripeSet, StripeSetError, Stripes,
 };
@@ -330,7 +331,7 @@ fn stripes(
     let source = wanted[0].paths[0].bytes();
     let shown = printable::name(source);
     let set = StripeSet::assemble(&found).map_err(|error| {
-        let failure = not_assembled(&shown, &error);
+        let failure = not_assembled(source, &error, wanted);
         failures.iter().fold(failure, |failure, node| failure.hint(node))
     })?;
     if !spec.run.is_quiet && set.has_aside(&found) {
@@ -347,7 +348,7 @@ fn stripes(
         let Some(agent) = agents[*node].take() else {
             let name = &wanted[*node].node.name;
             return Err(Failure::nothing(format!(
-                "{shown}: {name} has more than one of its stripes"
+                "cannot assemble {shown}: {name} has more than one of its stripes"
             ))
             .hint("a node can send only one stripe: move one of them, with its manifest, to another directory"));
         };
@@ -389,12 +390,30 @@ fn found_stripe(node: &Node, reply: &StatReply) -> FoundStripe {
     }
 }
 
-/// Returns the failure for stripes of the file `shown` that form no file, with what to do.
-fn not_assembled(shown: &str, error: &StripeSetError) -> Failure {
-    let failure = Failure::nothing(format!("{shown}: {error}"));
-    let StripeSetError::Several([newer, other]) = error else { return failure };
-    let nodes = [newer, other].map(|set| format!("{}:{shown}", set.nodes.join(",")));
-    failure.hint(format!("name the nodes of one copy only: {}", nodes.join(" or ")))
+/// Returns the failure for stripes of the file `path` on the nodes `asked` that form no file, with
+/// what to do.
+fn not_assembled(path: &[u8], error: &StripeSetError, asked: &[Wanted]) -> Failure {
+    let failure = Failure::nothing(format!("cannot assemble {}: {error}", printable::name(path)));
+    let source =
+        |list: &str| printable::word(OsStr::from_bytes(&[list.as_bytes(), b":", path].concat()));
+    match error {
+        StripeSetError::Nothing => failure.hint(
+            "name all nodes to which it was written with --stripe; any other file is copied \
+             without --stripe",
+        ),
+        StripeSetError::Incomplete { servers, .. }
+            if servers.iter().any(|server| asked.iter().all(|it| it.node.name != *server)) =>
+        {
+            let servers: Vec<&str> = servers.iter().map(String::as_str).collect();
+            let all = source(&nodelist::fold(&servers));
+            failure.hint(format!("name all nodes to which it was written: {all}"))
+        }
+        StripeSetError::Several([newer, other]) => {
+            let sources = [newer, other].map(|set| source(&set.nodes.join(",")));
+            failure.hint(format!("name the nodes of one copy only: {}", sources.join(" or ")))
+        }
+        _ => failure,
+    }
 }
 
 /// Returns the name of the directory for a node's files: the node's name without the lab's prefix.

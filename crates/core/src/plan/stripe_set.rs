@@ -1,7 +1,7 @@
 //! Assembles the stripes of a file, and checks that the set is complete.
 
 use std::cmp::Reverse;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use thiserror::Error;
 
@@ -44,9 +44,14 @@ pub enum StripeSetError {
         "the manifests on {0} and {1} belong to the same copy but differ: one of them was changed"
     )]
     Differ(String, String),
-    /// These stripes are missing or incomplete.
-    #[error("the stripe set is incomplete:{0}")]
-    Incomplete(String),
+    /// Stripes are missing or unusable.
+    #[error("the stripe set is incomplete: {}", .lacking.join("; "))]
+    Incomplete {
+        /// What is wrong with each of these stripes, and with each manifest that cannot be read.
+        lacking: Vec<String>,
+        /// The names of the nodes to which the set was written, in the order of its stripes.
+        servers: Vec<String>,
+    },
     /// Nodes have usable stripes of two copies, and not all of them show the newer one. Which copy
     /// is newer is only the word of the nodes that have it.
     #[error(
@@ -135,9 +140,9 @@ impl StripeSet {
         let mut unfinished = sets.filter(|set| set.has_aside(found));
         match (unfinished.next(), error) {
             (Some(set), _) => set.unless_contradicted(&listed),
-            (None, StripeSetError::Incomplete(mut lacking)) => {
-                unreadable.iter().for_each(|text| lacking += &format!("; {text}"));
-                Err(StripeSetError::Incomplete(lacking))
+            (None, StripeSetError::Incomplete { mut lacking, servers }) => {
+                lacking.extend(unreadable);
+                Err(StripeSetError::Incomplete { lacking, servers })
             }
             (None, error) => Err(error),
         }
@@ -212,7 +217,7 @@ impl<'a> Candidate<'a> {
             return Err(StripeSetError::Differ(node(*first), node(*place)));
         }
         let mut stripes = Vec::new();
-        let mut lacking = String::new();
+        let mut lacking = Vec::new();
         for number in 0..newest.stripes.servers {
             // Nodes that share a file system all see all stripes.
             let written_to = &newest.servers[usize::from(number)].name;
@@ -225,23 +230,19 @@ impl<'a> Candidate<'a> {
                 // be the newer one already, if power failed before its manifest followed.
                 (is_elsewhere, fault(stripe, manifest).is_some(), stripe.aside().is_empty())
             });
-            let trouble = match here.first() {
-                Some((place, manifest)) => {
-                    stripes.push(*place);
-                    fault(&found[*place], manifest)
-                }
-                None => Some(format!("missing on these nodes; it was written to {written_to}")),
+            let stripe = format!("stripe {} of {}", number + 1, newest.stripes.servers);
+            let Some((place, manifest)) = here.first() else {
+                lacking.push(format!("{stripe} is missing (written to {written_to})"));
+                continue;
             };
-            if let Some(trouble) = trouble {
-                let of = newest.stripes.servers;
-                // Writing to a string cannot fail.
-                let _ = write!(lacking, " stripe {} of {of}: {trouble};", number + 1);
-            }
+            stripes.push(*place);
+            lacking.extend(fault(&found[*place], manifest).map(|why| format!("{stripe}: {why}")));
         }
-        match lacking.is_empty() {
-            true => Ok(StripeSet { manifest: newest.clone(), stripes }),
-            false => Err(StripeSetError::Incomplete(lacking.trim_end_matches(';').to_owned())),
+        if lacking.is_empty() {
+            return Ok(StripeSet { manifest: newest.clone(), stripes });
         }
+        let servers = newest.servers.iter().map(|server| server.name.clone()).collect();
+        Err(StripeSetError::Incomplete { lacking, servers })
     }
 }
 
@@ -254,7 +255,7 @@ fn fault(found: &FoundStripe, manifest: &Manifest) -> Option<String> {
         return Some(format!("the manifest on {node} has the name of another stripe: {suffix}"));
     }
     match length {
-        None => Some(format!("{node} has the manifest, but not the stripe")),
+        None => Some(format!("{node} has only its manifest")),
         Some(length) if *length != wanted => Some(format!("{node} has {length} of {wanted} bytes")),
         Some(_) => None,
     }
@@ -359,12 +360,12 @@ mod tests {
     #[test]
     fn what_lacks_is_said_with_its_node() {
         assert_eq!(refused(&[]), "none of these nodes has stripes of the file");
-        insta::assert_snapshot!(refused(&[found(1, 0, 9), found(2, 1, 3)]), @"the stripe set is incomplete: stripe 2 of 2: missing on these nodes; it was written to io2");
+        insta::assert_snapshot!(refused(&[found(1, 0, 9), found(2, 1, 3)]), @"the stripe set is incomplete: stripe 2 of 2 is missing (written to io2)");
         let short = FoundStripe { length: Some(5), ..found(1, 0, 9) };
         let gone = FoundStripe { length: None, ..found(2, 1, 9) };
-        insta::assert_snapshot!(refused(&[short, gone]), @"the stripe set is incomplete: stripe 1 of 2: io1 has 5 of 5904 bytes; stripe 2 of 2: io2 has the manifest, but not the stripe");
+        insta::assert_snapshot!(refused(&[short, gone]), @"the stripe set is incomplete: stripe 1 of 2: io1 has 5 of 5904 bytes; stripe 2 of 2: io2 has only its manifest");
         let broken = FoundStripe { text: "version = 7".to_owned(), ..found(2, 1, 9) };
-        insta::assert_snapshot!(refused(&[found(1, 0, 9), broken]), @"the stripe set is incomplete: stripe 2 of 2: missing on these nodes; it was written to io2; the manifest .stripe-2of2.toml on io2: version 7 is not supported: this garland reads version 1");
+        insta::assert_snapshot!(refused(&[found(1, 0, 9), broken]), @"the stripe set is incomplete: stripe 2 of 2 is missing (written to io2); the manifest .stripe-2of2.toml on io2: version 7 is not supported: this garland reads version 1");
         let other = found(2, 1, 9);
         let text = other.text.replace("0o644", "0o600");
         insta::assert_snapshot!(refused(&[found(1, 0, 9), FoundStripe { text, ..other }]), @"the manifests on io1 and io2 belong to the same copy but differ: one of them was changed");

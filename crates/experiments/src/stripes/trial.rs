@@ -165,9 +165,10 @@ impl Trial<'_> {
         let whole = ask()?;
         let kept = Traced::find(&self.lab.places()?, run, None)?;
         for path in kept.files()? {
-            let of_server = traces::read(&path)
-                .map_err(|reason| Failure::nothing(format!("{}: {reason}", printable::path(&path))))
-                .map(|(trace, _)| trace.origin.node == self.server())?;
+            let content = traces::read(&path);
+            let (trace, _) =
+                content.or_nothing(format!("cannot read the trace {}", printable::path(&path)))?;
+            let of_server = trace.origin.node == self.server();
             if of_server {
                 fs::remove_file(&path)
                     .or_nothing(format!("cannot remove {}", printable::path(&path)))?;

@@ -153,7 +153,7 @@ fn ask(command: &mut Command) -> Result<String, Failure> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim().trim_start_matches(&format!("{program}: error: "));
-        return Err(Failure::nothing(format!("{program}: {said}")));
+        return Err(Failure::nothing(format!("cannot use Slurm: {program} failed: {said}")));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -318,12 +318,12 @@ impl LateNodes<'_> {
         let known: Vec<&String> = planned.chain(&self.joined).collect();
         for node in &nodes {
             if known.contains(&&node.name) {
-                let message = format!("{} already takes part in this copy", node.name);
-                return Err(Failure::usage(message));
+                let message = "it already takes part in this copy";
+                return Err(Failure::usage(format!("cannot add {}: {message}", node.name)));
             }
             if node.name.starts_with(LAB_PREFIX) != self.builder.lab.is_some() {
                 let message = "lab nodes and real nodes cannot be in one copy";
-                return Err(Failure::usage(format!("{}: {message}", node.name)));
+                return Err(Failure::usage(format!("cannot add {}: {message}", node.name)));
             }
         }
         Ok(nodes)

@@ -90,12 +90,15 @@ fn size(text: &str) -> Result<(String, u64), Failure> {
     let text = text.trim();
     let size = bytes::parse(text)?;
     if !BALANCE_SIZES.contains(&size) {
-        let (least, most) = BALANCE_SIZES.into_inner();
-        let [least, most] = [least, most].map(bytes::format);
-        return Err(Failure::usage(format!(
-            "--sizes {text}: the size must be from {least} to {most}"
-        ))
-        .hint("copies should take at least 0.2 s: shorter ones are not measured accurately"));
+        let least = bytes::format(*BALANCE_SIZES.start());
+        let most = bytes::format(*BALANCE_SIZES.end());
+        let message = format!("--sizes {text}: the size must be from {least} to {most}");
+        let failure = Failure::usage(message);
+        if size > *BALANCE_SIZES.end() {
+            return Err(failure);
+        }
+        return Err(failure
+            .hint("copies should take at least 0.2 s: shorter ones are not measured accurately"));
     }
     Ok((text.to_owned(), size))
 }

@@ -164,7 +164,10 @@ fn find_traces(traced: &Traced, warnings: &mut Vec<String>) -> Result<Vec<Trace>
                 warnings.extend(cut.map(|cut| format!("the trace of {name} is incomplete: {cut}")));
                 found.push(trace);
             }
-            Err(reason) => warnings.push(format!("{}: {reason}", printable::path(&path))),
+            Err(reason) => {
+                let shown = printable::path(&path);
+                warnings.push(format!("cannot read the trace {shown}: {reason}"));
+            }
         }
     }
     Ok(found)

@@ -310,16 +310,35 @@ fn a_set_that_is_not_whole_is_not_read() {
     let said = spoilt("stripe-none", |file| {
         (1..=3).for_each(|n| fs::remove_file(file(n, ".toml")).expect("the file exists"));
     });
-    insta::assert_snapshot!(said.err, @"error: /x: none of these nodes has stripes of the file");
+    insta::assert_snapshot!(said.err, @r"
+    error: cannot assemble /x: none of these nodes has stripes of the file
+    hint: name all nodes to which it was written with --stripe; any other file is copied without --stripe
+    ");
     let said = spoilt("stripe-manifest", |file| {
         fs::remove_file(file(2, ".toml")).expect("the file exists");
     });
-    insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 2 of 3: missing on these nodes; it was written to local2");
+    insta::assert_snapshot!(said.err, @"error: cannot assemble /x: the stripe set is incomplete: stripe 2 of 3 is missing (written to local2)");
     let said = spoilt("stripe-parts", |file| {
         fs::remove_file(file(3, "")).expect("the file exists");
         fs::write(file(1, ""), b"short").expect("it can be written");
     });
-    insta::assert_snapshot!(said.err, @"error: /x: the stripe set is incomplete: stripe 1 of 3: local1 has 5 of 28672 bytes; stripe 3 of 3: local3 has the manifest, but not the stripe");
+    insta::assert_snapshot!(said.err, @"error: cannot assemble /x: the stripe set is incomplete: stripe 1 of 3: local1 has 5 of 28672 bytes; stripe 3 of 3: local3 has only its manifest");
+}
+
+#[test]
+fn a_striped_file_that_is_read_from_too_few_nodes_names_all_of_them() {
+    let scratch = Scratch::new("stripe-few");
+    let whole = source(&scratch, 20 * 4096 - 5);
+    let garland = garland_in(&scratch);
+    let _ = garland.cp(&["--stripe=4KiB", "source.bin", "local[1-3]:/x"]).with_code(0);
+    let said = garland.cp(&["--stripe", "local[1,3]:/x", "back"]).with_code(3);
+    insta::assert_snapshot!(said.err, @r"
+    error: cannot assemble /x: the stripe set is incomplete: stripe 2 of 3 is missing (written to local2)
+    hint: name all nodes to which it was written: 'local[1-3]:/x'
+    ");
+    let _ = garland.cp(&["--stripe", "local[1-3]:/x", "back"]).with_code(0);
+    assert_same(&scratch.path("back"), &whole);
+    scratch.assert_nothing_left();
 }
 
 #[test]
@@ -332,14 +351,11 @@ fn a_manifest_that_is_wrong_is_said_to_be() {
     let said = spoilt("stripe-version", |file| {
         (1..=3).for_each(|n| edit(file(n, ".toml"), "version = 1", "version = 9"));
     });
-    assert!(
-        said.err
-            .starts_with("error: /x: the manifest .stripe-1of3.toml on local1: version 9 is not"),
-        "{}",
-        said.err
-    );
+    let wanted =
+        "error: cannot assemble /x: the manifest .stripe-1of3.toml on local1: version 9 is not";
+    assert!(said.err.starts_with(wanted), "{}", said.err);
     let said = spoilt("stripe-differ", |file| edit(file(3, ".toml"), "0o644", "0o600"));
-    insta::assert_snapshot!(said.err, @"error: /x: the manifests on local1 and local3 belong to the same copy but differ: one of them was changed");
+    insta::assert_snapshot!(said.err, @"error: cannot assemble /x: the manifests on local1 and local3 belong to the same copy but differ: one of them was changed");
     let said = spoilt("stripe-huge", |file| {
         fs::write(file(1, ".toml"), vec![b'#'; 40 << 10]).expect("it can be written");
     });

@@ -148,6 +148,19 @@ fn without_a_trace_a_copy_is_the_same() {
 }
 
 #[test]
+fn a_trace_that_cannot_be_read_is_named_by_explain() {
+    let scratch = Scratch::new("trace-unread");
+    let _ = source(&scratch, 1 << 20);
+    let garland = garland_in(&scratch);
+    let _ = garland.cp(&["source.bin", "local[1-2]:/x"]).with_code(0);
+    let file = run(&garland).join("trace/local1.trace");
+    std::fs::write(&file, "this is no trace at all").expect("it can be written");
+    let said = garland.run(&["explain", "last"]).with_code(1);
+    let note = format!("cannot read the trace {}: the file is not", file.display());
+    assert!(said.out.contains(&note), "{}", said.out);
+}
+
+#[test]
 fn a_dead_node_has_no_trace_and_the_others_have() {
     let scratch = Scratch::new("trace-dead");
     let from = source(&scratch, 16 << 20);

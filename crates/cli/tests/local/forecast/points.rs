@@ -92,6 +92,7 @@ fn what_carries_nothing_is_refused_in_words() {
     refused(&[], "there are no measured points");
     refused(&["--points", "4=10,4=11"], "says nothing about other node counts");
     refused(&["--points", "1=10,2=6"], "which fit any curve");
+    refused(&["--points", "1=10,2=6,2=60,4=3"], "disturbed; repeat the runs at 2 nodes, or leave");
     refused(&["--points", "1=10,2=20,4=40"], "more nodes were slower");
     refused(&["--points", "1=100,2=50,4=2"], "no curve fits these points");
     refused(&["--points", "1=100,2=52,4=30", "--limit", "wire=50s"], "one of the two is wrong");

@@ -98,7 +98,8 @@ fn what_was_not_copied_is_listed_as_files_from_reads_it() {
     assert!(said.err.contains("standard output has the result"), "{}", said.err);
     assert_eq!(said.out, "");
     assert_eq!(fs::read(scratch.path("list")).expect("a list"), b"e/b\n");
-    let _ = garland.cp(&["-a", "--failed-to", "list", "d", "d/e", "local1:/"]).with_code(2);
+    let said = garland.cp(&["-a", "--failed-to", "list", "d", "d/e", "local1:/"]).with_code(2);
+    assert!(said.err.contains("--failed-to accepts only one SOURCE, not 2\n"), "{}", said.err);
     scratch.assert_nothing_left();
 }
 

@@ -143,7 +143,10 @@ fn the_paths_of_a_list_are_copied_as_by_rsync() {
         (&["-r", "--failed-to=-", "."], "--failed-to needs the name of a file, not `-`"),
         (&["--save-plan=-", "one"], "--save-plan needs the name of a file, not `-`"),
         (&["-r", "--files-from=outside", "."], "outside:2: ../one: paths are relative to SOURCE"),
-        (&["-r", "--files-from=lines", "a", "b"], "--files-from needs one SOURCE"),
+        (
+            &["-r", "--files-from=lines", "a", "b"],
+            "--files-from accepts only one SOURCE, a directory, not 2",
+        ),
         (&["-r", "--files-from=lines", "--delete", "."], "cannot be used with"),
         (&["--files-from=lines", "one"], "required"),
     ];
