@@ -30,7 +30,7 @@ pub enum Direction {
 
 /// The agent's lines in the system's log.
 pub struct Audit {
-    /// `None` if nothing is told.
+    /// `None` if nothing is logged.
     log: Option<Syslog>,
     state: Mutex<State>,
 }
@@ -47,7 +47,8 @@ struct State {
 }
 
 impl State {
-    /// Counts a session. Returns how many of its peer were not told before it, if it may be told.
+    /// Counts a session. Returns the number of sessions of its peer that were not logged before it;
+    /// `None` if this one must not be logged either.
     fn admit(&mut self, caller: &Caller, now_ns: u64) -> Option<u64> {
         if !self.sessions.contains_key(&caller.key) {
             self.sessions.retain(|_, allowance| !allowance.is_whole(now_ns));
@@ -62,7 +63,7 @@ impl Audit {
         Self { log, state: Mutex::default() }
     }
 
-    /// Tells that a session began, unless its peer is no controller and had too many.
+    /// Logs the start of a session, unless its peer is no controller and has had too many.
     pub fn session(&self, caller: &Caller) {
         let untold = match caller.role {
             Role::Controller => Some(0),
@@ -72,13 +73,14 @@ impl Audit {
         self.tell(Facility::Auth, Line::new("session").caller(caller).untold(untold));
     }
 
-    /// Tells that `caller` runs a program. Its arguments are only counted: they may have secrets.
+    /// Logs that `caller` runs a program. Its arguments are only counted: they may have secrets.
     pub fn exec(&self, caller: &Caller, program: &[u8], arguments: usize) {
         let line = Line::new("exec").caller(caller).text("program", program);
         self.tell(Facility::Daemon, line.number("arguments", arguments as u64));
     }
 
-    /// Tells how a copy ended: the bytes that this node has of it, and the verdict.
+    /// Logs the end of a copy: its path on this node, the `bytes` of it that this node has, and the
+    /// verdict.
     pub fn copy(
         &self,
         caller: &Caller,
@@ -93,12 +95,12 @@ impl Audit {
         self.tell(Facility::Daemon, line);
     }
 
-    /// Tells how many jobs a farm gave to this node.
+    /// Logs the number of jobs that a farm gave to this node.
     pub fn farm(&self, caller: &Caller, jobs: u64) {
         self.tell(Facility::Daemon, Line::new("farm").caller(caller).number("jobs", jobs));
     }
 
-    /// Tells that a connection was refused, unless too many were told.
+    /// Logs a refused connection, unless too many were logged.
     pub fn refused(&self, peer: SocketAddr, reason: &str) {
         let untold = self.state.lock().refusals.take(clock::now_ns());
         let Some(untold) = untold else { return };
@@ -106,7 +108,7 @@ impl Audit {
         self.tell(Facility::Auth, line.text("reason", reason.as_bytes()).untold(untold));
     }
 
-    /// Sends a line, and before it how many were lost.
+    /// Sends a line to the log, and before it the number of lines that were lost.
     fn tell(&self, facility: Facility, line: Line) {
         let Some(log) = &self.log else { return };
         let mut state = self.state.lock();

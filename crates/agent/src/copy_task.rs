@@ -346,8 +346,7 @@ impl CopyTask {
 }
 
 impl CopyTask {
-    /// Tells the node's log how the copy ended, of which this node has `held` bytes in whole
-    /// blocks.
+    /// Logs the end of the copy, of which this node has `held` bytes in whole blocks.
     fn tell_log(&self, held: u64) {
         let Controller { agent, session } = &self.controller;
         let Layout { length, open, .. } = self.copy.layout;

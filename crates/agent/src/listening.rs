@@ -181,7 +181,7 @@ fn try_open(
     Ok(Some(OpenPort { listeners, number, addresses: addresses.to_vec() }))
 }
 
-/// Says which ports were tried, and who has the first of them.
+/// Returns which ports were tried, and which processes have the first of them, for a message.
 fn describe_taken(ports: Ports) -> String {
     if ports.is_any() {
         return "no port is free".to_owned();

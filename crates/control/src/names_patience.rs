@@ -26,11 +26,11 @@ pub struct NamesPatience(Mutex<BTreeMap<String, Waited>>);
 /// How long an agent was waited for.
 #[derive(Clone, Default)]
 struct Waited {
-    /// What counts.
+    /// The time that counts against the agent's patience.
     time: Duration,
-    /// What counts for nothing.
+    /// The time of prompt answers, which does not count.
     prompt: Duration,
-    /// Why it is asked nothing more; `None` if it is.
+    /// Why the agent is asked nothing more; `None` while it is asked.
     left_out: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl NamesPatience {
     /// Returns how long a node's agent may take for its next answer.
     ///
     /// # Errors
-    /// When it is asked nothing more: the reason.
+    /// When the agent is asked nothing more; the error is the reason.
     pub fn left(&self, node: &str) -> Result<Duration, String> {
         let state = self.0.lock();
         let Some(waited) = state.get(node) else { return Ok(NAMES_PATIENCE) };

@@ -73,8 +73,8 @@ impl CommandLine {
         line.is_some_and(|line| !line.is_stream && !line.is_list_read)
     }
 
-    /// Says how the copy of `run`, which not all nodes have, goes on, if sending the rest is
-    /// enough.
+    /// Prints the command that sends the rest of the copy of `run`, which not all nodes have, if
+    /// that can be done.
     pub fn tell_how_to_resume(run: &Run) {
         match Self::kept_in(run) {
             Ok(Self { is_list_read: true, .. }) => {

@@ -55,7 +55,7 @@ pub struct DryRun {
 pub struct UnaskedNode {
     /// The node's name.
     pub name: String,
-    /// Why it could not be asked.
+    /// Why the node could not be asked.
     pub reason: String,
 }
 

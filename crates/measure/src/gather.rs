@@ -79,7 +79,7 @@ impl Gathered {
     /// would be waited for in vain. Only nodes that are reached through ssh are asked.
     ///
     /// # Errors
-    /// When that is so, or this machine cannot wait for the agents.
+    /// When no node reaches the next one, or this machine cannot wait for the agents.
     pub fn ensure_links(&mut self, nodes: &[Node]) -> Result<(), Failure> {
         if !self.fleet.agents.iter().flatten().any(Agent::is_behind_login) {
             return Ok(());

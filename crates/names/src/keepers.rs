@@ -37,9 +37,9 @@ const TOLD_MAX: usize = 10;
 /// How long a command gives names to keepers that lack them. Another one goes on with that.
 const REPAIR_MAX: Duration = Duration::from_secs(30);
 
-/// How many wrong manifests a keeper sends before it is left out: a disk damages a file or two, and
-/// the other names there are sound.
-const WRONG_MANIFESTS_MAX: usize = 3;
+/// The number of wrong manifests at which a keeper is left out. It is more than one, since a disk
+/// may damage a file or two, and the other names there are sound.
+const WRONG_MANIFESTS_LIMIT: usize = 3;
 
 /// What became of an entry that the keepers were told to keep.
 pub enum Kept {
@@ -370,9 +370,9 @@ impl<'a> Keepers<'a> {
         Ok(manifest.ok_or_else(|| format!("no agent has the manifest of {name} unchanged")))
     }
 
-    /// Notes which of `keepers`, that have sent another manifest than that of an entry, say that
-    /// they keep this entry: others may have missed a change of the name. Leaves out those that did
-    /// so too often.
+    /// Counts a wrong manifest of each of `keepers`, which sent another manifest than that of an
+    /// entry, if it says that it keeps this entry: others may have missed a change of the name.
+    /// Leaves out those that reach [`WRONG_MANIFESTS_LIMIT`].
     fn note_wrong(&mut self, entry: &NameEntry, keepers: &[usize]) -> Result<(), Failure> {
         if keepers.is_empty() {
             return Ok(());
@@ -385,7 +385,7 @@ impl<'a> Keepers<'a> {
             }
             let wrong = self.wrong.entry(keeper).or_default();
             *wrong += 1;
-            if *wrong >= WRONG_MANIFESTS_MAX {
+            if *wrong >= WRONG_MANIFESTS_LIMIT {
                 let reason = format!(
                     "it has sent {wrong} manifests that are not those of its records, the last \
                      one for {name}"

@@ -81,8 +81,8 @@ fn end_again(
     Ok(Exit::Done)
 }
 
-/// Says which holders of a name that has ended have no agent now. `garland up` tells the next one,
-/// whether it is named here or not.
+/// Prints which holders of a name that has ended have no agent now. `garland up` tells their next
+/// agents of the end, whether they are printed here or not.
 fn tell_absent(access: &Access, ended: &NameEntry) {
     let is_absent = |it: &&NameHolder| {
         it.kind == HolderKind::Node && access.nodes().all(|node| node != it.node)

@@ -62,10 +62,11 @@ impl ListingBounds {
         if state.kept > self.kept_max { Err(Unbounded::TooLong(self.kept_max)) } else { Ok(()) }
     }
 
-    /// Notes that a part of the listing has come for this query.
+    /// Counts a part of the listing, the answer to `query`.
     ///
     /// # Errors
-    /// When it came before, or the listing has too many parts.
+    /// When the same query was answered before, so that the listing would never end, or the
+    /// listing has too many parts.
     pub(crate) fn advance(&self, query: &str) -> Result<(), Unbounded> {
         let mut hasher = DefaultHasher::new();
         query.hash(&mut hasher);

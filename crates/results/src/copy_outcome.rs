@@ -80,7 +80,7 @@ pub struct Unchanged {
 pub struct UnreadPart {
     /// The node's name.
     pub node: String,
-    /// Why it did not.
+    /// Why the node did not read the part.
     pub reason: String,
 }
 

@@ -140,7 +140,7 @@ impl StandingResult {
         Ok(())
     }
 
-    /// Says on standard error which nodes have no links to their next ones, and why the first of
+    /// Prints on standard error which nodes have no links to their next ones, and why the first of
     /// them has none: a firewall is the same for all.
     fn tell_missing_links(&self) {
         let mut nodes = self.nodes.iter().filter(|node| !node.unreachable.is_empty());
@@ -175,7 +175,8 @@ impl StandingResult {
         releases.into_iter().map(line).collect()
     }
 
-    /// Says when agents end because of their age: the first one, and the last one if it differs.
+    /// Returns a line that says when agents end because of their age: the first one, and the last
+    /// one if it differs. `None` if no agent has such an end.
     fn lives(&self) -> Option<String> {
         let ends = || self.nodes.iter().filter(|node| node.is(NodeVerdict::Ok));
         let ages = || ends().filter_map(|node| node.ends_in_s);

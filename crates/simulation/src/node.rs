@@ -149,8 +149,9 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Creates the node with index `place` in the plan; index 0 is the head. Its writer has `room`
-    /// slots.
+    /// Creates the node with index `place` in the plan; index 0 is the head. `room` is the number
+    /// of slots of its writer, and counts only if its sink is [`SinkKind::Stream`] or
+    /// [`SinkKind::Tree`]: other sinks take blocks in any order.
     pub(crate) fn new(plan: &Plan, place: usize, world: NodeWorld, room: usize) -> Self {
         let layout = plan.layout;
         let is_head = place == 0;

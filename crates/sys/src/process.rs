@@ -112,7 +112,8 @@ struct Wanted {
     tell: Sender<io::Result<Child>>,
 }
 
-/// Kills all processes of the group `leader` (SIGKILL). A group that does not exist is no error.
+/// Sends SIGKILL to all processes of the group led by `leader`. Errors are ignored: the group may
+/// have ended.
 pub fn kill_group(leader: u32) {
     let pid = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {

@@ -134,7 +134,8 @@ impl KeyRing {
     /// greets no more often than within `limit`.
     ///
     /// # Errors
-    /// When it has, or too many came in a short time.
+    /// When the message has come before ([`ChannelError::Repeated`]), or the peer greets too often
+    /// ([`ChannelError::TooOften`]).
     pub fn admit_member(
         &mut self,
         message: &[u8],

@@ -28,7 +28,7 @@ const SESSION_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 pub struct OpenInput {
     /// Passes on what the head sends.
     pub sender: InputSender,
-    /// Tells at the end how much the command has read.
+    /// Returns at the end how much the command has read.
     pub read: ReadCount,
 }
 

@@ -168,7 +168,8 @@ fn tell_failures(names: &[String], ends: &[CommandEnd]) {
     output::warn(folded(verdicts));
 }
 
-/// Tells that `bytes` of the input were read for nobody. A loop around this command may miss them.
+/// Prints that `bytes` of the input were read by no command. A loop around this command may miss
+/// them.
 fn tell_unread_input(bytes: u64) {
     output::warn(format!(
         "note: {bytes} bytes of standard input were read here, and by no command there; -n leaves \
@@ -176,8 +177,8 @@ fn tell_unread_input(bytes: u64) {
     ));
 }
 
-/// Tells if the first words of the command are probably names of nodes: the shell has replaced a
-/// list by names of files.
+/// Prints a note if the first words of the command are probably names of nodes: the shell has
+/// replaced a list by names of files.
 fn tell_expansion(exec: &Exec) {
     let words = exec.command.iter().map_while(|word| word.to_str());
     let nodes = std::iter::once(exec.nodes.as_str());

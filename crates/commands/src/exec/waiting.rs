@@ -5,7 +5,8 @@ use garland_sys::clock;
 use garland_terminal::output;
 use garland_terminal::screen::Screen;
 
-/// Tells which nodes hold up the input: in a line on the terminal while they do, or once.
+/// Prints which nodes hold up the input: in a line on the terminal while they do, or, without a
+/// terminal, once.
 pub struct Waiting<'a> {
     names: &'a [String],
     screen: Screen,

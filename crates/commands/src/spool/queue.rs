@@ -205,9 +205,9 @@ impl Queue {
         self.later.first().map(|(due_ns, _)| *due_ns)
     }
 
-    /// Notes the status of an entry at the time `now_ns`; `is_closed` if it is known that nobody
-    /// writes it. Returns whether it is complete and may be copied: otherwise it waits until it was
-    /// quiet. If it has changed since nodes got it, they lack it.
+    /// Records the status of an entry at the monotonic time `now_ns`; `is_closed` says that nobody
+    /// writes it. Returns whether it is complete and may be copied; otherwise it waits until it is
+    /// quiet. If it has changed since nodes got it, they no longer count as having it.
     pub fn is_complete(
         &mut self,
         entry: &Entry,
@@ -240,7 +240,7 @@ impl Queue {
         judged.unwrap_or(false)
     }
 
-    /// Makes an entry due that waits until it is quiet: it was closed by who wrote it.
+    /// Makes an entry that waits until it is quiet due at once: its writer has closed it.
     pub fn was_closed(&mut self, name: &OsStr) {
         self.change(name, |it| {
             if matches!(it.state, State::Seen(..)) {
@@ -249,15 +249,17 @@ impl Queue {
         });
     }
 
-    /// Notes that an entry had this status after the copy, so that nodes may have only a part of
-    /// it.
+    /// Makes an entry that changed during its copy wait until it is quiet again, and forgets which
+    /// nodes have it: they may have an incomplete version. `status` was read after the copy;
+    /// `now_ns` is monotonic.
     pub fn was_late(&mut self, entry: &Entry, status: &Status, now_ns: u64) {
         let quiet_ns = self.quiet_ns;
         self.change(&entry.name, |it| it.wait_for_quiet(status, now_ns, quiet_ns));
     }
 
-    /// Notes what became of the copy of an entry to nodes. Returns whether all nodes have the
-    /// entry. It waits until it is [removed](Self::finish).
+    /// Records the result of the copy of an entry for each of `nodes`. If any failed, the entry is
+    /// due again after a pause, which doubles with each failure; `now_ns` is monotonic. Returns
+    /// whether all nodes have the entry. It stays in the queue until [`finish`](Self::finish).
     pub fn copied(
         &mut self,
         entry: &Entry,
@@ -290,8 +292,8 @@ impl Queue {
         self.change(&entry.name, note).unwrap_or(false)
     }
 
-    /// Notes that an entry cannot be copied, or not be moved away afterwards, for `reason`. All of
-    /// it is tried again later.
+    /// Records that an entry cannot be copied, or cannot be moved away after its copy, for
+    /// `reason`. It is copied again to all nodes after a pause; `now_ns` is monotonic.
     pub fn failed(&mut self, entry: &Entry, reason: &str, now_ns: u64) {
         let nodes = (0..self.nodes).map(|node| (node, Err(reason.to_owned())));
         self.copied(entry, nodes, now_ns);
@@ -337,7 +339,7 @@ impl Queue {
 }
 
 impl Waiting {
-    /// Notes that the entry is complete. Nodes that got something else lack it.
+    /// Marks the entry as complete with this status. No node counts as having it yet.
     fn complete(&mut self, status: &Status) {
         self.holders.clear();
         self.state = State::Complete(status.clone());

@@ -57,11 +57,11 @@ pub fn give(file: &File, folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Resul
     set(file, there)
 }
 
-/// Sets the mode of an open file or directory, unless it has it, and looks whether it has it then:
-/// some file systems have the same one for all files and say nothing.
+/// Sets the mode of an open file or directory, unless it already has that mode, and checks the
+/// result: some file systems have one mode for all files, and report no error.
 ///
 /// # Errors
-/// When it cannot be set.
+/// When the mode cannot be set, or the file has another one afterwards.
 pub fn set(file: impl AsFd, mode: u32) -> io::Result<()> {
     if has(&fstat(&file)?, mode) {
         return Ok(());
@@ -75,7 +75,7 @@ pub fn set(file: impl AsFd, mode: u32) -> io::Result<()> {
 /// copy, adds them to make files in it.
 ///
 /// # Errors
-/// When it does not have it.
+/// When the file has another mode.
 pub fn look(stat: &Stat, mode: u32) -> io::Result<()> {
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     if has(stat, mode) || is_directory && has(stat, mode | OWNER) {

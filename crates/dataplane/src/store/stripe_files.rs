@@ -39,7 +39,7 @@ pub struct StripeFiles {
     log: fn(&str),
 }
 
-/// Tells which files of the older pair were set aside, that is, linked to further names.
+/// Which files of the older pair were set aside, that is, linked to further names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aside {
     stripe: bool,

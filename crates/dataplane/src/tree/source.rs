@@ -112,7 +112,9 @@ impl TreeSource {
     /// directory is copied; any other source is copied under its own name.
     ///
     /// # Errors
-    /// When a source does not exist, cannot be opened, or is of a kind that cannot be copied.
+    /// When a source does not exist, cannot be opened or is of a kind that cannot be copied, when
+    /// two sources have the same name, when the tree has more entries than fit into its records,
+    /// or when the user interrupts the scan.
     pub fn open(
         sources: &[impl AsRef<Path>],
         options: &ScanOptions<'_>,
@@ -137,7 +139,8 @@ impl TreeSource {
     /// files and those to which symbolic links lead.
     ///
     /// # Errors
-    /// When a directory cannot be opened, or there are too many entries.
+    /// When a directory cannot be opened, there are too many entries, or the user interrupts the
+    /// scan.
     pub fn open_found(
         sources: Sources,
         files_only: bool,
@@ -149,7 +152,8 @@ impl TreeSource {
     /// Scans the entries `chosen` of the directory `source`, which keep their paths in it.
     ///
     /// # Errors
-    /// When the directory cannot be opened. A chosen entry that does not exist is left out.
+    /// When the directory cannot be opened, there are too many entries, or the user interrupts the
+    /// scan. A chosen entry that does not exist is left out, which is no error.
     pub fn open_chosen(
         source: &Path,
         chosen: &Chosen,

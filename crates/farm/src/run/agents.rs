@@ -108,8 +108,8 @@ impl Driver for Agents {
     }
 }
 
-/// Says that a node is lost, with the last lines of its agent's log, and where it may have files of
-/// its jobs.
+/// Prints that a node is lost, with the last lines of its agent's log, and the directory in which
+/// it may have files of its jobs.
 fn tell_lost(node: &str, reason: &str, last_words: &[Text], folder: Option<&Text>) {
     garland_terminal::errln!("lost    {node}: {reason}");
     last_words.iter().for_each(|line| garland_terminal::errln!("        {line}"));

@@ -197,7 +197,7 @@ impl Ledger {
         self.note_unwritten(job, written);
     }
 
-    /// Notes if output of a job could not be written. The first error is printed at once: the
+    /// Records whether output of a job could not be written. Prints the first error at once: the
     /// others mostly have the same cause.
     fn note_unwritten(&mut self, job: u32, written: io::Result<()>) {
         let Err(error) = written else { return };

@@ -75,7 +75,7 @@ pub struct Orders {
     pub mptcp: bool,
     /// The rate of the node's emulated disk in bytes per second; none if no disk is emulated.
     pub disk: Option<u64>,
-    /// Whether the agent tells the log of its node's system nothing.
+    /// Whether the agent writes nothing to the system log of its node.
     pub no_syslog: bool,
     /// The fault to inject into the node's clock, if any.
     pub clock: Option<ClockFault>,
@@ -87,9 +87,9 @@ pub struct Orders {
     pub max_life: Option<u64>,
     /// The word by which the processes of a standing agent are found; none for other agents.
     pub tag: Option<String>,
-    /// Notes whether something has been run on the node.
+    /// Whether something has been run on the node.
     pub trace: Trace,
-    /// Tells whether the start of the agents is cancelled, for example by an interrupt.
+    /// Whether the start of the agents is cancelled, for example by an interrupt.
     pub cancellation: Cancellation,
     /// Which nodes of the command have answered a login.
     pub answers: Arc<Answers>,

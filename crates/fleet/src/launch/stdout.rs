@@ -113,8 +113,8 @@ fn print(output: &mut impl BufRead, is_marked: bool) {
     }
 }
 
-/// Tells the lines up to the ready line. Returns whether a line of the script follows the bytes
-/// after it; `None` if no agent became ready.
+/// Sends the lines up to the ready line to `tell`. Returns whether a line of the script follows the
+/// bytes after it; `None` if no agent became ready.
 fn tell_lines(
     output: &mut impl BufRead,
     tell: &Sender<Result<String, LaunchError>>,

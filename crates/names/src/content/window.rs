@@ -52,11 +52,12 @@ enum Slot {
 pub struct HolderState {
     /// The number of bytes that came from it first, verified.
     pub bytes: u64,
-    /// Why it is not used any more; `None` if it is.
+    /// Why the holder is no longer used; `None` while it is used.
     pub fault: Option<HolderFault>,
     /// The number of blocks that it was asked for and did not answer yet.
     pending: usize,
-    /// When it answered last, or began to be asked, by the clock of waiting readers.
+    /// When the holder last answered, or was first asked, in nanoseconds of
+    /// [`waited_ns`](Window::waited_ns).
     heard_ns: u64,
 }
 

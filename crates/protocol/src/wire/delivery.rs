@@ -135,7 +135,7 @@ impl Delivery {
     /// arrived.
     ///
     /// # Errors
-    /// When that cannot be.
+    /// When more messages are said to have arrived than were sent.
     pub fn resume(&mut self, arrived: u64) -> Result<Vec<Vec<u8>>, OutOfOrder> {
         self.settle(arrived)?;
         Ok((0..self.kept.len()).map(|at| self.frame(at)).collect())

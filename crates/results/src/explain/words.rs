@@ -22,7 +22,7 @@ pub fn of(nodes: &[String], cause: Cause, at: Place, within: Option<Cause>) -> S
     }
 }
 
-/// Says why no improvement is named.
+/// Returns the reason why no improvement is named.
 pub fn no_fix(why: NoFix) -> &'static str {
     match why {
         NoFix::Failed => "no node has the whole file; the notes say why",

@@ -247,7 +247,7 @@ impl<'a> Surveying<'a> {
         self.ports.contains_key(&node(link.from)) && self.ports.contains_key(&node(link.to))
     }
 
-    /// Says whose agent gave a reason.
+    /// Returns a reason that the agent of `node` gave, with the node's name.
     fn by(&self, node: NodeId, reason: &str) -> String {
         format!("{} says: {reason}", self.topology.nodes[node].name)
     }

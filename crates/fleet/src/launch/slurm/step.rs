@@ -78,11 +78,11 @@ struct Task {
 
 /// A sending of the program to all tasks.
 struct Sending {
-    /// When it began.
+    /// When the sending began.
     began: Duration,
-    /// When it has last gone on.
+    /// When a part was last sent.
     last: Duration,
-    /// When it must be over.
+    /// When the sending must be over.
     until: Duration,
 }
 

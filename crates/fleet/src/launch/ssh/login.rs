@@ -56,7 +56,7 @@ struct Script {
 }
 
 impl Script {
-    /// Notes a line.
+    /// Takes a line of the script into account. Returns what it answers.
     ///
     /// # Errors
     /// When the program is asked for more often than the script does.

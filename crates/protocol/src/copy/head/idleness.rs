@@ -4,8 +4,8 @@
 #[derive(Debug, Default)]
 pub(super) struct Idleness {
     moved: Moved,
-    /// When that was, in monotonic nanoseconds.
-    since: u64,
+    /// When something last moved, in monotonic nanoseconds.
+    since_ns: u64,
 }
 
 /// The progress of a copy. It is bounded, whatever nodes report and however often they reopen a
@@ -46,24 +46,24 @@ impl Moved {
 impl Idleness {
     /// Begins now.
     pub(super) fn new(now: u64) -> Self {
-        Self { moved: Moved::default(), since: now }
+        Self { moved: Moved::default(), since_ns: now }
     }
 
     /// Notes how far the copy is. Fewer than `least` bytes more do not count yet.
     pub(super) fn note(&mut self, now: u64, moved: Moved, least: u64) {
         let most = moved.max(self.moved);
         if most.is_beyond(self.moved, least) {
-            *self = Self { moved: most, since: now };
+            *self = Self { moved: most, since_ns: now };
         }
     }
 
     /// Returns for how long nothing has moved, in nanoseconds.
     pub(super) fn lasts_ns(&self, now: u64) -> u64 {
-        now.saturating_sub(self.since)
+        now.saturating_sub(self.since_ns)
     }
 
     /// Excludes the last `ns` nanoseconds, in which this machine was suspended.
     pub(super) fn excuse(&mut self, ns: u64) {
-        self.since = self.since.saturating_add(ns);
+        self.since_ns = self.since_ns.saturating_add(ns);
     }
 }

@@ -160,7 +160,7 @@ impl Node {
     /// Creates the record of a node that joins the copy now.
     pub(super) fn new(now: u64) -> Self {
         let disk = Disk { since: now, ..Disk::default() };
-        let progress = Progress { since: now, ..Progress::default() };
+        let progress = Progress { since_ns: now, ..Progress::default() };
         Self { reported: now, disk, progress, ..Self::default() }
     }
 }
@@ -210,8 +210,8 @@ pub(super) struct Progress {
     held: u64,
     /// The times for which the node waited for its own disk or reader.
     own_ns: (u64, u64),
-    /// When that was, in monotonic nanoseconds.
-    since: u64,
+    /// When the node last made progress, or had nothing to get, in monotonic nanoseconds.
+    since_ns: u64,
 }
 
 impl Progress {
@@ -223,9 +223,9 @@ impl Progress {
         let waits = could_get
             && report.pending.is_none()
             && (self.held, self.own_ns) == (report.held, own_ns);
-        let is_long = now.saturating_sub(self.since) >= STARVED_NS;
+        let is_long = now.saturating_sub(self.since_ns) >= STARVED_NS;
         if !waits || is_long {
-            *self = Self { held: report.held, own_ns, since: now };
+            *self = Self { held: report.held, own_ns, since_ns: now };
         }
         waits && is_long
     }
