@@ -59,7 +59,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 }
 
 /// Prints a line `USER DEFINER` for each pair of files of which the first uses names of the second,
-/// then all circles.
+/// then all import cycles.
 ///
 /// # Errors
 /// If the repository cannot be read, or a file cannot be parsed as Rust.
@@ -71,8 +71,8 @@ pub(crate) fn print_imports(root: &Path) -> Result<()> {
             println!("{from} {to}");
         }
     }
-    for circle in imports::check(&tree) {
-        println!("{circle}");
+    for cycle in imports::check(&tree) {
+        println!("{cycle}");
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::finding::Finding;
 use super::tree::Tree;
 use modules::Modules;
 
-/// Reports each circle of imports.
+/// Reports each import cycle.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     match edges(tree) {
         Ok(uses) => circles::of(&uses)
