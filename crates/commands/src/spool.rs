@@ -484,7 +484,7 @@ impl Spool<'_> {
             return self.finish(entry, status, &result);
         }
         // Something else may have the name of the result.
-        if let Err(error) = self.directory.keep_result(entry, &result) {
+        if let Err(error) = self.directory.keep_result(entry, &for_others(&result)) {
             let why = reason(&error);
             output::warn(format!("cannot keep the result of {}: {why}\n", entry.shown()));
         }
@@ -501,7 +501,7 @@ impl Spool<'_> {
         result: &CopyResult,
     ) -> Result<(), Failure> {
         let name = entry.shown();
-        match self.directory.finish(entry, status, result) {
+        match self.directory.finish(entry, status, &for_others(result)) {
             Ok(Moved::Whole(place, status)) => {
                 self.queue.finish(entry);
                 self.finished.add(entry.name.clone(), place, *status, clock::now_ns());
@@ -653,6 +653,13 @@ impl Spool<'_> {
             self.told = text;
         }
     }
+}
+
+/// Returns a result for the file beside an entry, which other users of the spool may read.
+fn for_others(result: &CopyResult) -> CopyResult {
+    let mut result = result.clone();
+    result.head = result.head.for_others();
+    result
 }
 
 /// Returns a text without control characters: names in it may have some, and imitate other lines.

@@ -53,6 +53,13 @@ impl Head {
             limit: None,
         }
     }
+
+    /// Returns the fields without the command line, whose arguments may be secret, for a file that
+    /// other users may read.
+    #[must_use]
+    pub fn for_others(self) -> Self {
+        Self { command: Vec::new(), ..self }
+    }
 }
 
 /// Records the phases of a command. There are no gaps: each phase begins when the previous one

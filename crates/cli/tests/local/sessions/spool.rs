@@ -104,6 +104,7 @@ fn nodes_that_are_killed_meanwhile_get_everything() {
         let beside = spool.folder.join("done").join(format!("{name}.result.json"));
         let result = fs::read_to_string(beside).expect("the result is beside it");
         assert!(result.contains("garland.cp/"), "{result}");
+        assert!(!result.contains("--spool"), "others may read it: {result}");
     }
     until("the keys are there again", || keys().len() == 4);
     spool.end(&garland);
