@@ -17,14 +17,15 @@ pub fn path_inside(path: &Text) -> Text {
 
 /// Returns the temporary path of an output while its job runs: a hidden file in the directory of
 /// the output. It keeps the extension, since programs choose file formats by it; of a name that
-/// would get longer than file systems allow, it has the end only.
-pub fn temporary(path: &Text, job: u32, tries: u32) -> Text {
+/// would get longer than file systems allow, it has the end only. `mark` is chosen by chance for
+/// each run: where others may create files, they could make a link of a name that they foretell.
+pub fn temporary(path: &Text, job: u32, tries: u32, mark: u64) -> Text {
     let bytes = path.bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
     let (directory, name) = bytes.split_at(at);
-    let mark = format!(".garland-{job}-{tries}-");
-    let end = &name[(mark.len() + name.len()).saturating_sub(NAME_MAX).min(name.len())..];
-    Text([directory, mark.as_bytes(), end].concat())
+    let start = format!(".garland-{job}-{tries}-{mark:016x}-");
+    let end = &name[(start.len() + name.len()).saturating_sub(NAME_MAX).min(name.len())..];
+    Text([directory, start.as_bytes(), end].concat())
 }
 
 #[cfg(test)]
@@ -41,11 +42,15 @@ mod tests {
 
     #[test]
     fn an_incomplete_output_is_hidden_in_the_same_directory() {
-        assert_eq!(temporary(&"a/b.mp3".into(), 7, 2).to_string(), "a/.garland-7-2-b.mp3");
-        assert_eq!(temporary(&"b".into(), 7, 1).to_string(), ".garland-7-1-b");
+        let hidden = |path: &str, tries| temporary(&path.into(), 7, tries, 0xab).to_string();
+        assert_eq!(hidden("a/b.mp3", 2), "a/.garland-7-2-00000000000000ab-b.mp3");
+        assert_eq!(hidden("b", 1), ".garland-7-1-00000000000000ab-b");
         let long = format!("a/{}.mp3", "x".repeat(251));
-        let hidden = temporary(&long.as_str().into(), 7, 2).to_string();
-        assert!(hidden.starts_with("a/.garland-7-2-xx") && hidden.ends_with("xx.mp3"), "{hidden}");
+        let hidden = hidden(&long, 2);
+        assert!(
+            hidden.starts_with("a/.garland-7-2-00000000000000ab-xx") && hidden.ends_with("xx.mp3"),
+            "{hidden}"
+        );
         assert_eq!(hidden.len(), "a/".len() + NAME_MAX);
     }
 }

@@ -13,7 +13,7 @@ use garland_protocol::farm::dispatch::{FarmNews, FarmNode, FarmWork, Rules, Trie
 use garland_protocol::farm::placement::Placement;
 use garland_protocol::farm::placement::{Mosix, Pull, Turns};
 use garland_results::head::{NodeEnd, NodeVerdict};
-use garland_sys::process;
+use garland_sys::{process, random};
 use garland_terminal::failure::{Failure, OrFailure};
 
 use super::access::Access;
@@ -22,6 +22,7 @@ use super::driver::{Driver, Ending, Work};
 use super::ledger::Ledger;
 use super::list::bytes_of_inputs;
 use super::settings::Settings;
+use super::task::JobTry;
 use crate::args::{DataName, PlacementName};
 use crate::result::NodeAccount;
 
@@ -57,6 +58,7 @@ impl Driver for Agents {
         let names = self.names(&nodes);
         let access = Access::open(work, &names, &agents, &jobs, lab.as_ref())?;
         let sizes = self.sizes(settings, &jobs);
+        let mark = u64::from_le_bytes(random::bytes());
         let farm = FarmWork {
             jobs,
             names: names.clone(),
@@ -64,7 +66,9 @@ impl Driver for Agents {
             placement: placement(settings.placement),
             slots: settings.slots,
             folder: access.folder.clone(),
-            task: &|job, tries, restored| access.place.task(job, tries, restored),
+            task: &|job, tries, restored| {
+                access.place.task(job, JobTry { number: tries, restored, mark })
+            },
             migrate: settings.migrate,
             streamed: work.prints_output,
             openings: access.openings.clone(),

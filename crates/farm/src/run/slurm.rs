@@ -17,14 +17,14 @@ use garland_core::printable;
 use garland_protocol::farm::dispatch::Round;
 use garland_state::run;
 use garland_sys::new_file::NewFile;
-use garland_sys::{clock, ownership, private_file, regular_file};
+use garland_sys::{clock, ownership, private_file, random, regular_file};
 use garland_terminal::failure::{Failure, OrFailure};
 
 use super::driver::{Driver, Ending, Work};
 use super::json_lines;
 use super::ledger::Ledger;
 use super::rounds::EngineRun;
-use super::task::JobFiles;
+use super::task::{JobFiles, JobTry};
 use super::worker::{WorkEnd, ended_file, part_file};
 use crate::args::DataName;
 
@@ -184,9 +184,11 @@ impl Array {
         let parts = round.jobs.len().min(cores * PARTS).min(PARTS_MAX);
         let write = || -> io::Result<()> {
             fs::create_dir(folder)?;
+            let mark = u64::from_le_bytes(random::bytes());
+            let this_try = JobTry { number: round.tries, restored: false, mark };
             for part in 0..parts {
                 let jobs = round.jobs.iter().skip(part).step_by(parts);
-                let tasks = jobs.map(|job| JobFiles::There.task(job, round.tries, false));
+                let tasks = jobs.map(|job| JobFiles::There.task(job, this_try));
                 json_lines::write(&part_file(folder, part), tasks)?;
             }
             Ok(())

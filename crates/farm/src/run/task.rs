@@ -16,10 +16,21 @@ pub enum JobFiles {
     Under(Text, Text),
 }
 
+/// A try of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct JobTry {
+    /// Its number, counted from 1.
+    pub number: u32,
+    /// Whether the job goes on from its checkpoint.
+    pub restored: bool,
+    /// What is in the names of unfinished outputs, chosen by chance for each run.
+    pub mark: u64,
+}
+
 impl JobFiles {
-    /// Makes the task for try `tries` of a job, counted from 1. If it is `restored`, the job goes
-    /// on from its checkpoint.
-    pub fn task(&self, job: &Job, tries: u32, restored: bool) -> FarmTask {
+    /// Makes the task for a try of a job.
+    pub fn task(&self, job: &Job, this_try: JobTry) -> FarmTask {
+        let JobTry { number, restored, mark } = this_try;
         let has_state = job.checkpoint.as_ref().is_some_and(|saved| !saved.state.is_empty());
         let has_files = !job.inputs.is_empty() || !job.outputs.is_empty() || has_state;
         let path = |name: &Text| match self {
@@ -38,7 +49,8 @@ impl JobFiles {
                 // that of an input, which the command still reads.
                 let is_alone = *self == Self::Inside && !inputs.contains(&name);
                 let hidden = !is_alone && job.names_output(at);
-                let made = if hidden { temporary(&name, job.number, tries) } else { name.clone() };
+                let made =
+                    if hidden { temporary(&name, job.number, number, mark) } else { name.clone() };
                 (made, name)
             })
             .collect();
@@ -84,6 +96,10 @@ mod tests {
         }
     }
 
+    fn this_try(number: u32, restored: bool) -> JobTry {
+        JobTry { number, restored, mark: 7 }
+    }
+
     fn words(task: &FarmTask) -> String {
         let Command::Words(words) = &task.command else { panic!("{task:?}") };
         words.iter().map(Text::to_string).collect::<Vec<_>>().join(" ")
@@ -91,17 +107,24 @@ mod tests {
 
     #[test]
     fn files_are_where_the_node_has_them() {
-        let there = JobFiles::There.task(&job(), 2, false);
-        assert_eq!(words(&there), "lame /w/a.wav o/.garland-3-2-a.mp3");
-        assert_eq!(there.outputs, [("o/.garland-3-2-a.mp3".into(), "o/a.mp3".into())]);
-        let inside = JobFiles::Inside.task(&job(), 2, false);
+        let there = JobFiles::There.task(&job(), this_try(2, false));
+        assert_eq!(words(&there), "lame /w/a.wav o/.garland-3-2-0000000000000007-a.mp3");
+        assert_eq!(
+            there.outputs,
+            [("o/.garland-3-2-0000000000000007-a.mp3".into(), "o/a.mp3".into())]
+        );
+        let inside = JobFiles::Inside.task(&job(), this_try(2, false));
         assert_eq!(words(&inside), "lame w/a.wav o/a.mp3");
         assert!(inside.own_folder);
         let same = Job { outputs: vec!["/w/a.wav".into()], ..job() };
-        let same = JobFiles::Inside.task(&same, 2, false);
-        assert_eq!(words(&same), "lame w/a.wav w/.garland-3-2-a.wav");
-        let under = JobFiles::Under("/mfs".into(), "/data/u".into()).task(&job(), 1, false);
-        assert_eq!(words(&under), "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-a.mp3");
+        let same = JobFiles::Inside.task(&same, this_try(2, false));
+        assert_eq!(words(&same), "lame w/a.wav w/.garland-3-2-0000000000000007-a.wav");
+        let under =
+            JobFiles::Under("/mfs".into(), "/data/u".into()).task(&job(), this_try(1, false));
+        assert_eq!(
+            words(&under),
+            "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-0000000000000007-a.mp3"
+        );
     }
 
     #[test]
@@ -110,16 +133,19 @@ mod tests {
         let state = vec!["{out}".into(), "../map".into()];
         let saved = Checkpoint { command, restore: "go {in} {out}".into(), state };
         let job = Job { checkpoint: Some(saved), ..job() };
-        let inside = JobFiles::Inside.task(&job, 1, true);
+        let inside = JobFiles::Inside.task(&job, this_try(1, true));
         assert_eq!(inside.command, Command::Line("go 'w/a.wav' 'o/a.mp3'".into()));
         assert_eq!(inside.state, ["o/a.mp3".into(), "_/map".into()]);
-        let there = JobFiles::There.task(&job, 1, true);
-        assert_eq!(there.command, Command::Line("go '/w/a.wav' 'o/.garland-3-1-a.mp3'".into()));
-        assert_eq!(there.checkpoint, Some("save 'o/.garland-3-1-a.mp3'".into()));
+        let there = JobFiles::There.task(&job, this_try(1, true));
+        assert_eq!(
+            there.command,
+            Command::Line("go '/w/a.wav' 'o/.garland-3-1-0000000000000007-a.mp3'".into())
+        );
+        assert_eq!(there.checkpoint, Some("save 'o/.garland-3-1-0000000000000007-a.mp3'".into()));
         assert!(there.state.is_empty() && !there.own_folder);
         assert_eq!(
-            words(&JobFiles::There.task(&job, 1, false)),
-            words(&JobFiles::There.task(&self::job(), 1, false))
+            words(&JobFiles::There.task(&job, this_try(1, false))),
+            words(&JobFiles::There.task(&self::job(), this_try(1, false)))
         );
     }
 }
