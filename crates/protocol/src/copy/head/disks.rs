@@ -32,6 +32,16 @@ impl Head {
         self.nodes[at].report = report;
     }
 
+    /// Whether a node that waits for its disk is not to be judged by its hop: most disks are as
+    /// busy, or it is about to be detached or failed for it. Who is detached takes all that comes,
+    /// and a disk that is slower than others but may not be detached is slow as any other hop is.
+    pub(super) fn is_disk_excuse(&self, id: NodeId) -> bool {
+        let node = &self.nodes[id.index()];
+        let detached = self.nodes.iter().filter(|node| node.detached).count();
+        let is_judged = self.policy.slow == SlowNodes::Fail || detached < self.policy.detached_max;
+        !node.detached && (!self.is_outlier(id.index()) || node.disk.is_busy && is_judged)
+    }
+
     /// Whether a disk is more than twice as busy as the median of the others; false if there are no
     /// others.
     fn is_outlier(&self, at: usize) -> bool {

@@ -1,5 +1,7 @@
 //! Finds nodes with slow links or machines; [`super::watch`] describes how.
 
+use std::collections::BTreeMap;
+
 use garland_core::plan::{HEAD, NodeId};
 
 use super::node::Node;
@@ -18,7 +20,7 @@ impl Head {
             }
             let Some(hops) = self.measure_hops(lane) else { continue };
             self.judge_trials(now, lane, &hops);
-            if self.lanes[lane].watch.may_suspect() {
+            if self.lanes[lane].watch.may_suspect(now) {
                 self.suspect(now, lane, &hops);
             }
         }
@@ -28,25 +30,28 @@ impl Head {
     /// order. Leaves out hops with too little data; `None` if nothing has moved.
     pub(super) fn measure_hops(&mut self, lane: usize) -> Option<Vec<Hop>> {
         let state = &self.lanes[lane];
+        // The number of blocks that each node can have passed on: those that it says it got, and no
+        // more than its feeder has. Who claims more would make its hop seem to carry holes.
+        let mut passed: BTreeMap<NodeId, u64> = BTreeMap::new();
         let marks =
             state.nodes.iter().filter(|far| !state.side_fed.contains(far)).filter_map(|&far| {
                 let &near = state.feeders.get(&far)?;
                 let from = &self.nodes[near.index()];
                 let to = &self.nodes[far.index()];
                 let sender = from.report.lanes.get(lane)?;
+                let before = state.feeders.get(&near).and_then(|feeder| passed.get(feeder));
+                let got = sender.received.min(before.copied().unwrap_or(u64::MAX));
+                passed.insert(near, got);
                 let hop = sender.hop?;
                 let mark = Mark {
                     at: from.reported,
                     hop,
                     writer_at: to.reported,
-                    // Who was told not to wait for its disk takes all that comes.
-                    writer: match to.detached {
-                        true => (0, 0),
-                        false => (to.report.stalled_ns, to.report.blocked_ns),
-                    },
+                    writer: (to.report.stalled_ns, to.report.blocked_ns),
+                    is_excused: self.is_disk_excuse(far),
                     starved_ns: to.report.starved_ns,
                     // What the receiver says of itself may be meant to hide how slow it is.
-                    passed: sender.received,
+                    passed: got,
                 };
                 (state.epochs.get(&far) == Some(&hop.epoch)).then_some((near, far, mark))
             });
@@ -57,8 +62,16 @@ impl Head {
     /// Starts the trial of a node that was suspected for long enough: moves it to the side of the
     /// lane.
     fn suspect(&mut self, now: u64, lane: usize, hops: &[Hop]) {
-        let suspect = self.slowest(now, lane, hops);
+        let found = self.slowest(now, lane, hops);
+        let is_doubtful = found.is_some_and(|suspect| self.is_doubtful(now, lane, hops, &suspect));
         let watch = &mut self.lanes[lane].watch;
+        watch.keep_excuse_of(found.map(|suspect| suspect.node));
+        if let Some(suspect) = found.filter(|_| is_doubtful)
+            && watch.excuses(now, suspect.node)
+        {
+            return;
+        }
+        let suspect = found;
         let is_enough = watch.suspect(suspect);
         // Those that took nothing were not measured.
         let is_measured = |id: &&NodeId| !self.nodes[id.index()].took_nothing;
@@ -71,24 +84,44 @@ impl Head {
         }
     }
 
-    /// Returns the node that most likely slows the lane down; `None` if no node clearly does.
+    /// Returns whether a suspect may be no cause, but only for a while: it does not report its
+    /// recent state, or the counters of its own hop, which a broken link has not, or a hop behind
+    /// it is busy. A node that is silent for longer hangs or is dead.
+    fn is_doubtful(&self, now: u64, lane: usize, hops: &[Hop], suspect: &Suspect) -> bool {
+        let known = &self.nodes[suspect.node.index()];
+        let speaks =
+            now.saturating_sub(known.reported) < WINDOW_NS.max(2 * self.policy.heartbeat_ns);
+        let mut fed = self.fed_in_chain(lane, suspect.hop_to);
+        let is_known = fed.all(|far| hops.iter().any(|other| other.far == far));
+        // After a slower hop that is further behind, others may rest for a moment.
+        let behind = hops.iter().skip_while(|hop| hop.far != suspect.hop_to).skip(1);
+        !speaks || !is_known || behind.into_iter().any(Hop::is_busy)
+    }
+
+    /// Returns the nodes that `node` feeds in a lane, except those that are fed on the side.
+    fn fed_in_chain(&self, lane: usize, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let state = &self.lanes[lane];
+        state.fed_by(node).filter(|fed| !state.side_fed.contains(fed))
+    }
+
+    /// Returns the node that most likely slows the lane down; `None` if no node clearly does. The
+    /// hops are trusted from the head on: those before the slow one are reported by nodes before
+    /// it.
     fn slowest(&self, now: u64, lane: usize, hops: &[Hop]) -> Option<Suspect> {
-        let at = hops.iter().rposition(Hop::is_busy)?;
+        // What slows the lane down keeps all senders before it busy, up to the head. If the head is
+        // idle, it has nothing to send.
+        let at = hops.iter().take_while(|hop| hop.is_busy()).count().checked_sub(1)?;
         let before = &hops[..at];
         let hop = hops[at];
         let behind = &hops[at + 1..];
-        // All hops behind it must be known to wait: a broken link has no counters.
         let state = &self.lanes[lane];
-        let mut fed = state.fed_by(hop.far).filter(|fed| !state.side_fed.contains(fed));
-        let is_known = fed.all(|far| behind.iter().any(|other| other.far == far));
-        // What slows the lane down keeps all senders before it busy, up to the head. If the head is
-        // idle, it has nothing to send.
-        let is_full = hops[0].near == HEAD && before.iter().all(Hop::is_busy);
-        if hop.is_disk || !is_known || !is_full || hop.is_starved_as(hops) {
+        // Who feeds several nodes has no counters.
+        let feeds_several = self.fed_in_chain(lane, hop.far).count() > 1;
+        if hop.is_disk || feeds_several || hops[0].near != HEAD || hop.is_starved_as(hops) {
             return None;
         }
         // One hop may carry holes while another one carries bytes.
-        if hops.iter().any(Hop::is_hollow) {
+        if hops.iter().any(Hop::is_hollow) && state.watch.has_holes(now) {
             return None;
         }
         let share = f64::from(self.policy.slow_below) / 1000.0;
@@ -115,15 +148,12 @@ impl Head {
             return None;
         }
         let node = if is_certain { node } else { hop.near };
-        // A node without a recent report is not slow: it hangs or is dead.
-        let known = &self.nodes[node.index()];
-        let speaks =
-            now.saturating_sub(known.reported) < WINDOW_NS.max(2 * self.policy.heartbeat_ns);
         let may_wait =
             self.policy.readers_may_pause || self.policy.in_order && self.lanes.len() > 1;
         // What a node says of its own destination may be meant to hide that it is slow.
-        let is_in = node != HEAD && !known.left && speaks && !may_wait;
-        is_in.then_some(Suspect { node, near: hop.near, rate: hop.rate, is_certain })
+        let is_in = node != HEAD && !self.nodes[node.index()].left && !may_wait;
+        let hop_to = hop.far;
+        is_in.then_some(Suspect { node, near: hop.near, hop_to, rate: hop.rate, is_certain })
     }
 
     /// Judges the trials of a lane.

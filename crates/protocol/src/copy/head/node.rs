@@ -241,6 +241,8 @@ pub(super) struct Disk {
     before: (u64, u64),
     /// The share of the last window in which the writer was blocked in a write, in thousandths.
     pub(super) blocked: u64,
+    /// Whether the node waited for its disk for more than half of the last window.
+    pub(super) is_busy: bool,
     /// The number of consecutive windows in which the disk slowed the other nodes down.
     slow: u32,
 }
@@ -262,7 +264,8 @@ impl Disk {
         self.before = (report.stalled_ns, report.blocked_ns);
         // A machine without a spare CPU also slows the other nodes down, but its disk is not the
         // cause, and dropping blocks would only double its work.
-        Some(stalled > 500 && self.blocked > 500)
+        self.is_busy = stalled > 500 && self.blocked > 500;
+        Some(self.is_busy)
     }
 
     /// Notes whether the disk slowed the other nodes down in a window. Returns whether it did so

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::plan::NodeId;
+use garland_core::plan::{HEAD, NodeId};
 
 use crate::copy::report::HopReport;
 
@@ -31,8 +31,23 @@ const TRIAL_WINDOWS: u32 = 8;
 /// The rate of the other nodes is the lowest median of this number of consecutive windows.
 const MEDIAN_WINDOWS: usize = 3;
 
-/// The number of trials without a result after which a lane is assumed to be as fast as it can be.
+/// The number of trials without a result after which a lane is assumed to be as fast as it can be
+/// for the first of these times; the next ones are twice as long each.
 const TRIALS_MAX: u32 = 2;
+const TRIALS_PAUSE_NS: u64 = 10_000_000_000;
+
+/// How often that time is doubled.
+const DOUBLINGS_MAX: u32 = 6;
+
+/// For how long a node is excused by what is not known of it: while a link is opened again, or the
+/// node pauses. A node that hangs is found sooner, and elsewhere.
+const EXCUSE_MAX_NS: u64 = 3_000_000_000;
+
+/// How long holes that the head has sent are on their way at most.
+const HOLES_MAX_NS: u64 = 2_000_000_000;
+
+/// A node passes on at most so many times the rate at which it gets bytes, but for moments.
+const PASSED_ON_MAX: f64 = 1.5;
 
 /// The others must have received this number of blocks while the node was fed on the side.
 const RESOLVED: f64 = 4.0;
@@ -83,6 +98,12 @@ pub(super) struct Watch {
     paces: Vec<f64>,
     /// The number of trials without a result.
     failed: u32,
+    /// When the next trial may be made, in monotonic nanoseconds.
+    again_ns: u64,
+    /// The node that is excused by what is not known of it, and since when.
+    excused: Option<(NodeId, u64)>,
+    /// When the head's own hop was hollow last.
+    hollow_ns: Option<u64>,
     /// The feeder of the node whose trial was the last one without a result.
     doubted: Option<NodeId>,
 }
@@ -99,6 +120,8 @@ pub(super) struct Mark {
     /// Nanoseconds in which the receiver was stalled by its writer, and in which that writer was
     /// blocked.
     pub(super) writer: (u64, u64),
+    /// Whether the receiver's disk excuses it, if it waits for that.
+    pub(super) is_excused: bool,
     /// Nanoseconds in which the receiver's threads waited for a processor.
     pub(super) starved_ns: u64,
     /// The number of the lane's blocks that the sender got, or, if it is the source, has sent: it
@@ -119,8 +142,9 @@ struct Trial {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspect {
     pub(super) node: NodeId,
-    /// The sender of the slow hop.
+    /// The sender of the slow hop, and its receiver.
     pub(super) near: NodeId,
+    pub(super) hop_to: NodeId,
     /// The rate of the slow hop in bytes per second.
     pub(super) rate: f64,
     /// Whether the hops before it show that they could be faster.
@@ -138,7 +162,7 @@ pub(super) struct Hop {
     busy: f64,
     /// The share of the time in which data was in flight and the receiver took nothing.
     blocked: f64,
-    /// Whether the receiver waited for its disk, which is judged elsewhere.
+    /// Whether the receiver waited for its disk, which is judged elsewhere ([`super::disks`]).
     pub(super) is_disk: bool,
     /// The time for which the receiver's threads waited for a processor, as a share of the window;
     /// over 1 if several did.
@@ -189,10 +213,11 @@ impl Hop {
         self.blocked >= BLOCKED
     }
 
-    /// Whether the receiver blocks the sender, and lacks processors as most receivers of `hops` do:
+    /// Whether the receiver blocks the sender, and lacks processors as most others of `hops` do:
     /// then machines that are shared are slow, and not this one.
     pub(super) fn is_starved_as(&self, hops: &[Self]) -> bool {
-        let usual = median(hops.iter().map(|hop| hop.starved).collect()).unwrap_or(0.0);
+        let others = hops.iter().filter(|hop| hop.far != self.far);
+        let usual = median(others.map(|hop| hop.starved).collect()).unwrap_or(0.0);
         self.is_blocked() && self.starved >= STARVED && usual >= self.starved / 2.0
     }
 }
@@ -241,15 +266,28 @@ impl Watch {
                 rate: sent as f64 / window as f64 * 1e9,
                 busy: share(mark.hop.busy_ns, before.hop.busy_ns),
                 blocked: share(mark.hop.blocked_ns, before.hop.blocked_ns),
-                is_disk: stalled && slept,
+                is_disk: mark.is_excused && stalled && slept,
                 starved: mark.starved_ns.saturating_sub(before.starved_ns) as f64
                     / mark.writer_at.saturating_sub(before.writer_at).max(1) as f64,
                 is_hollow: bytes / HOLLOW > sent,
             })
         });
-        let hops: Vec<Hop> = hops.collect();
+        let mut hops: Vec<Hop> = hops.collect();
+        for at in 1..hops.len() {
+            let before = hops[at - 1];
+            if before.far == hops[at].near {
+                // What a node reports of its own hop may be meant to show that it is fast.
+                hops[at].rate = hops[at].rate.min(PASSED_ON_MAX * before.rate);
+            }
+        }
         if !hops.is_empty() && hops.iter().all(|hop| hop.rate == 0.0) {
             return None;
+        }
+        if let [first, ..] = &hops[..]
+            && first.near == HEAD
+            && first.is_hollow
+        {
+            self.hollow_ns = marks.first().map(|(_, _, mark)| mark.at);
         }
         self.heard += hops.len();
         for hop in hops.iter().filter(|hop| hop.is_full()) {
@@ -266,9 +304,28 @@ impl Watch {
         self.capacities.get(&(hop.near, hop.far)).copied().unwrap_or_else(|| hop.taken())
     }
 
-    /// Whether a node may be suspected: no trial is running, and few ended without a result.
-    pub(super) fn may_suspect(&self) -> bool {
-        self.left == 0 && self.failed < TRIALS_MAX
+    /// Whether a node may be suspected: no trial is running, and few ended without a result lately.
+    pub(super) fn may_suspect(&self, now: u64) -> bool {
+        self.left == 0 && (self.failed < TRIALS_MAX || now >= self.again_ns)
+    }
+
+    /// Whether holes may be on their way: the head's own hop carried some lately. What other nodes
+    /// report of theirs may be meant to excuse them.
+    pub(super) fn has_holes(&self, now: u64) -> bool {
+        self.hollow_ns.is_some_and(|at| now.saturating_sub(at) <= HOLES_MAX_NS)
+    }
+
+    /// Whether a node that would be suspected is still excused by what is not known of it.
+    pub(super) fn excuses(&mut self, now: u64, node: NodeId) -> bool {
+        let since =
+            self.excused.filter(|(known, _)| *known == node).map_or(now, |(_, since)| since);
+        self.excused = Some((node, since));
+        now.saturating_sub(since) <= EXCUSE_MAX_NS
+    }
+
+    /// Notes that `node`, if any, would be suspected: the time of another one's excuse starts over.
+    pub(super) fn keep_excuse_of(&mut self, node: Option<NodeId>) {
+        self.excused = self.excused.filter(|(known, _)| Some(*known) == node);
     }
 
     /// Whether the last trial without a result was that of a node fed by `near`.
@@ -345,6 +402,8 @@ impl Watch {
             slow.iter().map(|trial| (trial.suspect.node, trial.suspect.rate, others)).collect();
         if self.left == 1 {
             self.failed += 1;
+            let doublings = self.failed.saturating_sub(TRIALS_MAX).min(DOUBLINGS_MAX);
+            self.again_ns = now.saturating_add(TRIALS_PAUSE_NS << doublings);
             self.doubted = Some(last.suspect.near);
             outcome.acquitted = Some(last.suspect.node);
         }
