@@ -23,6 +23,9 @@ pub const OUTPUT_MAX: usize = 1 << 30;
 /// jobs may be many. At most half of the space that is free at the beginning.
 const ALL_OUTPUTS_MAX: u64 = 16 << 30;
 
+/// The number of bytes of an output that are kept whatever others take.
+const SMALL_OUTPUT_MAX: u64 = 1 << 20;
+
 /// The longest line that is printed whole, in bytes; longer ones are printed in pieces.
 const LINE_MAX: usize = 64 << 10;
 
@@ -268,13 +271,20 @@ impl Streams {
     }
 
     /// Returns whether `length` more bytes of a node or job can be kept until they can be printed:
-    /// together with what is kept of it by now, at most [`OUTPUT_MAX`], and of all together no more
-    /// than there is room for.
+    /// together with what is kept of it by now, at most [`OUTPUT_MAX`], and beyond a small output,
+    /// which nobody can take the room of, no more of all together than there is room for.
     pub fn has_room(&self, number: u32, length: usize) -> bool {
         let kept = self.open.get(&number).map_or(0, Stream::kept);
         let more = length as u64;
-        kept + more <= OUTPUT_MAX as u64
-            && (self.is_live(number) || self.kept + more <= self.kept_max)
+        let has_share = self.is_live(number)
+            || kept + more <= SMALL_OUTPUT_MAX
+            || self.kept + more <= self.kept_max;
+        self.is_small(number, length) && has_share
+    }
+
+    /// Returns whether an output is not longer than [`OUTPUT_MAX`] with `length` more bytes.
+    pub fn is_small(&self, number: u32, length: usize) -> bool {
+        self.open.get(&number).map_or(0, Stream::kept) + length as u64 <= OUTPUT_MAX as u64
     }
 
     /// Returns whether an output is printed as it comes.
@@ -426,18 +436,18 @@ mod tests {
     #[test]
     fn what_waits_of_all_together_has_a_limit() {
         let mut streams = Streams::new(Arrangement::Numbered, Vec::new(), &std::env::temp_dir());
-        streams.kept_max = 1000;
-        for number in 1..=4 {
-            streams.add(number, false, &[b'x'; 200]).expect("it is kept");
+        const MIB: usize = 1 << 20;
+        streams.kept_max = 5 << 20;
+        for number in 1..=2 {
+            streams.add(number, false, &vec![b'x'; 2 * MIB]).expect("it is kept");
         }
-        assert!(streams.has_room(5, 200) && !streams.has_room(5, 201));
-        assert!(streams.has_room(0, 201), "it is printed as it comes");
+        assert!(streams.has_room(2, MIB) && !streams.has_room(2, MIB + 1));
+        assert!(streams.has_room(0, MIB + 1), "it is printed as it comes");
         streams.restart(1).expect("nothing is begun");
-        assert!(streams.has_room(5, 400) && !streams.has_room(5, 401));
-        streams.end(2).expect("it waits");
-        streams.end(0).expect("nothing was kept of it");
-        // The first one that has not ended has none waiting.
-        streams.end(1).expect("it started over");
-        assert!(streams.has_room(5, 800) && !streams.has_room(5, 801));
+        assert!(streams.has_room(2, 3 * MIB) && !streams.has_room(2, 3 * MIB + 1));
+        streams.add(2, false, &vec![b'x'; 3 * MIB]).expect("it is kept");
+        // What others print is not lost for one that prints much.
+        assert!(!streams.has_room(2, 1));
+        assert!(streams.has_room(3, MIB) && !streams.has_room(3, MIB + 1));
     }
 }

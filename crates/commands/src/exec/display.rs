@@ -64,10 +64,13 @@ impl Display {
         let is_result = matches!(self, Self::Result(_));
         let limit = if is_result { RESULT_MAX } else { OUTPUT_MAX } >> 20;
         let option = if is_result { "without --json" } else { "in place of --group" };
-        Err(format!(
-            "its output is longer than {limit} MiB, and not kept; to print it as it comes: \
-             --line-buffer {option}"
-        ))
+        let why = match self {
+            Self::Streams(streams) if streams.is_small(number, bytes.len()) => {
+                "there is no room for more output of all nodes that waits, and this".to_owned()
+            }
+            _ => format!("its output is longer than {limit} MiB, and"),
+        };
+        Err(format!("{why} is not kept; to print it as it comes: --line-buffer {option}"))
     }
 
     /// Handles an event of the node with this index.
@@ -120,7 +123,7 @@ mod tests {
         }
         let more = CommandNews::Output(false, b"x");
         let why = display.admit(0, more).expect_err("it is full");
-        let told = "its output is longer than 64 MiB, and not kept; to print it as it comes: \
+        let told = "its output is longer than 64 MiB, and is not kept; to print it as it comes: \
                     --line-buffer without --json";
         assert_eq!(why, told);
         assert_eq!(display.admit(0, CommandNews::Ended), Ok(()));
