@@ -84,12 +84,12 @@ struct ForeignCommand {
 const COMMANDS: &[ForeignCommand] = &[
     ForeignCommand {
         names: &["run", "ssh", "sh", "cmd", "shell"],
-        advice: "on every node: garland exec NODES COMMAND; many jobs, each on some node: garland \
-                 farm run NODES -- COMMAND ::: INPUT..",
+        advice: "garland exec NODES COMMAND runs it on every node; garland farm run NODES -- \
+                 COMMAND ::: INPUT.. runs many jobs, each on some node",
     },
     ForeignCommand {
         names: &["copy", "put", "push", "send", "upload"],
-        advice: "to nodes: garland cp SOURCE NODES:PATH",
+        advice: "garland cp SOURCE NODES:PATH copies to nodes",
     },
     ForeignCommand {
         names: &["sync", "rsync", "mirror"],
@@ -98,7 +98,7 @@ const COMMANDS: &[ForeignCommand] = &[
     },
     ForeignCommand {
         names: &["pull", "fetch", "collect", "gather", "download"],
-        advice: "from nodes: garland cp NODES:PATH DIRECTORY/",
+        advice: "garland cp NODES:PATH DIRECTORY/ copies from nodes",
     },
 ];
 

@@ -230,7 +230,7 @@ fn nothing_to_do_is_wrong_usage() {
     insta::assert_snapshot!(shown(&garland_in(&scratch).run(&["copy"])), @r"
     error: unrecognized subcommand 'copy'
 
-      tip: some similar subcommands exist: 'top', 'cp'
+      tip: garland cp SOURCE NODES:PATH copies to nodes
 
     Usage: garland [OPTIONS] <COMMAND>
 
