@@ -25,7 +25,7 @@ use super::{link, peers, profile, sandbox, source, table};
 
 /// A run longer than this isn't repeated: its spread is small compared with its length.
 const LONG: Duration = Duration::from_secs(60);
-/// A tool that takes less than this part of the fastest relay's time is faster than the floor.
+/// A tool that takes less than this part of the fastest relay's time is faster than possible.
 const UNDER: f64 = 0.97;
 /// Packages that the emulated cluster and the measurement of the link's goodput need.
 const NEEDS: &[Need] = &[("iproute2", "ip"), ("procps", "sysctl"), ("iperf3", "iperf3")];
@@ -168,7 +168,7 @@ fn finish(root: &Path, report: &Report) -> Result<()> {
         bail!("a tool failed in {} of {} rows", failed.len(), report.rows.len());
     }
     for row in &report.rows {
-        if let Some(ratio) = report.of_floor(row).filter(|ratio| *ratio < UNDER) {
+        if let Some(ratio) = report.of_relay(row).filter(|ratio| *ratio < UNDER) {
             bail!(
                 "{} takes {ratio:.2} of the time of the fastest relay to {} receivers at {}: that is no floor",
                 row.peer,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::kept::Head;
 use super::options::Options;
 use super::peer::Extra;
-use super::peers::Relay;
+use super::peers::{Floor, Relay};
 use super::profile::Cost;
 use super::spread::Spread;
 
@@ -28,12 +28,24 @@ pub(crate) struct Report {
 impl Report {
     /// Returns the seconds of a tool's transfer as a multiple of the fastest relay's beside it,
     /// both as medians. `None` for relays, and if there is no relay.
-    pub(crate) fn of_floor(&self, row: &Row) -> Option<f64> {
+    pub(crate) fn of_relay(&self, row: &Row) -> Option<f64> {
         let is_relay = |row: &Row| row.peer.starts_with(Relay::NAME);
         let transfer = |row: &Row| Some(row.spread(|sample| sample.transfer)?.median);
         let relays = self.rows.iter().filter(|relay| is_relay(relay) && relay.is_beside(row));
-        let floor = relays.filter_map(transfer).min_by(f64::total_cmp)?;
-        Some(transfer(row).filter(|_| !is_relay(row))? / floor)
+        let fastest = relays.filter_map(transfer).min_by(f64::total_cmp)?;
+        Some(transfer(row).filter(|_| !is_relay(row))? / fastest)
+    }
+
+    /// Returns what `of` a row is as a multiple of the least of the floors beside it that are
+    /// encrypted if the row's tool is. `None` for other tools than Garland, and if there is no
+    /// floor.
+    pub(crate) fn of_floor(&self, row: &Row, of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+        let is_clear = |row: &Row| row.peer.ends_with("-clear");
+        let is_floor =
+            |other: &&Row| other.peer.starts_with(Floor::NAME) && is_clear(other) == is_clear(row);
+        let floors = self.rows.iter().filter(is_floor).filter(|floor| floor.is_beside(row));
+        let least = floors.filter_map(&of).min_by(f64::total_cmp)?;
+        Some(of(row).filter(|_| row.peer.starts_with("garland"))? / least)
     }
 }
 
@@ -128,6 +140,16 @@ impl Row {
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         let place = |row: &Self| (row.rate, row.bytes, row.receivers, row.cores);
         place(self) == place(other)
+    }
+
+    /// Returns the median of the seconds of a transfer.
+    pub(crate) fn transfer(&self) -> Option<f64> {
+        Some(self.spread(|sample| sample.transfer)?.median)
+    }
+
+    /// Returns the median of the CPU seconds of all nodes and the head together.
+    pub(crate) fn cpu(&self) -> Option<f64> {
+        Some(self.spread(|sample| sample.cpu_head + sample.cpu_receivers)?.median)
     }
 
     /// Returns the number of nodes whose CPU seconds are in `cpu_relays`.

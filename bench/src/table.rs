@@ -75,9 +75,9 @@ fn section(
     writeln!(
         text,
         "| tool | receivers | cores | whole command, s | MB/s | Gbit/s | repeaters | transfer, s | of limit | of possible | \
-         of floor | CPU s/GiB/relay | CPU s, head | CPU s, last | given back, MiB | runs |"
+         of relay | of floor | CPU of floor | CPU s/GiB/relay | CPU s, head | CPU s, last | given back, MiB | runs |"
     )?;
-    writeln!(text, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")?;
+    writeln!(text, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")?;
     for row in rows {
         line(text, report, row)?;
     }
@@ -88,7 +88,7 @@ fn line(text: &mut String, report: &Report, row: &Row) -> std::fmt::Result {
     write!(text, "| {} | {} | {} ", row.peer, row.receivers, cores_text(row.cores))?;
     let (Some(whole), Some(cpu)) = (row.whole(), row.cpu_per_gib()) else {
         let why = row.failed.as_deref().unwrap_or("not run");
-        return writeln!(text, "| {} | | | | | | | | | | | | 0 |", why.replace('|', "/"));
+        return writeln!(text, "| {} | | | | | | | | | | | | | | 0 |", why.replace('|', "/"));
     };
     let transfer = row.spread(|sample| sample.transfer);
     let head = row.spread(|sample| sample.cpu_head);
@@ -101,21 +101,28 @@ fn line(text: &mut String, report: &Report, row: &Row) -> std::fmt::Result {
     };
     writeln!(
         text,
-        "| {} | {:.1} | {:.3} | {} | {} | {:.2} | {} | {} | {:.2} | {:.2} | {:.2} | {:.0} | {}{failed} |",
+        "| {} | {:.1} | {:.3} | {} | {} | {:.2} | {} | {} | {} | {} | {:.2} | {:.2} | {:.2} | {:.0} | {}{failed} |",
         seconds(whole),
         rate / 1e6,
         rate * 8.0 / 1e9,
         row.repeaters,
         transfer.map(seconds).unwrap_or_default(),
         whole.median / row.limit,
-        row.possible.map(|s| format!("{:.2}", whole.median / s)).unwrap_or_default(),
-        report.of_floor(row).map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+        ratio(row.possible.map(|s| whole.median / s)),
+        ratio(report.of_relay(row)),
+        ratio(report.of_floor(row, Row::transfer)),
+        ratio(report.of_floor(row, Row::cpu)),
         cpu.median,
         head.map_or(0.0, |head| head.median),
         tail.map_or(0.0, |tail| tail.median),
         given.map_or(0.0, |given| given.max),
         row.samples.len()
     )
+}
+
+/// Formats a ratio; empty if there is none.
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default()
 }
 
 /// Formats a spread in seconds as `9.02 (8.99 - 9.10)`: median, minimum, maximum.
@@ -133,8 +140,10 @@ fn foot(text: &mut String, report: &Report) -> std::fmt::Result {
         "\nSeconds are median (least - most). The whole command is from before anything is started until \
          every node is done; the transfer is without starting what must run on the nodes for every copy. \
          CPU is user and system time of a tool's processes, per GiB and node that passes data on (per \
-         receiver where none does); work in soft interrupts is the emulator's. Of floor: the transfer as a \
-         multiple of the fastest relay's beside it. All tools have their turns in rounds.\n"
+         receiver where none does); work in soft interrupts is the emulator's. Of relay: the transfer as a \
+         multiple of the fastest relay's beside it. Of floor and CPU of floor: the transfer, and the CPU time of \
+         all nodes and the head, as multiples of those of the better floor beside it that is encrypted if \
+         Garland is. All tools have their turns in rounds.\n"
     )?;
     for tool in &report.tools {
         writeln!(text, "- **{}** ({}): {}", tool.name, tool.version, tool.about)?;

@@ -3,6 +3,7 @@
 mod bittorrent;
 mod clush;
 mod dolly;
+mod floor;
 mod garland;
 mod garland_ssh;
 mod mpi;
@@ -15,6 +16,7 @@ mod uftp;
 
 use super::peer::Peer;
 
+pub(crate) use floor::Floor;
 pub(crate) use garland::program as garland_program;
 pub(crate) use relay::Relay;
 
@@ -22,6 +24,7 @@ pub(crate) use relay::Relay;
 pub(crate) fn all(congestion: &str) -> Vec<Box<dyn Peer>> {
     let relays = Relay::ways().map(|way| Box::new(way) as Box<dyn Peer>);
     let mut peers = Vec::from(relays);
+    peers.extend(Floor::ways().map(|way| Box::new(way) as Box<dyn Peer>));
     peers.extend([
         Box::new(pipes::Pipes::default()) as Box<dyn Peer>,
         Box::new(mpi::Mpi::default()),
