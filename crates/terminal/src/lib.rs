@@ -4,6 +4,7 @@
 //! # Where to change what
 //!
 //! - `wrapped` wraps long lines.
+//! - `width` has the columns that characters take.
 //! - `signs` has the signs that are not ASCII, and what stands for them without UTF-8.
 
 #![forbid(unsafe_code)]
@@ -21,4 +22,5 @@ pub mod stage;
 pub mod starting;
 pub mod streams;
 pub mod verdicts;
+mod width;
 mod wrapped;

@@ -8,6 +8,7 @@ use garland_core::printable;
 use garland_sys::{process, terminal};
 
 use crate::signs;
+use crate::width::{cut, rows};
 
 /// The minimum interval between redraws, in nanoseconds.
 const EVERY_NS: u64 = 100_000_000;
@@ -20,8 +21,8 @@ pub struct Screen {
     hidden: bool,
     /// When lines may be drawn next, in nanoseconds of the monotonic clock.
     due_ns: u64,
-    /// The number of characters in each drawn line.
-    drawn: Vec<usize>,
+    /// The drawn lines.
+    drawn: Vec<String>,
 }
 
 impl Screen {
@@ -55,14 +56,9 @@ impl Screen {
     pub fn draw(&mut self, now_ns: u64, lines: &[String]) {
         let Some((columns, _)) = terminal::size().filter(|_| self.is_due(now_ns)) else { return };
         let mut text = self.erasure(columns.into());
-        for line in lines {
-            // The last column stays free, since some terminals wrap after it.
-            let fitted: String = printable::line(&signs::fitting(line))
-                .chars()
-                .take(usize::from(columns) - 1)
-                .collect();
-            self.drawn.push(fitted.chars().count());
-            text.push_str(fitted.trim_end());
+        self.drawn = lines.iter().map(|line| drawable(line, columns.into())).collect();
+        for line in &self.drawn {
+            text.push_str(line);
             text.push('\n');
         }
         show(&text);
@@ -79,7 +75,7 @@ impl Screen {
     /// Returns the control sequence that erases the drawn lines. A terminal that has become
     /// narrower has wrapped these lines to more rows.
     fn erasure(&mut self, columns: usize) -> String {
-        let rows: usize = self.drawn.drain(..).map(|length| length.div_ceil(columns).max(1)).sum();
+        let rows: usize = self.drawn.drain(..).map(|line| rows(&line, columns)).sum();
         let mut text = String::from("\r");
         if rows > 0 {
             // Cursor up, and erase from there on.
@@ -95,7 +91,37 @@ impl Drop for Screen {
     }
 }
 
+/// Returns as much of a line as a terminal with `columns` columns shows in one row. The last column
+/// stays free, since some terminals wrap after it.
+fn drawable(line: &str, columns: usize) -> String {
+    let shown = printable::line(&signs::fitting(line));
+    cut(&shown, columns.saturating_sub(1)).trim_end().to_owned()
+}
+
 /// Writes to the terminal; ignores errors, such as those of a closed terminal.
 fn show(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_wide_characters_stays_in_one_row() {
+        assert_eq!(drawable("n1  模型.bin  9 %", 80), "n1  模型.bin  9 %");
+        assert_eq!(drawable("n1  模型.bin  9 %", 9), "n1  模型");
+        assert_eq!(drawable("n1  模型.bin  9 %", 8), "n1  模");
+    }
+
+    #[test]
+    fn all_rows_of_wide_characters_are_erased_after_the_terminal_became_narrower() {
+        let erased = |line: &str, columns: usize| {
+            let drawn = vec![drawable(line, 80), drawable("n2", 80)];
+            Screen { hidden: false, due_ns: 0, drawn }.erasure(columns)
+        };
+        assert_eq!(erased(&"模".repeat(20), 80), "\r\x1b[2A\x1b[J");
+        assert_eq!(erased(&"模".repeat(20), 39), "\r\x1b[3A\x1b[J");
+        assert_eq!(erased(&"e\u{301}".repeat(20), 39), "\r\x1b[2A\x1b[J");
+    }
 }

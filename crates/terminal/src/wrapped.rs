@@ -2,62 +2,75 @@
 //! stands below the text of the line, not below its label. Tables, paths and commands to be copied
 //! stay as they are.
 
-/// The least width in characters to which lines are wrapped.
+use crate::width::width;
+
+/// The least number of columns to which lines are wrapped.
 const MIN_WIDTH: usize = 40;
 
-/// The widest label of a line, in characters, below which text does not stand.
-const LABEL: usize = 28;
+/// The maximum width of a label below whose text other text stands, in columns.
+const LABEL_MAX: usize = 28;
 
 /// The labels of lines whose text is a path, a name or a command.
 const EXACT: [&str; 6] = ["command", "copy", "output", "plan", "remove", "run"];
 
-/// Returns `text` with each line that has a label and a text wrapped to `columns` characters, if
-/// there is a place for it.
+/// Where a line's text is.
+struct Label {
+    /// The length of what is before the text, in bytes.
+    length: usize,
+    /// The indent of the lines that follow, in columns.
+    indent: usize,
+}
+
+/// Returns `text` with each line that has a label and a text wrapped to `columns` columns, if there
+/// is a place for it.
 pub fn wrapped(text: &str, columns: usize) -> String {
-    let lines = text.split_inclusive('\n').map(|line| match line.trim_end().chars().count() {
-        long if long > columns && columns >= MIN_WIDTH => wrapped_line(line, columns),
+    if columns < MIN_WIDTH {
+        return text.to_owned();
+    }
+    let lines = text.split_inclusive('\n').map(|line| match width(line.trim_end()) {
+        long if long > columns => wrapped_line(line, columns),
         _ => line.to_owned(),
     });
     lines.collect()
 }
 
-/// Returns the lengths in bytes of a line's beginning before its text, and of the indent of the
-/// lines that follow, in characters; `None` if the line is not a label with a text.
-fn label(line: &str) -> Option<(usize, usize)> {
+/// Returns where the text of a line is; `None` if the line is not a label with a text.
+fn label(line: &str) -> Option<Label> {
     let margin = line.len() - line.trim_start_matches(' ').len();
     let after = |at: usize| at + line[at..].len() - line[at..].trim_start_matches(' ').len();
     let gap = line[margin..].find("  ").map(|at| margin + at);
-    let colon = line[margin..].find(": ").map(|at| margin + at).filter(|at| *at <= LABEL);
+    let colon = line[margin..].find(": ").map(|at| margin + at).filter(|at| *at <= LABEL_MAX);
     // An indented line belongs to the one above, also without a label.
-    let text = gap.or(colon.map(|at| at + 1)).map(after).or((margin > 0).then_some(margin))?;
-    let is_table = line[text..].contains("  ");
+    let length = gap.or(colon.map(|at| at + 1)).map(after).or((margin > 0).then_some(margin))?;
+    let is_table = line[length..].contains("  ");
     let is_exact = gap.is_some() && EXACT.contains(&line[margin..].split(' ').next()?);
-    let indent = line[..text].chars().count();
-    let is_below = gap.is_some() && indent <= LABEL;
-    let begins = indent <= LABEL || gap.is_none();
-    (begins && !is_table && !is_exact).then_some((text, if is_below { indent } else { margin + 2 }))
+    let indent = width(&line[..length]);
+    let is_below = gap.is_some() && indent <= LABEL_MAX;
+    let begins = indent <= LABEL_MAX || gap.is_none();
+    let indent = if is_below { indent } else { margin + 2 };
+    (begins && !is_table && !is_exact).then_some(Label { length, indent })
 }
 
 fn wrapped_line(line: &str, columns: usize) -> String {
-    let Some((text, indent)) = label(line.trim_end()) else { return line.to_owned() };
+    let Some(Label { length, indent }) = label(line.trim_end()) else { return line.to_owned() };
     // Figures are kept together with what they are of.
-    let separator = if line[text..].contains(" · ") { " · " } else { " " };
-    let stays = separator.trim_end();
-    let count = |text: &str| text.chars().count();
-    let mut all = line[..text].to_owned();
-    let mut width = count(&line[..text]);
-    for (at, piece) in line[text..].split(separator).enumerate() {
-        if at > 0 && width + count(separator) + count(piece.trim_end()) + count(stays) > columns {
-            all.push_str(&format!("{stays}\n{:indent$}", ""));
-            width = indent;
-        } else if at > 0 {
-            all.push_str(separator);
-            width += count(separator);
+    let separator = if line[length..].contains(" · ") { " · " } else { " " };
+    let at_end = separator.trim_end();
+    let mut lines = line[..length].to_owned();
+    let mut used = width(&lines);
+    for (number, piece) in line[length..].split(separator).enumerate() {
+        let needed = width(separator) + width(piece.trim_end()) + width(at_end);
+        if number > 0 && used + needed > columns {
+            lines.push_str(&format!("{at_end}\n{:indent$}", ""));
+            used = indent;
+        } else if number > 0 {
+            lines.push_str(separator);
+            used += width(separator);
         }
-        all.push_str(piece);
-        width += count(piece);
+        lines.push_str(piece);
+        used += width(piece);
     }
-    all
+    lines
 }
 
 #[cfg(test)]

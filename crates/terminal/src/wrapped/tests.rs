@@ -36,3 +36,12 @@ fn tables_names_and_commands_stay_on_their_lines() {
     let narrow = "note    a terminal may have any width at all";
     assert_eq!(wrapped(narrow, 10), narrow);
 }
+
+#[test]
+fn wide_characters_count_as_two_columns() {
+    let note = "note    模型模型模型模型模型模型 模型模型";
+    assert_eq!(wrapped(note, 40), "note    模型模型模型模型模型模型\n        模型模型");
+    assert_eq!(wrapped(note, 41), note);
+    let marks = "note    a text with marks: e\u{301}e\u{301}e\u{301}e\u{301} e\u{301}";
+    assert_eq!(wrapped(marks, 40), marks);
+}
