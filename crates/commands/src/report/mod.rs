@@ -53,7 +53,10 @@ pub fn run(context: &Context, asked: &Report) -> Result<Exit, Failure> {
     let result = ReportResult { head, ..written };
     show(context.json, &result)?;
     if asked.open {
-        browser::open(&asked.output);
+        // The report is written, and its place was printed.
+        if let Err(failure) = browser::open(&asked.output) {
+            garland_terminal::errln!("{}", failure.message());
+        }
     }
     Ok(Exit::Done)
 }

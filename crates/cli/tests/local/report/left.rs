@@ -67,7 +67,7 @@ fn a_report_is_opened_in_the_browser_that_there_is_or_it_says_where_it_is() {
     let garland = garland_in(&scratch);
     let _ = copied(&scratch, &garland, 1);
     let shell = scratch.path("browser");
-    fs::write(&shell, "#!/bin/sh\ncp \"$1\" shown.html\necho \"$1\" > shown\n").unwrap();
+    fs::write(&shell, "#!/bin/sh\ncp \"$1\" shown.html\necho \"$1\" > shown\nexit $2\n").unwrap();
     fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).unwrap();
     // The first program of the list cannot be started.
     let list = format!("/no/browser:{}", shell.display());
@@ -77,11 +77,21 @@ fn a_report_is_opened_in_the_browser_that_there_is_or_it_says_where_it_is() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(!opened(&list, "/usr/bin:/bin").contains("no browser"));
+    assert!(!opened(&list, "/usr/bin:/bin").contains("cannot open"));
     let report = scratch.path("report.html");
     let shown = fs::read_to_string(scratch.path("shown")).unwrap();
     assert_eq!(Path::new(shown.trim_end()), report);
     assert_eq!(fs::read(scratch.path("shown.html")).unwrap(), fs::read(&report).unwrap());
+    let place = format!("cannot open {} in a browser: ", report.display());
     let said = opened("", "/no/programs");
-    assert!(said.contains(&format!("the report is in {}", report.display())), "{said}");
+    assert!(said.contains(&place), "{said}");
+    // Words follow the program, and a browser that fails may have shown the report: no other one
+    // is started.
+    fs::remove_file(scratch.path("shown")).unwrap();
+    let other = scratch.path("other");
+    fs::copy(&shell, &other).unwrap();
+    fs::write(&other, "#!/bin/sh\necho > twice\n").unwrap();
+    let said = opened(&format!("{} %s 3:{}", shell.display(), other.display()), "/usr/bin:/bin");
+    assert!(said.contains(&place) && said.contains("exit status: 3"), "{said}");
+    assert!(scratch.path("shown").exists() && !scratch.path("twice").exists());
 }
