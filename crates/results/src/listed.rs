@@ -106,13 +106,19 @@ impl fmt::Display for ListedRun {
         let age = self.age();
         let took = self.took();
         write!(f, "run     {run}\ncommand {words}\nage     {age}\ntook    {took}\n")?;
-        self.bytes.map_or(Ok(()), |size| writeln!(f, "size    {}", bytes::format(size)))?;
+        if let Some(size) = self.bytes {
+            writeln!(f, "size    {}", bytes::format(size))?;
+        }
         let nodes = self.nodes.iter();
         let verdicts =
             nodes.map(|node| (node.verdict.as_str(), node.reason.as_deref(), node.name.as_str()));
         f.write_str(&verdicts::folded(verdicts))?;
-        self.tree.iter().try_for_each(|tree| f.write_str(&tree.whole_table()))?;
-        self.nodes.iter().try_for_each(|node| node.write_left_out(f))?;
+        if let Some(tree) = &self.tree {
+            f.write_str(&tree.whole_table())?;
+        }
+        for node in &self.nodes {
+            node.write_left_out(f)?;
+        }
         writeln!(f, "files   {}", printable::path(&self.folder))?;
         if self.has_traces {
             writeln!(f, "trace   garland explain {run}, garland report {run}")?;
@@ -165,6 +171,15 @@ struct Stored {
     tree: Value,
 }
 
+impl Stored {
+    /// Reads the result of the run in `folder`. Without one, or with one of another release, all
+    /// fields are empty: the run is listed with what is known.
+    fn read(folder: &Path) -> Self {
+        let text = read_file(&folder.join("result.json")).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+}
+
 /// Returns the last `count` stored runs, the oldest of them first. No other run's files are read.
 ///
 /// # Errors
@@ -200,22 +215,18 @@ pub fn of(run: &Run) -> Option<ListedRun> {
 fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
     let run = Run::from_folder(folder)?;
     let kind = kind_of(folder.file_name()?)?.to_owned();
-    let text = read_file(&folder.join("result.json")).unwrap_or_default();
-    // A run without a result, or with one of another release, is listed with what is known.
-    let Stored { command, elapsed_ns, bytes, nodes, tree } =
-        serde_json::from_slice(&text).unwrap_or_default();
-    let command = if command.is_empty() { run.words() } else { command };
-    let began = folder.metadata().and_then(|folder| folder.created().or(folder.modified()));
-    let began = began.ok();
-    let age_s = began.and_then(|began| now.duration_since(began).ok());
-    let began_s = began.and_then(|began| began.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let Stored { command, elapsed_ns, bytes, nodes, tree } = Stored::read(folder);
+    let began = began_at(folder);
+    let seconds_since = |earlier: SystemTime, later: SystemTime| {
+        later.duration_since(earlier).ok().map(|time| time.as_secs())
+    };
     let node = |node: Value| serde_json::from_value(node).ok();
     Some(ListedRun {
         run: run.name().to_owned(),
         kind,
-        command,
-        age_s: age_s.map_or(0, |age| age.as_secs()),
-        began_s: began_s.map(|since| since.as_secs()),
+        command: if command.is_empty() { run.words() } else { command },
+        age_s: began.and_then(|began| seconds_since(began, now)).unwrap_or(0),
+        began_s: began.and_then(|began| seconds_since(SystemTime::UNIX_EPOCH, began)),
         elapsed_ns,
         bytes,
         is_running: run.is_running(),
@@ -224,6 +235,12 @@ fn listed(folder: &Path, now: SystemTime) -> Option<ListedRun> {
         has_traces: folder.join(TRACES).is_dir(),
         folder: folder.to_owned(),
     })
+}
+
+/// Returns when the command of the run in `folder` began; `None` if its file system does not tell.
+fn began_at(folder: &Path) -> Option<SystemTime> {
+    let status = folder.metadata().ok()?;
+    status.created().or_else(|_| status.modified()).ok()
 }
 
 #[cfg(test)]

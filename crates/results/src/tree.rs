@@ -1,13 +1,12 @@
 //! The result of copying a tree, which is part of the result of a copy.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use garland_core::printable;
 use garland_dataplane::tree::{LeftOut, Tally};
-use garland_protocol::copy::{ABSENCE_MAX, Absence, Absent};
+use garland_protocol::copy::{ABSENCE_MAX, Absence};
 use serde::{Deserialize, Serialize};
 
 use crate::left_out::{LeftOutResult, SHOWN_MAX};
@@ -102,32 +101,21 @@ impl TreeResult {
     /// Combines trees of nodes. Returns `None` if there are none. Entries that were left out are
     /// named `NODE:PATH`.
     pub fn gathered<'a>(trees: impl IntoIterator<Item = NodeTree<'a>>) -> Option<Self> {
-        let mut all = Tally::default();
-        let mut left_out = Vec::new();
-        let mut missed = 0;
-        let mut skipped = 0;
-        let mut is_any = false;
-        for NodeTree { node, tally, absence } in trees {
-            is_any = true;
-            all.files = u64::saturating_add(all.files, tally.files);
-            all.folders = u64::saturating_add(all.folders, tally.folders);
-            all.links = u64::saturating_add(all.links, tally.links);
-            missed = u64::saturating_add(missed, absence.missed);
-            skipped = u64::saturating_add(skipped, absence.skipped);
-            let of_node = |absent: &Absent| {
-                let LeftOut { path, reason, failed } = absent.clone().into();
-                let mut named = OsString::from(format!("{node}:"));
-                named.push(path);
-                LeftOut { path: named.into(), reason, failed }
-            };
-            left_out.extend(absence.parts.iter().map(of_node));
+        let mut trees = trees.into_iter().peekable();
+        trees.peek()?;
+        let mut tally = Tally::default();
+        let mut absence = Absence::default();
+        for tree in trees {
+            tally.add(tree.tally);
+            absence.add(tree.absence.clone().on_node(tree.node));
         }
-        if !is_any {
-            return None;
-        }
-        let result = Self::new(all, &left_out);
+        let left_out: Vec<LeftOut> = absence.parts.into_iter().map(LeftOut::from).collect();
         let count = |count| usize::try_from(count).unwrap_or(usize::MAX);
-        Some(Self { missed: count(missed), skipped: count(skipped), ..result })
+        Some(Self {
+            missed: count(absence.missed),
+            skipped: count(absence.skipped),
+            ..Self::new(tally, &left_out)
+        })
     }
 
     /// Returns whether every entry that should be copied was copied.

@@ -99,6 +99,15 @@ pub struct Tally {
     pub links: u64,
 }
 
+impl Tally {
+    /// Adds the numbers of `other`.
+    pub fn add(&mut self, other: Self) {
+        self.files = self.files.saturating_add(other.files);
+        self.folders = self.folders.saturating_add(other.folders);
+        self.links = self.links.saturating_add(other.links);
+    }
+}
+
 /// The result of a scan.
 #[derive(Debug, Default)]
 pub struct Scan {

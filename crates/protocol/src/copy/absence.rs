@@ -112,6 +112,23 @@ impl Absence {
         list.absence
     }
 
+    /// Adds the counts and the parts of `other`.
+    pub fn add(&mut self, other: Self) {
+        self.missed = self.missed.saturating_add(other.missed);
+        self.skipped = self.skipped.saturating_add(other.skipped);
+        self.parts.extend(other.parts);
+    }
+
+    /// Returns the absence with `NODE:` before each path, where `node` is the node's name.
+    #[must_use]
+    pub fn on_node(self, node: &str) -> Self {
+        let named = |part: Absent| Absent {
+            path: [node.as_bytes(), b":", part.path.as_slice()].concat(),
+            ..part
+        };
+        Self { parts: self.parts.into_iter().map(named).collect(), ..self }
+    }
+
     fn count(&mut self, is_missed: bool) {
         let counted = if is_missed { &mut self.missed } else { &mut self.skipped };
         *counted += 1;
