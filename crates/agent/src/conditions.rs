@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use garland_analysis::conditions::NIC_SPEED;
 use garland_core::nic_facts::Ethernet;
 use garland_core::units::Nanos;
 use garland_sys::socket::TcpStream;
@@ -107,7 +108,7 @@ impl Conditions {
             self.add("mtu", bytes.to_string());
         }
         if let Some(speed) = link_settings::agreed(name).ok().and_then(|agreed| agreed.speed) {
-            self.add("speed, bit/s", speed.to_string());
+            self.add(NIC_SPEED, speed.to_string());
         }
         let features = link_settings::offloads(name).unwrap_or_default();
         let on = |(name, on): (&str, bool)| format!("{name} {}", if on { "on" } else { "off" });

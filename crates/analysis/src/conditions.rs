@@ -33,6 +33,14 @@ pub fn value<'c>(conditions: &'c Conditions, wanted: &str) -> Option<&'c str> {
     conditions.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
 }
 
+/// The name of the condition that is the speed of the node's NIC, in bits per second.
+pub const NIC_SPEED: &str = "speed, bit/s";
+
+/// Returns the speed of the node's NIC, in bits per second; `None` if the agent did not report it.
+pub fn nic_speed(conditions: &Conditions) -> Option<u64> {
+    number(conditions, NIC_SPEED)
+}
+
 /// Returns warnings about the conditions of one node that can disturb a measurement for `purpose`.
 /// They do not contain the node's name.
 pub fn beware(conditions: &Conditions, purpose: Purpose) -> Vec<String> {
@@ -105,7 +113,7 @@ fn offloads(conditions: &Conditions, _: Purpose) -> Option<String> {
     let offloads = value(conditions, "offloads")?;
     let off = |name: &str| offloads.split(", ").any(|one| one == format!("{name} off"));
     let missing: Vec<&str> = ["tso", "gro"].into_iter().filter(|name| off(name)).collect();
-    let fast = number::<u64>(conditions, "speed, bit/s").is_some_and(|speed| speed >= FAST);
+    let fast = nic_speed(conditions).is_some_and(|speed| speed >= FAST);
     (fast && !missing.is_empty()).then(|| {
         format!("{} of its NIC is off, so its CPUs handle every packet", missing.join(" and "))
     })
@@ -131,7 +139,7 @@ fn cpu_list(text: &str) -> Option<Vec<u16>> {
 /// formatted by `fold`. Empty if all are equal.
 pub fn differences(nodes: &[(&str, &Conditions)], fold: &dyn Fn(&[&str]) -> String) -> Vec<String> {
     /// The conditions that should be equal.
-    const SAME: [&str; 5] = ["mtu", "path mtu", "congestion control", "offloads", "speed, bit/s"];
+    const SAME: [&str; 5] = ["mtu", "path mtu", "congestion control", "offloads", NIC_SPEED];
     let differing = |name: &&str| {
         let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
         for (node, conditions) in nodes {

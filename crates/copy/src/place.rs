@@ -10,7 +10,7 @@ use garland_core::printable;
 use garland_fleet::args::Launch;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
-use garland_fleet::destination;
+use garland_fleet::destination::{self, NodesAndPath};
 use garland_fleet::inventory::Inventory;
 use garland_lab::Lab;
 use garland_state::places::Places;
@@ -69,7 +69,7 @@ impl Place {
         needs_lab: bool,
     ) -> Result<(Self, Target), Failure> {
         let inventory = Inventory::open(context)?;
-        let (nodes, path) = destination::destination(&inventory, destination)?;
+        let NodesAndPath { nodes, path } = destination::destination(&inventory, destination)?;
         let place = Self::among(context, interrupts, inventory, launch, &nodes, needs_lab)?;
         Ok((place, Target { nodes, path }))
     }

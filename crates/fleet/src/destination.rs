@@ -14,12 +14,41 @@ use crate::inventory::Inventory;
 /// The syntax of a destination.
 pub const FORM: &str = "a destination is NODES:PATH, such as 'n[01-20]:/path'";
 
-/// Parses a destination. Returns its nodes, and the path on them.
-pub fn destination(
+/// Nodes, and a path that is meant on each of them.
+pub struct NodesAndPath {
+    /// The nodes, in the order of their list.
+    pub nodes: Vec<Node>,
+    /// The path, as bytes.
+    pub path: Vec<u8>,
+}
+
+/// Parses a destination, NODES:PATH.
+pub fn destination(inventory: &Inventory, argument: &OsStr) -> Result<NodesAndPath, Failure> {
+    find(inventory, target::parse(argument))
+}
+
+/// Parses NODES[:PATH]; without PATH, the path is `.`.
+pub fn nodes_with_path(inventory: &Inventory, argument: &OsStr) -> Result<NodesAndPath, Failure> {
+    let parsed = target::parse(argument);
+    let list = match &parsed {
+        Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),
+        Ok(Target::Nodes { .. } | Target::Pipe | Target::Command(_)) | Err(_) => None,
+    };
+    match list.filter(|list| !list.starts_with(['/', '.'])) {
+        Some(list) => {
+            let list = list.strip_suffix(':').unwrap_or(list);
+            Ok(NodesAndPath { nodes: inventory.nodes(list)?, path: b".".to_vec() })
+        }
+        None => find(inventory, parsed),
+    }
+}
+
+/// Returns the nodes and the path of a destination that was parsed.
+fn find(
     inventory: &Inventory,
-    argument: &OsStr,
-) -> Result<(Vec<Node>, Vec<u8>), Failure> {
-    match target::parse(argument) {
+    parsed: Result<Target, TargetError>,
+) -> Result<NodesAndPath, Failure> {
+    match parsed {
         Ok(Target::Nodes { nodes: list, path }) => {
             let path = path.as_os_str().as_bytes();
             let nodes = inventory.nodes(&list)?;
@@ -33,7 +62,7 @@ pub fn destination(
                     .hint(format!("for example '{list}:|tar x -C /scratch'")));
             }
             refuse_tilde(&list, path)?;
-            Ok((nodes, path.to_vec()))
+            Ok(NodesAndPath { nodes, path: path.to_vec() })
         }
         Ok(Target::Local(path)) => {
             let failure =

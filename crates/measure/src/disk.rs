@@ -5,14 +5,10 @@ pub mod notes;
 pub mod result;
 pub mod table;
 
-use std::ffi::OsStr;
-
 use garland_control::Session;
-use garland_core::cluster::Node;
-use garland_core::cluster::target::{self, Target, TargetError};
 use garland_core::units::{Nanos, bytes};
 use garland_fleet::context::Context;
-use garland_fleet::destination::destination;
+use garland_fleet::destination::{NodesAndPath, nodes_with_path};
 use garland_fleet::inventory::Inventory;
 use garland_protocol::measure::{
     DISK_SIZES, DiskDirection, DiskMode, DiskOnly, DiskOrder, DiskPattern,
@@ -31,7 +27,7 @@ use crate::gather::{Gathered, Talk, end_agents, gather};
 pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
-    let (nodes, path) = place(&inventory, &disk.target)?;
+    let NodesAndPath { nodes, path } = nodes_with_path(&inventory, &disk.target)?;
     let order = parse_order(disk, path)?;
     let gathered =
         gather("disk", &nodes, &inventory, &disk.launch, context.json, Talk::OverWires, phases)?;
@@ -49,21 +45,6 @@ pub fn run(context: &Context, disk: &Disk) -> Result<Exit, Failure> {
     let result = DiskResult::new(&run, phases, &order, &names, disk.one_by_one, &course);
     tell(&run, context.json, &result)?;
     Ok(result.exit())
-}
-
-/// Parses NODES[:PATH] into the nodes and the directory on each; without PATH, the directory is
-/// `.`.
-pub fn place(inventory: &Inventory, argument: &OsStr) -> Result<(Vec<Node>, Vec<u8>), Failure> {
-    let list = match target::parse(argument) {
-        Ok(Target::Nodes { .. }) => return destination(inventory, argument),
-        Ok(Target::Local(_)) | Err(TargetError::NoPath { .. }) => argument.to_str(),
-        Ok(Target::Pipe | Target::Command(_)) | Err(_) => None,
-    };
-    // A node list without a path. For any other argument, `destination` explains the error.
-    match list.map(|list| list.strip_suffix(':').unwrap_or(list)) {
-        Some(list) if !list.starts_with(['/', '.']) => Ok((inventory.nodes(list)?, b".".to_vec())),
-        _ => destination(inventory, argument),
-    }
 }
 
 fn parse_order(disk: &Disk, path: Vec<u8>) -> Result<DiskOrder, Failure> {

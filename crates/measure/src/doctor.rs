@@ -6,13 +6,13 @@ mod result;
 use garland_control::{Agent, examine, stand_chain};
 use garland_core::unreached::UnreachedHops;
 use garland_fleet::context::Context;
+use garland_fleet::destination::{NodesAndPath, nodes_with_path};
 use garland_fleet::inventory::Inventory;
 use garland_results::head::{Phases, tell};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 use self::result::{DoctorResult, NodeCheck};
 use crate::args::Doctor;
-use crate::disk::place;
 use crate::gather::{Gathered, Talk, end_agents, gather};
 
 /// Runs `garland doctor`: starts an agent on each node, examines it, connects each node to the next
@@ -20,7 +20,7 @@ use crate::gather::{Gathered, Talk, end_agents, gather};
 pub fn run(context: &Context, doctor: &Doctor) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
-    let (nodes, path) = place(&inventory, &doctor.target)?;
+    let NodesAndPath { nodes, path } = nodes_with_path(&inventory, &doctor.target)?;
     let launch = &doctor.launch;
     let talk = Talk::OverWires;
     let gathered = gather("doctor", &nodes, &inventory, launch, context.json, talk, phases)?;

@@ -11,6 +11,7 @@ mod words;
 
 use garland_control::{Exchange, Session};
 use garland_fleet::context::Context;
+use garland_fleet::destination::{NodesAndPath, nodes_with_path};
 use garland_fleet::inventory::Inventory;
 use garland_results::head::{Phases, tell};
 use garland_sys::clock;
@@ -29,7 +30,7 @@ use crate::gather::{Gathered, Talk, end_agents, gather};
 pub fn run(context: &Context, balance: &Balance) -> Result<Exit, Failure> {
     let phases = Phases::begin();
     let inventory = Inventory::open(context)?;
-    let (nodes, path) = crate::disk::place(&inventory, &balance.target)?;
+    let NodesAndPath { nodes, path } = nodes_with_path(&inventory, &balance.target)?;
     let request = BalanceRequest::read(balance, path, nodes.len())?;
     let launch = &balance.launch;
     let beside = Talk::BesideWires;

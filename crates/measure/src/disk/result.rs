@@ -93,30 +93,69 @@ impl DiskResult {
     }
 }
 
+/// A kind of measurement in which nodes are compared.
+struct Kind {
+    name: &'static str,
+    /// The number of the figure's own units in one `unit`.
+    scale: f64,
+    unit: &'static str,
+    /// Returns the figure of a node; `None` if it was not measured.
+    figure: fn(&NodeDisk) -> Option<f64>,
+}
+
+/// The kinds of measurement in which nodes are compared.
+const KINDS: [Kind; 4] = [
+    Kind {
+        name: "sequential write",
+        scale: 1e6,
+        unit: "MB/s",
+        figure: |node| sequential_rate(node, DiskDirection::Write),
+    },
+    Kind {
+        name: "sequential read",
+        scale: 1e6,
+        unit: "MB/s",
+        figure: |node| sequential_rate(node, DiskDirection::Read),
+    },
+    Kind {
+        name: "random read",
+        scale: 1.0,
+        unit: "IOPS",
+        figure: |node| Some(node.at_knee(DiskDirection::Read)?.iops),
+    },
+    Kind {
+        name: "random write",
+        scale: 1.0,
+        unit: "IOPS",
+        figure: |node| Some(node.at_knee(DiskDirection::Write)?.iops),
+    },
+];
+
+fn sequential_rate(node: &NodeDisk, direction: DiskDirection) -> Option<f64> {
+    Some(node.find(direction, DiskPattern::Sequential, DiskMode::Buffered)?.rate)
+}
+
 /// Returns a line for each node and kind of measurement that is slower than on the other nodes.
 fn outliers(nodes: &[NodeDisk]) -> Vec<String> {
-    use DiskDirection::{Read, Write};
-    use DiskMode::Buffered;
-    use DiskPattern::Sequential;
-    type Find = fn(&NodeDisk) -> Option<f64>;
-    let kinds: [(&str, f64, &str, Find); 4] = [
-        ("sequential write", 1e6, "MB/s", |n| Some(n.find(Write, Sequential, Buffered)?.rate)),
-        ("sequential read", 1e6, "MB/s", |n| Some(n.find(Read, Sequential, Buffered)?.rate)),
-        ("random read", 1.0, "IOPS", |n| Some(n.at_knee(Read)?.iops)),
-        ("random write", 1.0, "IOPS", |n| Some(n.at_knee(Write)?.iops)),
-    ];
     let mut lines = Vec::new();
-    for (kind, scale, unit, find) in kinds {
-        let (owners, rates): (Vec<&NodeDisk>, Vec<f64>) =
-            nodes.iter().filter_map(|node| Some((node, find(node)?))).unzip();
-        lines.extend(slow_ones(&rates).into_iter().map(|slow| {
+    for Kind { name: kind, scale, unit, figure } in KINDS {
+        let mut owners = Vec::new();
+        let mut figures = Vec::new();
+        for node in nodes {
+            if let Some(found) = figure(node) {
+                owners.push(&node.name);
+                figures.push(found);
+            }
+        }
+        for slow in slow_ones(&figures) {
+            let name = owners[slow.at];
             let percent = 100.0 * slow.rate / slow.median;
-            let [rate, median] = [slow.rate, slow.median].map(|rate| rate / scale);
-            let name = &owners[slow.at].name;
-            format!(
+            let rate = slow.rate / scale;
+            let median = slow.median / scale;
+            lines.push(format!(
                 "{name}: {kind} at {percent:.0} % of the median ({rate:.1} of {median:.1} {unit})"
-            )
-        }));
+            ));
+        }
     }
     lines
 }

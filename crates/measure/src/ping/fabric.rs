@@ -4,7 +4,9 @@ use std::fmt;
 
 use garland_core::printable;
 use garland_core::units::bytes;
-use garland_protocol::measure::{FabricWay, PingKind, PingTask, PingWait, TargetState};
+use garland_protocol::measure::{
+    FabricWay, LibraryVersion, OneSidedTry, PingKind, PingTask, PingWait, TargetState,
+};
 use serde::Serialize;
 
 /// The libfabric provider of a pair, and what it supports.
@@ -23,28 +25,20 @@ pub struct FabricResult {
     /// completes when they are sent.
     pub acknowledged: bool,
     /// For each size that was tried, whether the target's CPU takes part.
-    pub tries: Vec<Try>,
-}
-
-/// Whether gets or puts of one size complete without the target's CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Try {
-    pub size: u32,
-    pub one_sided: bool,
+    pub tries: Vec<OneSidedTry>,
 }
 
 impl From<FabricWay> for FabricResult {
     fn from(way: FabricWay) -> Self {
-        let (major, minor) = way.library;
-        let one = |(size, one_sided)| Try { size, one_sided };
+        let LibraryVersion { major, minor } = way.library;
         Self {
             provider: way.provider,
             domain: way.domain,
             libfabric: format!("{major}.{minor}"),
-            sleeps: way.sleeps.0,
-            target_sleeps: way.sleeps.1,
+            sleeps: way.sleeps.initiator,
+            target_sleeps: way.sleeps.target,
             acknowledged: way.delivers,
-            tries: way.one_sided.into_iter().map(one).collect(),
+            tries: way.tries,
         }
     }
 }
@@ -92,7 +86,7 @@ impl fmt::Display for FabricResult {
         match self.tries[..] {
             [] => Ok(()),
             [first, last] if first.one_sided != last.one_sided => {
-                let size = |a_try: Try| bytes::format(u64::from(a_try.size));
+                let size = |a_try: OneSidedTry| bytes::format(u64::from(a_try.size));
                 let one = say(first.one_sided);
                 let other = say(last.one_sided);
                 write!(f, " ({} {one}; {} {other})", size(first), size(last))
@@ -104,27 +98,30 @@ impl fmt::Display for FabricResult {
 
 #[cfg(test)]
 mod tests {
+    use garland_protocol::measure::SleepingSides;
+
     use super::*;
 
     #[test]
     fn display_reports_the_tries() {
-        let way = |one_sided| FabricWay {
+        let way = |tries: &[OneSidedTry]| FabricWay {
             provider: "shm".to_owned(),
             domain: "shm".to_owned(),
-            library: (1, 17),
-            sleeps: (false, false),
+            library: LibraryVersion { major: 1, minor: 17 },
+            sleeps: SleepingSides::default(),
             delivers: false,
-            one_sided,
+            tries: tries.to_vec(),
         };
-        let said = |tries| FabricResult::from(way(tries)).to_string();
-        assert_eq!(said(vec![]), "shm of libfabric 1.17");
-        assert!(
-            said(vec![(8, true), (64, true)]).ends_with("(one-sided: the other CPU is not used)")
-        );
-        let both = said(vec![(8, false), (4096, true)]);
+        let one_sided = |size| OneSidedTry { size, one_sided: true };
+        let emulated = |size| OneSidedTry { size, one_sided: false };
+        let said = |tries: &[OneSidedTry]| FabricResult::from(way(tries)).to_string();
+        assert_eq!(said(&[]), "shm of libfabric 1.17");
+        let alike = said(&[one_sided(8), one_sided(64)]);
+        assert!(alike.ends_with("(one-sided: the other CPU is not used)"), "{alike}");
+        let both = said(&[emulated(8), one_sided(4096)]);
         assert!(both.contains("8 B emulated") && both.contains("4.00 KiB one-sided"), "{both}");
-        assert!(FabricResult::from(way(vec![(8, false), (64, true)])).is_emulated());
-        let forged = FabricWay { provider: "shm\nok".to_owned(), ..way(vec![]) };
+        assert!(FabricResult::from(way(&[emulated(8), one_sided(64)])).is_emulated());
+        let forged = FabricWay { provider: "shm\nok".to_owned(), ..way(&[]) };
         assert_eq!(FabricResult::from(forged).to_string(), "shm\\nok of libfabric 1.17");
     }
 }

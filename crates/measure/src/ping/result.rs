@@ -1,6 +1,6 @@
 //! The result object of `garland ping`: `garland.ping/2`.
 
-use garland_analysis::conditions::{Conditions, value};
+use garland_analysis::conditions::{Conditions, nic_speed, value};
 use garland_protocol::measure::{Finding, PingTransport, PingWait, TargetState};
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases};
 use garland_state::run::Run;
@@ -126,11 +126,10 @@ impl PairResult {
     /// of both NICs.
     pub fn conclude(&mut self, request: &PingRequest, emulated: Option<Wire>) {
         let told = || {
-            let number = |conditions: &Conditions, name| value(conditions, name)?.parse().ok();
-            let both = [&self.from_conditions, &self.to_conditions];
-            let [one, other] = both.map(|conditions| number(conditions, "speed, bit/s"));
-            let mtu: f64 = number(&self.from_conditions, "path mtu").unwrap_or(1500.0);
-            Some(Wire { bits: f64::min(one?, other?), mtu: mtu as u16 })
+            let one = nic_speed(&self.from_conditions)?;
+            let other = nic_speed(&self.to_conditions)?;
+            let mtu = value(&self.from_conditions, "path mtu").and_then(|mtu| mtu.parse().ok());
+            Some(Wire { bits: one.min(other) as f64, mtu: mtu.unwrap_or(1500) })
         };
         // Shared memory has no wire.
         let wire = emulated.or_else(told).filter(|_| request.task.means != PingTransport::Shm);

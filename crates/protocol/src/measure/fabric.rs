@@ -13,15 +13,41 @@ pub struct FabricWay {
     /// The initiator's network interface, as libfabric names it.
     pub domain: String,
     /// The version of libfabric on the initiator.
-    pub library: (u16, u16),
-    /// Whether the initiator and the target sleep while they wait; some providers only poll.
-    pub sleeps: (bool, bool),
+    pub library: LibraryVersion,
+    /// Which sides sleep while they wait; some providers only poll.
+    pub sleeps: SleepingSides,
     /// Whether a put completes when its bytes are in the target's memory; otherwise it completes
     /// when the provider has sent them.
     pub delivers: bool,
-    /// Sizes of gets or puts in bytes, each with whether such an operation completes without the
-    /// target's CPU.
-    pub one_sided: Vec<(u32, bool)>,
+    /// The sizes of gets or puts that were tried.
+    pub tries: Vec<OneSidedTry>,
+}
+
+/// The version of a library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LibraryVersion {
+    /// The first number.
+    pub major: u16,
+    /// The second number.
+    pub minor: u16,
+}
+
+/// Which sides of a pair sleep while they wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SleepingSides {
+    /// Whether the initiator does.
+    pub initiator: bool,
+    /// Whether the target does.
+    pub target: bool,
+}
+
+/// Whether gets or puts of one size complete without the target's CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OneSidedTry {
+    /// The size in bytes.
+    pub size: u32,
+    /// Whether such an operation completes without the target's CPU.
+    pub one_sided: bool,
 }
 
 /// Checks that `name` may be the name of a provider.

@@ -13,7 +13,9 @@ pub use disk::{
     DISK_DEPTH_MAX, DISK_SIZES, DiskCached, DiskDirection, DiskEvent, DiskFigures, DiskJob,
     DiskMode, DiskOnly, DiskOrder, DiskPattern, DiskPlace, DiskTimes,
 };
-pub use fabric::{FabricWay, PROVIDER_MAX, check_provider};
+pub use fabric::{
+    FabricWay, LibraryVersion, OneSidedTry, PROVIDER_MAX, SleepingSides, check_provider,
+};
 pub use probe::{
     Complaint, Finding, Meeting, PING_DEPTH_MAX, PING_POINTS_MAX, PING_SIZE_MAX, PROBE_LIMIT,
     PingKind, PingPoint, PingSample, PingTask, PingTransport, PingWait, STREAMS_MAX, Summary,

@@ -7,7 +7,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use garland_analysis::conditions::{Conditions, Purpose, value};
+use garland_analysis::conditions::{Conditions, Purpose, nic_speed, value};
 use garland_analysis::pairs::MatchUp;
 use garland_control::Session;
 use garland_core::cluster::Node;
@@ -180,11 +180,13 @@ impl Sweep<'_> {
         if let Some(all) = self.network.bounds(pairs, packet) {
             return Some(all.iter().sum());
         }
-        let speed =
-            |node: usize| value(self.conditions.get(&node)?, "speed, bit/s")?.parse::<f64>().ok();
-        let each = |pair: &MatchUp| Some(speed(pair.one)?.min(speed(pair.other)?));
-        let bits: Option<Vec<f64>> = pairs.iter().map(each).collect();
-        Some(bits?.iter().sum::<f64>() / 8.0 * bounds::payload_share(packet))
+        let mut bits_per_second = 0.0;
+        for pair in pairs {
+            let one = nic_speed(self.conditions.get(&pair.one)?)?;
+            let other = nic_speed(self.conditions.get(&pair.other)?)?;
+            bits_per_second += one.min(other) as f64;
+        }
+        Some(bits_per_second / 8.0 * bounds::payload_share(packet))
     }
 }
 

@@ -7,7 +7,10 @@ mod meet;
 mod proof;
 
 use garland_fabric::words::{self, Answer, Kind, Open};
-use garland_protocol::measure::{FabricWay, Finding, PingKind, PingTask, PingWait, TargetState};
+use garland_protocol::measure::{
+    FabricWay, Finding, LibraryVersion, OneSidedTry, PingKind, PingTask, PingWait, SleepingSides,
+    TargetState,
+};
 use garland_sys::socket::TcpStream;
 
 use self::child::{Helper, unexpected};
@@ -51,19 +54,20 @@ impl<'a> Fabric<'a> {
             largest: task.points.iter().map(|point| point.size.max(1)).max().unwrap_or(1),
         };
         let (ours, theirs) = meet::open(&mut helper, wish)?;
-        let mut one_sided = Vec::new();
+        let mut tries = Vec::new();
         for (kind, size) in proof::cases(task) {
-            let alone = proof::prove(&mut helper, initiates, kind, size)?;
-            one_sided.push((size, alone));
+            let one_sided = proof::prove(&mut helper, initiates, kind, size)?;
+            tries.push(OneSidedTry { size, one_sided });
         }
         if initiates {
+            let (major, minor) = ours.library;
             meeting.found(Finding::Fabric(FabricWay {
                 provider: ours.peer.provider,
                 domain: ours.domain,
-                library: ours.library,
-                sleeps: (ours.sleeps, theirs.sleeps),
+                library: LibraryVersion { major, minor },
+                sleeps: SleepingSides { initiator: ours.sleeps, target: theirs.sleeps },
                 delivers: ours.delivers,
-                one_sided,
+                tries,
             }));
         }
         Ok(Self(helper))
