@@ -42,10 +42,10 @@ use crate::threads_of_keys::KeyShares;
 use crate::view::Activity;
 
 /// The time without a session after which an agent exits, unless another time is configured.
-const LONELY: Duration = Duration::from_secs(60);
+const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// How long the sessions of an agent that is too old may take to end.
-const LAST_WORK: Duration = Duration::from_secs(3600);
+const LAST_SESSIONS_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The open sessions, by the key of the other side and the session's identity.
 pub type OpenSessions = HashMap<(PublicKey, SessionId), Arc<Session>>;
@@ -213,14 +213,17 @@ impl Agent {
     /// before it knew of it. Also returns when it is too old and its sessions have ended, or have
     /// had an hour for that.
     pub fn watch_idleness(&self) {
-        const POLL: Duration = Duration::from_millis(500);
-        let stay = self.config.stay.unwrap_or(LONELY);
+        const POLL_INTERVAL: Duration = Duration::from_millis(500);
+        let stay = self.config.stay.unwrap_or(IDLE_MAX);
         loop {
-            garland_sys::threads::sleep(POLL.min(stay));
+            garland_sys::threads::sleep(POLL_INTERVAL.min(stay));
             if self.is_too_old() {
                 // No session begins once one was refused for the age: the lock orders them.
                 let has_ended = !serves_controller(&self.open.lock());
-                let is_late = self.config.max_life.is_some_and(|max| self.age() >= max + LAST_WORK);
+                let is_late = self
+                    .config
+                    .max_life
+                    .is_some_and(|max| self.age() >= max + LAST_SESSIONS_TIMEOUT);
                 if has_ended || is_late {
                     log(&format!("exiting at the age of {} s", self.age().as_secs()));
                     return;
@@ -228,7 +231,7 @@ impl Agent {
             }
             let active_ns = self.active_ns.load(Ordering::Acquire);
             let is_unused = active_ns == self.started_ns;
-            let patience = if is_unused { stay.min(LONELY) } else { stay };
+            let patience = if is_unused { stay.min(IDLE_MAX) } else { stay };
             let idle = clock::now_ns().saturating_sub(active_ns);
             let busy = self.sessions.load(Ordering::Acquire) > 0;
             if !busy && u128::from(idle) >= patience.as_nanos() {

@@ -37,10 +37,10 @@ use crate::session::Session;
 
 /// How long a comparison waits for the partial file that another copy holds. An agent whose head
 /// was killed ends its copy [`limits::RESUME`] later.
-const ORPHANED: Duration = limits::RESUME.saturating_add(Duration::from_secs(1));
+const HELD_FILE_TIMEOUT: Duration = limits::RESUME.saturating_add(Duration::from_secs(1));
 
 /// The interval at which it looks whether the file is still held.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const HELD_FILE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The number of bytes that a path takes in a message besides its own, at most.
 const PATH_OVERHEAD: usize = 8;
@@ -304,7 +304,7 @@ impl Comparison {
     /// Finds and locks the partial file of an interrupted copy. If its agent still waits for a head
     /// that was killed, waits until that agent gives up.
     fn await_left(&self, folder: &OwnedFd, name: &OsStr, progress: impl Fn()) -> Option<Left> {
-        let deadline = after(ORPHANED);
+        let deadline = after(HELD_FILE_TIMEOUT);
         loop {
             // Asked first: it may be released at any moment.
             let is_locked = Left::is_held(folder, name);
@@ -314,7 +314,7 @@ impl Comparison {
                 return left;
             }
             progress();
-            threads::sleep(LOOK_AGAIN);
+            threads::sleep(HELD_FILE_CHECK_INTERVAL);
         }
     }
 

@@ -31,7 +31,7 @@ const TICKETS_MAX: usize = 1024;
 pub type OpenProgram = fn() -> io::Result<Box<dyn Read>>;
 
 /// Timeout for sending the whole program.
-const WHOLE: Duration = Duration::from_secs(120);
+const SENDING_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The tickets that have been issued and not redeemed.
 pub struct GivingRights {
@@ -115,7 +115,7 @@ impl Ticket {
 /// # Errors
 /// When the program cannot be opened, or the peer is gone or too slow.
 pub fn give(stream: &mut TcpStream, open: OpenProgram, _leave: &Leave<'_>) -> io::Result<()> {
-    let deadline = after(WHOLE);
+    let deadline = after(SENDING_TIMEOUT);
     let mut image = open()?;
     let mut buffer = vec![0; 64 << 10];
     loop {

@@ -12,7 +12,7 @@ use crate::agent::{Agent, serves_controller};
 use crate::log::log;
 
 /// How long sessions may take to end whose heads have just ended.
-const LEAVING: Duration = Duration::from_secs(1);
+const SESSIONS_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The interval at which they are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
@@ -28,7 +28,7 @@ pub fn answer(
     mut channel: Channel,
 ) -> Result<(), LinkError> {
     let request = RetireRequest::parse(request).ok_or(ChannelError::Garbage)?;
-    let until_ns = clock::after(LEAVING);
+    let until_ns = clock::after(SESSIONS_END_TIMEOUT);
     // Those of nodes last as long as these like: they keep no agent from being replaced.
     let mut open = agent.open.lock();
     while matches!(request, RetireRequest::Replace(_)) && serves_controller(&open) {

@@ -24,7 +24,7 @@ use garland_terminal::output;
 const PROTOCOL_VARIABLE: &str = "GARLAND_PROTOCOL";
 
 /// How long what the command said last may take to get through its logins.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     inherited::survive_file_limit();
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let done = match args::Args::parse_words(std::env::args_os()) {
         Ok(args) => {
             let done = command::run(&args).map(ExitCode::from);
-            pass_on_rest(LAST_WORDS);
+            pass_on_rest(LAST_WORDS_TIMEOUT);
             done
         }
         Err(error) => told(&error),

@@ -20,7 +20,7 @@ use garland_terminal::output;
 use garland_topology::scenarios;
 
 use super::lab_result::{DownResult, StatusResult, UpResult};
-use super::lab_run::{self, EVERY, code_of};
+use super::lab_run::{self, CHECK_INTERVAL, code_of};
 use crate::args::{LabCommand, What};
 
 /// Runs a `garland lab` command.
@@ -138,7 +138,7 @@ fn wait(mut child: Child, requests: &Interrupts) -> Result<u8, Failure> {
             // The command may have ended just now; the next look notices this.
             let _ = identity::signal(child.id(), signal);
         }
-        threads::sleep(EVERY);
+        threads::sleep(CHECK_INTERVAL);
     }
 }
 

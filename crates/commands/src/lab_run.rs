@@ -24,7 +24,7 @@ use garland_terminal::output;
 use super::lab_result::RunResult;
 
 /// Interval between checks for the command's end and for interrupts.
-pub const EVERY: Duration = Duration::from_millis(10);
+pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long an interrupted command may continue before it gets SIGTERM, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -139,7 +139,7 @@ fn wait(mut child: Child, interrupts: &Interrupts) -> Result<u8, Failure> {
             // The command may have ended just now; the next check of the loop notices this.
             let _ = identity::signal(child.id(), signal);
         }
-        garland_sys::threads::sleep(EVERY);
+        garland_sys::threads::sleep(CHECK_INTERVAL);
     }
 }
 

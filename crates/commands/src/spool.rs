@@ -68,7 +68,7 @@ const MAX_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 const PART: u64 = 20;
 
 /// The time for which entries in `done` are looked at before the next copy.
-const LOOKING_BACK: Duration = Duration::from_millis(100);
+const DONE_CHECK_MAX: Duration = Duration::from_millis(100);
 
 /// The most entries in the record.
 const RECORDED_MAX: usize = 1000;
@@ -342,7 +342,7 @@ impl Spool<'_> {
     fn look_back(&mut self) {
         let began_ns = clock::now_ns();
         while let Some(name) = self.finished.next(clock::now_ns())
-            && clock::now_ns() < began_ns.saturating_add(LOOKING_BACK.as_nanos() as u64)
+            && clock::now_ns() < began_ns.saturating_add(DONE_CHECK_MAX.as_nanos() as u64)
             && !self.interrupts.have_come()
         {
             self.look_back_at(&name);

@@ -17,7 +17,7 @@ use crate::agent_set::AgentSet;
 use crate::copy::Agent;
 
 /// The longest interval between two checks for silent agents.
-pub const TURN: Duration = Duration::from_millis(100);
+pub const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How much of what an agent was sent it need not have acknowledged, in bytes of memory, before it
 /// gets the next piece of something long. This machine keeps it until then.

@@ -30,7 +30,7 @@ use crate::agent_set::AgentSet;
 use crate::outcome::Outcome;
 
 /// The longest interval between two calls of `observe`.
-const SHOW: Duration = Duration::from_nanos(SHOW_NS);
+const SHOW_INTERVAL: Duration = Duration::from_nanos(SHOW_NS);
 const SHOW_NS: u64 = 100_000_000;
 
 /// Runs a copy. `agents` contains the agent or error of each receiver, in the order of the plan.
@@ -123,7 +123,8 @@ impl<'a> Driver<'a> {
 
     /// Waits for an event, or the next deadline.
     fn wait(&mut self, interrupts: Option<&Interrupts>) -> std::io::Result<()> {
-        let timeout = self.head.deadline().map_or(SHOW, |at| clock::until(at).min(SHOW));
+        let timeout =
+            self.head.deadline().map_or(SHOW_INTERVAL, |at| clock::until(at).min(SHOW_INTERVAL));
         let mut others: Vec<BorrowedFd<'_>> = vec![self.attempt.wake.as_fd()];
         others.extend(interrupts.map(AsFd::as_fd));
         let events = self.agents.wait(&others, timeout)?;

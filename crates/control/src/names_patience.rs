@@ -9,7 +9,7 @@ use garland_sys::clock;
 use garland_sys::sync::Mutex;
 
 /// The time of an answer that counts for nothing: a disk is slow, and there are many names.
-const PROMPT: Duration = Duration::from_millis(250);
+const PROMPT_ANSWER_MAX: Duration = Duration::from_millis(250);
 
 /// The rate in bytes per second at which a manifest comes and goes, if that counts for nothing.
 const MANIFEST_RATE: u64 = 1 << 20;
@@ -121,7 +121,7 @@ impl NamesPatience {
         let mut state = self.0.lock();
         let waited = state.entry(node.to_owned()).or_default();
         let prompt_left = PROMPT_TOTAL_MAX.saturating_sub(waited.prompt);
-        let prompt = took.min(PROMPT + moving).min(prompt_left);
+        let prompt = took.min(PROMPT_ANSWER_MAX + moving).min(prompt_left);
         waited.prompt += prompt;
         waited.time += took - prompt;
         let seconds = NAMES_PATIENCE.as_secs();
@@ -139,12 +139,12 @@ mod tests {
         let patience = NamesPatience::default();
         let second = Duration::from_secs(1);
         assert_eq!(patience.left("a"), Ok(NAMES_PATIENCE));
-        assert_eq!(patience.charge("a", PROMPT, 0), None);
+        assert_eq!(patience.charge("a", PROMPT_ANSWER_MAX, 0), None);
         assert_eq!(patience.charge("a", 3 * second, 3 << 20), None);
         assert_eq!(patience.left("a"), Ok(NAMES_PATIENCE), "what is prompt counts for nothing");
-        assert_eq!(patience.charge("a", 29 * second + PROMPT, 0), None);
+        assert_eq!(patience.charge("a", 29 * second + PROMPT_ANSWER_MAX, 0), None);
         assert_eq!((patience.left("a"), patience.left("b")), (Ok(second), Ok(NAMES_PATIENCE)));
-        let why = patience.charge("a", second + PROMPT, 0).expect("its time is used");
+        let why = patience.charge("a", second + PROMPT_ANSWER_MAX, 0).expect("its time is used");
         assert!(patience.leave_out("a", &why) && !patience.leave_out("a", "another reason"));
         assert_eq!(patience.left("a"), Err(why.clone()));
         assert_eq!(
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn an_honest_agent_on_a_slow_disk_is_charged_only_what_exceeds_promptness() {
         let patience = NamesPatience::default();
-        let slow = PROMPT + Duration::from_millis(50);
+        let slow = PROMPT_ANSWER_MAX + Duration::from_millis(50);
         for answer in 1..=200 {
             assert_eq!(patience.charge("a", slow, 0), None, "at answer {answer}");
         }
@@ -167,7 +167,8 @@ mod tests {
     fn an_agent_that_is_always_just_prompt_enough_is_left_out() {
         for moved in [0, 24 << 20] {
             let patience = NamesPatience::default();
-            let each = PROMPT + Duration::from_millis(moved as u64 * 1000 / MANIFEST_RATE);
+            let each =
+                PROMPT_ANSWER_MAX + Duration::from_millis(moved as u64 * 1000 / MANIFEST_RATE);
             let mut whole = Duration::ZERO;
             while patience.charge("a", each, moved).is_none() {
                 whole += each;
@@ -188,7 +189,7 @@ mod tests {
             ended.is_some()
         };
         // Answers at once in between do not help it.
-        let delay = Duration::from_secs(15) + PROMPT;
+        let delay = Duration::from_secs(15) + PROMPT_ANSWER_MAX;
         let mut delays = [delay, Duration::ZERO].into_iter().cycle();
         let left_out = (1..100).find(|_| question(delays.next().expect("it is endless")));
         assert_eq!(left_out, Some(3));
@@ -203,7 +204,7 @@ mod tests {
     fn work_in_the_background_uses_no_time_of_the_command() {
         let patience = NamesPatience::default();
         assert!(patience.leave_out("a", "it is silent"));
-        assert_eq!(patience.charge("b", Duration::from_secs(20) + PROMPT, 0), None);
+        assert_eq!(patience.charge("b", Duration::from_secs(20) + PROMPT_ANSWER_MAX, 0), None);
         let background = patience.for_background();
         assert_eq!(background.left("a"), Err("it is silent".to_owned()));
         assert_eq!(background.charge("b", Duration::from_secs(20), 0), None);

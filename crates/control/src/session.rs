@@ -11,7 +11,7 @@ use garland_protocol::operation::{AgentEvent, Operation, Orders};
 use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 
-use crate::agents::{Agents, TURN, gone};
+use crate::agents::{Agents, CHECK_INTERVAL, gone};
 use crate::copy::Agent;
 
 /// The agents of a command, and the user who can interrupt it.
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
 
     /// Waits for events, at most until `due_ns`. Silent agents count as lost.
     fn wait(&mut self, due_ns: Option<u64>) -> io::Result<Vec<(usize, AgentEvent)>> {
-        let timeout = due_ns.map_or(TURN, |at| clock::until(at).min(TURN));
+        let timeout = due_ns.map_or(CHECK_INTERVAL, |at| clock::until(at).min(CHECK_INTERVAL));
         let others = self.interrupts.map(AsFd::as_fd).into_iter().chain(self.wakes.iter().copied());
         let mut events = self.agents.wait(others, timeout)?;
         for (node, event) in &events {

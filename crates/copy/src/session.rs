@@ -4,7 +4,7 @@
 use garland_control::Outcome;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::join_listener::JoinListener;
-use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_fleet::launch::{END_TIMEOUT, INTERRUPTED_END_TIMEOUT};
 use garland_results::copy_outcome::{Copied, CopyOutcome, Direction, Unchanged};
 use garland_results::head::Phases;
 use garland_results::limit::Limit;
@@ -86,7 +86,8 @@ impl<'a> Session<'a> {
     ) {
         // Only steps that cannot block remain.
         self.overtime = None;
-        children.end(if was_interrupted { HURRY } else { FAREWELL }, is_silent);
+        children
+            .end(if was_interrupted { INTERRUPTED_END_TIMEOUT } else { END_TIMEOUT }, is_silent);
     }
 
     /// Returns what is known of `copies`, which went in `direction`, and the run. The rest is as if

@@ -18,7 +18,7 @@ const SILENCE_NS: u64 = 8_000_000_000;
 const PATIENT_LOOKS: u32 = 1000;
 
 /// The maximum duration of a sleep, after which the helper checks whether the agent is alive.
-const NAP: Duration = Duration::from_millis(100);
+const LIVENESS_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The event that ends a wait if no operation completes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +113,8 @@ impl<'p, 'l> Engine<'p, 'l> {
     fn doze(&mut self, until: Until, busy: bool) -> Result<u64, FabricError> {
         loop {
             let time = match until {
-                Until::Due(due) => clock::until(due).min(NAP),
-                Until::Done | Until::Room => NAP,
+                Until::Due(due) => clock::until(due).min(LIVENESS_CHECK_INTERVAL),
+                Until::Done | Until::Room => LIVENESS_CHECK_INTERVAL,
             };
             self.port.sleep(&mut self.done, time)?;
             let now = clock::now_ns();

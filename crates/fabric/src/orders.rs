@@ -19,7 +19,7 @@ use super::rounds;
 use super::words::{self, Answer, ORDER_MAX, Order, PREFIX, Round, SAMPLES_MAX, VERSION};
 
 /// The time that the helper may take to exit once its agent has exited.
-const LAST: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The main function of the helper.
 #[must_use]
@@ -83,7 +83,7 @@ fn listen(orders: SyncSender<Order>, over: &AtomicBool) {
     }
     over.store(true, Ordering::Relaxed);
     drop(orders);
-    std::thread::sleep(LAST);
+    std::thread::sleep(EXIT_TIMEOUT);
     // A call hangs in the library, and has not finished in time. SAFETY: _exit only ends the
     // process.
     unsafe { libc::_exit(1) };

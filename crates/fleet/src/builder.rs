@@ -40,12 +40,14 @@ use crate::ending;
 use crate::inventory::{self, Inventory};
 use crate::launch::launchers::{self, Launchers};
 use crate::launch::{
-    Answers, Cancellation, HURRY, LaunchError, LaunchResult, LaunchedChild, Orders, REAPING,
-    Serves, Trace, after, cannot, lab, local, log_name,
+    Answers, Cancellation, INTERRUPTED_END_TIMEOUT, LaunchError, LaunchResult, LaunchedChild,
+    Orders, REAP_TIMEOUT, Serves, Trace, after, cannot, lab, local, log_name,
 };
 use crate::processes::Processes;
 use crate::reach::{self, Unreached};
-use crate::standing::{CONNECT, CONNECT_AFTER_LOGIN, RecordDir, Settings, Standing};
+use crate::standing::{
+    CONNECT_AFTER_LOGIN_TIMEOUT, CONNECT_TIMEOUT, RecordDir, Settings, Standing,
+};
 
 /// The parameters for starting agents.
 pub struct FleetBuilder<'a> {
@@ -158,7 +160,7 @@ impl Children {
         }
         others.iter_mut().for_each(|child| child.end(deadline_ns));
         // All killed processes are reaped by the same deadline.
-        let deadline_ns = after(REAPING);
+        let deadline_ns = after(REAP_TIMEOUT);
         others.into_iter().chain(hung).for_each(|mut child| child.reap(deadline_ns));
     }
 }
@@ -238,7 +240,7 @@ impl FleetBuilder<'_> {
         if cancellation.is_cancelled() {
             // The agents end when their channels close.
             drop(fleet.agents);
-            fleet.children.end(HURRY, |_| false);
+            fleet.children.end(INTERRUPTED_END_TIMEOUT, |_| false);
             return Err(Failure::interrupted("starting agents"));
         }
         self.reject_loopbacks(&mut fleet, &records);
@@ -444,8 +446,8 @@ impl FleetBuilder<'_> {
         let known = known.and_then(|closed| closed.known(record));
         let was_known = known.is_some();
         let timeout = match starter.launchers.login(node) {
-            Some(_) => CONNECT_AFTER_LOGIN,
-            None => CONNECT,
+            Some(_) => CONNECT_AFTER_LOGIN_TIMEOUT,
+            None => CONNECT_TIMEOUT,
         };
         let directly = match known {
             Some(error) => Err(error),

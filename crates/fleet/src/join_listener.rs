@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The age from which a copy watches its directory by inotify(7). Until then it polls: the kernel
 /// takes 10 to 20 ms to close a watch, which is longer than a small copy takes.
-const YOUTH: Duration = Duration::from_secs(2);
+const WATCH_AGE_MIN: Duration = Duration::from_secs(2);
 
 /// The answer to a join request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl JoinListener {
         let path = folder.join(LOCK);
         let lock =
             LockFile::hold(&path).or_nothing(format!("cannot lock {}", printable::path(&path)))?;
-        let watch_at_ns = Some(clock::after(YOUTH));
+        let watch_at_ns = Some(clock::after(WATCH_AGE_MIN));
         Ok(Self { folder, _lock: lock, events: None, watch_at_ns, seen: BTreeSet::new() })
     }
 

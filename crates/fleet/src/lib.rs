@@ -17,7 +17,7 @@
 //! - Where a firewall keeps the head from an agent's port: `FleetBuilder::connect` tries
 //!   `launch/ssh/bridge.rs`, and the record keeps the login.
 //! - `builder/replacing.rs` asks agents of other releases to end. The patience of the head at a
-//!   greeting: `CONNECT` in `standing.rs`.
+//!   greeting: `CONNECT_TIMEOUT` in `standing.rs`.
 
 #![forbid(unsafe_code)]
 

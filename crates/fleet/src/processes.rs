@@ -19,7 +19,7 @@ use crate::launch::{FoundProcesses, ProcessAction, log_name, on_node};
 use crate::standing::Standing;
 
 /// How long a process of this machine may take to end after SIGTERM, and again after SIGKILL.
-const ENDING: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Finds the processes of standing agents.
 pub struct Processes<'a> {
@@ -97,11 +97,11 @@ fn here(tag: &str, action: ProcessAction) -> Result<FoundProcesses, String> {
                 None => true,
                 Some(handle) => {
                     handle.ask_to_end().map_err(unknown)?;
-                    let has_ended = handle.wait(ENDING).map_err(unknown)?;
+                    let has_ended = handle.wait(END_TIMEOUT).map_err(unknown)?;
                     if !has_ended {
                         handle.kill().map_err(unknown)?;
                     }
-                    has_ended || handle.wait(ENDING).map_err(unknown)?
+                    has_ended || handle.wait(END_TIMEOUT).map_err(unknown)?
                 }
             };
         let list = if has_ended { &mut found.ended } else { &mut found.running };

@@ -34,12 +34,12 @@ use crate::launch::{Bridge, Cancellation, LaunchError, Launched, Login, cannot};
 use crate::reach::Unreached;
 
 /// Timeout for connecting to an agent.
-pub const CONNECT: Duration = Duration::from_secs(3);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Timeout for connecting to an agent right after a login on its node: the way there works, and
 /// where a firewall drops what is sent, this is lost for nothing. The system sends again after a
 /// second.
-pub const CONNECT_AFTER_LOGIN: Duration = Duration::from_millis(1500);
+pub const CONNECT_AFTER_LOGIN_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// How long it may take to find that a port is open which was closed before: each command looks.
 const PORT_OPENS_WITHIN: Duration = Duration::from_millis(200);
@@ -408,7 +408,7 @@ impl Standing {
     }
 
     fn connect_as_chosen(&self, keys: &KeyPair) -> Result<Agent, Unreached> {
-        let connect = |address| connect_agent(address, keys, &self.key, CONNECT);
+        let connect = |address| connect_agent(address, keys, &self.key, CONNECT_TIMEOUT);
         let connection = self.at_any_address(connect)?;
         Ok(Agent { connection, addresses: self.sockets() })
     }
@@ -446,7 +446,7 @@ impl Standing {
     /// Those of [`Standing::connect`], and when the agent does not end.
     pub fn retire(&self, keys: &KeyPair, request: RetireRequest) -> Result<RetireReply, Unreached> {
         self.choose_detour();
-        self.at_any_address(|address| retire(address, keys, &self.key, request, CONNECT))
+        self.at_any_address(|address| retire(address, keys, &self.key, request, CONNECT_TIMEOUT))
     }
 
     /// Returns whether a connection to the agent's port comes about at once.

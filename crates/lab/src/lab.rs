@@ -19,7 +19,7 @@ use crate::warden::{Charge, Warden};
 use crate::{LabError, Record, Spec, apply, bond, keeper, share, vintage};
 
 /// The timeout for a killed keeper and all processes of its lab to end.
-const END: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running lab.
 #[derive(Debug)]
@@ -369,7 +369,7 @@ fn kill(name: &str, keeper: &Keeper) -> Result<(), LabError> {
     let handle = keeper.identity().handle().map_err(|error| failed(error.to_string()))?;
     let Some(handle) = handle else { return Ok(()) };
     handle.kill().map_err(|error| failed(error.to_string()))?;
-    match handle.wait(END) {
+    match handle.wait(END_TIMEOUT) {
         Ok(true) => Ok(()),
         Ok(false) => Err(failed("timed out after 10 s waiting for it to end".to_owned())),
         Err(error) => Err(failed(error.to_string())),

@@ -10,7 +10,7 @@ use garland_core::unreached::UnreachedHops;
 use garland_fleet::args::Launch;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::inventory::{Inventory, LAB_PREFIX, is_local};
-use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_fleet::launch::{END_TIMEOUT, INTERRUPTED_END_TIMEOUT};
 use garland_lab::Lab;
 use garland_protocol::measure::DiskPlace;
 use garland_results::head::Phases;
@@ -106,7 +106,7 @@ impl Gathered {
 /// Ends all agents and waits until they exit, for a shorter time if the user interrupted. Then ends
 /// the phase `teardown`.
 pub fn end_agents(children: Children, interrupted: bool, phases: &mut Phases) {
-    children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    children.end(if interrupted { INTERRUPTED_END_TIMEOUT } else { END_TIMEOUT }, |_| false);
     phases.end("teardown");
 }
 

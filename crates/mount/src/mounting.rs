@@ -27,18 +27,18 @@ use crate::recording::Recording;
 const THREADS: usize = 2;
 
 /// The time for which to wait until the kernel has released an unmounted file system.
-const FAREWELL: Duration = Duration::from_secs(5);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time for which the end of a mount waits until the nodes have what was written: a program
 /// that was killed has not waited for it.
-const WRITTEN: Duration = Duration::from_secs(10);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval at which the recording is saved if it has grown. If the mount is killed, its trace
 /// lacks at most the last interval.
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The interval at which files that stay open are looked at, and what is held of them is sent.
-const SENT: Duration = Duration::from_secs(1);
+const SENDING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of attempts to unmount a directory in use before it is detached, [`UNMOUNT_INTERVAL`]
 /// apart.
@@ -231,7 +231,8 @@ impl Mounted {
                 }
                 ended = unmount(&dir)?;
                 // Limit the wait: processes may use the detached mount forever.
-                let left = event::wait_readable(&both[..1], Some(FAREWELL)).map_err(failed)?;
+                let left =
+                    event::wait_readable(&both[..1], Some(RELEASE_TIMEOUT)).map_err(failed)?;
                 if left != [true] {
                     return Ok(finish(&mount, &recording, Ended::InUse, keep));
                 }
@@ -249,7 +250,7 @@ fn finish(
     ended: Ended,
     keep: impl Fn(&Trace),
 ) -> Served {
-    mount.write_out(WRITTEN);
+    mount.write_out(FLUSH_TIMEOUT);
     keep(&recording.trace());
     Served { ended, account: mount.account() }
 }
@@ -268,7 +269,7 @@ fn until_unmounted(served: io::Result<()>) -> io::Result<()> {
 /// holds, since a file may stay open.
 fn forget_pages(notifier: &Notifier, distrusted: &Receiver<u64>, mount: &Weak<Mount>) {
     loop {
-        match distrusted.recv_timeout(SENT) {
+        match distrusted.recv_timeout(SENDING_INTERVAL) {
             Ok(number) => {
                 // A file that the kernel has forgotten by now has no pages.
                 let _ = notifier.inval_inode(INodeNo(number), 0, 0);

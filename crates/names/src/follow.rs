@@ -24,8 +24,8 @@ use crate::keepers::{self, Keepers};
 /// time.
 const LOOKED_AT: usize = 8;
 
-/// How long they have to answer.
-const TOLD: Duration = Duration::from_millis(300);
+/// The time in which keepers must answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A fetch that the keepers know of, until this is dropped.
 pub struct Fetching {
@@ -154,7 +154,7 @@ fn seen(mut holders: Vec<Holder>) -> Vec<Holder> {
         });
     }
     drop(tell);
-    let until_ns = clock::after(TOLD);
+    let until_ns = clock::after(ANSWER_TIMEOUT);
     let mut present = vec![false; holders.len()];
     while let Ok((at, has)) = told.recv_timeout(clock::until(until_ns)) {
         present[at] = has;

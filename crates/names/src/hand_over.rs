@@ -19,7 +19,7 @@ const HAND_OVER_MAX: Duration = Duration::from_secs(600);
 
 /// An agent that takes less for what it is asked about one name is waited for again with the next
 /// one.
-const QUICK_HAND_OVER: Duration = Duration::from_secs(5);
+const QUICK_HAND_OVER_MAX: Duration = Duration::from_secs(5);
 
 /// What became of an entry that was to be handed over.
 enum HandedOver {
@@ -131,7 +131,7 @@ fn give_all(
             }
         }
         // There may be many names, and honest agents on slow disks.
-        keepers.patience().forgive_quick(&mark, QUICK_HAND_OVER);
+        keepers.patience().forgive_quick(&mark, QUICK_HAND_OVER_MAX);
     }
     tell(&untold);
     if put_off > 0 {

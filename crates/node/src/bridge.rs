@@ -14,7 +14,7 @@ use garland_sys::{clock, inherited, tcp, threads};
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 
 /// The time in which the agent, which runs on this machine, must accept the connection.
-const CONNECT: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The bytes that are read at once: what ssh sends at once, several times.
 const PIECE: usize = 128 << 10;
@@ -30,7 +30,7 @@ pub fn run(address: SocketAddr) -> Result<Exit, Failure> {
     // The descriptors themselves, without the buffers and locks of the standard streams.
     let mut input = File::from(stdin.as_fd().try_clone_to_owned().or_nothing(bridging)?);
     let mut output = File::from(stdout.as_fd().try_clone_to_owned().or_nothing(bridging)?);
-    let connected = TcpStream::connect_timeout(&address, CONNECT);
+    let connected = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT);
     let line = match &connected {
         Ok(_) => BridgeLine::Open,
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -62,7 +62,7 @@ pub fn run(address: SocketAddr) -> Result<Exit, Failure> {
 /// kernel has all that was sent.
 fn break_off(agent: TcpStream) {
     let agent = garland_sys::socket::TcpStream::from(agent);
-    let until_ns = clock::after(CONNECT);
+    let until_ns = clock::after(CONNECT_TIMEOUT);
     let has_unsent = || TcpInfo::read(&agent).is_ok_and(|info| info.unsent > 0);
     while has_unsent() && !clock::until(until_ns).is_zero() {
         threads::sleep(Duration::from_millis(1));

@@ -14,7 +14,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_transport::connection::connect_agent;
 
 /// Timeout for connecting to the head's agent.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a window: reads an order from standard input, mounts the files on `dir`, and serves the
 /// mount until standard input ends.
@@ -29,7 +29,7 @@ pub fn serve(dir: &Path) -> Result<Exit, Failure> {
     let (address, key, keys) = Opening::heard(&order)
         .ok_or_else(|| Failure::usage("invalid mount order on standard input"))?;
     let reach = move |_| {
-        let connection = connect_agent(address, &keys, &key, CONNECT);
+        let connection = connect_agent(address, &keys, &key, CONNECT_TIMEOUT);
         let connection = connection.map_err(|error| error.to_string())?;
         Ok(Agent { connection, addresses: vec![address] })
     };

@@ -15,10 +15,10 @@ use crate::transport::Transport;
 use crate::trouble::Trouble;
 
 /// The number of retries of a request that a busy server rejected, or that got no response.
-const RETRIES: usize = 6;
+const RETRIES_MAX: usize = 6;
 
 /// The time after which a request is no longer retried.
-const RETRY_FOR: Duration = Duration::from_secs(60);
+const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Environment variables that select another source of credentials: the service of a container or a
 /// pod.
@@ -60,7 +60,7 @@ fn retries() -> RetryConfig {
         max_backoff: Duration::from_secs(5),
         base: 2.0,
     };
-    RetryConfig { backoff, max_retries: RETRIES, retry_timeout: RETRY_FOR }
+    RetryConfig { backoff, max_retries: RETRIES_MAX, retry_timeout: RETRY_TIMEOUT }
 }
 
 fn in_bucket(

@@ -33,13 +33,14 @@ use crate::trust;
 /// The maximum number of requests in flight, each of which keeps its connection.
 pub const REQUESTS_AT_ONCE: u64 = 32;
 
-const CONNECT: Duration = Duration::from_secs(10);
+/// Timeout for connecting to a server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Timeout for the headers of a response.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Timeout for receiving the body of a response that is not a whole object.
-const BODY_COMES: Duration = Duration::from_secs(90);
+const BODY_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The number of bytes that are passed on at a time.
 const SLICE: usize = 128 << 10;
@@ -113,8 +114,8 @@ impl Transport {
             .user_agent(concat!("garland/", env!("CARGO_PKG_VERSION")))
             // They are followed below, by rules of this program.
             .max_redirects(0)
-            .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(ANSWER))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_recv_response(Some(ANSWER_TIMEOUT))
             .max_idle_connections(REQUESTS_AT_ONCE as usize)
             .max_idle_connections_per_host(REQUESTS_AT_ONCE as usize)
             .tls_config(tls.build())
@@ -202,7 +203,7 @@ impl HttpService for Transport {
         let body = body.collect().await?.to_bytes();
         let wanted = self.wanted(&parts);
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        let patience = (wanted != Wanted::Whole).then_some(BODY_COMES);
+        let patience = (wanted != Wanted::Whole).then_some(BODY_TIMEOUT);
         let request = Request::from_parts(parts, body.to_vec());
         let response = self.send(request, patience).map_err(unsent)?;
         let (mut parts, body) = response.into_parts();

@@ -10,7 +10,7 @@ use crate::address::Address;
 use crate::trouble::Trouble;
 
 /// The interval between two checks whether the caller still wants the result.
-const TICK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The number of ticks without data after which a wait fails: two minutes. Requests time out sooner
 /// and are retried.
@@ -44,7 +44,7 @@ impl Waiting<'_> {
         });
         begun.map_err(|error| Trouble::new(error.to_string()))?;
         loop {
-            match told.recv_timeout(TICK) {
+            match told.recv_timeout(CHECK_INTERVAL) {
                 Ok(result) => return result,
                 Err(RecvTimeoutError::Timeout) => self.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
@@ -70,7 +70,7 @@ impl Waiting<'_> {
         let mut last = progress(&guard);
         while !is(&guard) {
             self.check()?;
-            let is_late = changed.wait_for(&mut guard, TICK);
+            let is_late = changed.wait_for(&mut guard, CHECK_INTERVAL);
             let now = progress(&guard);
             if now != last {
                 (quiet, last) = (0, now);
@@ -78,7 +78,7 @@ impl Waiting<'_> {
                 quiet += 1;
             }
             if quiet >= TICKS {
-                let seconds = TICKS * TICK.subsec_millis() / 1000;
+                let seconds = TICKS * CHECK_INTERVAL.subsec_millis() / 1000;
                 let what = format!(
                     "cannot read {}: timed out after {seconds} s without data",
                     self.address

@@ -46,8 +46,8 @@ struct KeptDirection {
     rate: Option<f64>,
 }
 
-/// For so long wires are assumed to be as they were measured.
-const DAY: Duration = Duration::from_hours(24);
+/// The maximum age of measurements of wires, which are assumed to be the same for so long.
+const BASELINE_AGE_MAX: Duration = Duration::from_hours(24);
 
 /// The maximum number of rails that are read.
 const RAILS: usize = 64;
@@ -91,7 +91,7 @@ pub fn with_others(places: &Places, names: &[&str]) -> Result<Option<Baseline>, 
 pub fn recent(places: &Places, names: &[&str]) -> Result<Option<Baseline>, Failure> {
     let found = with_others(places, names)?;
     let now = UNIX_EPOCH + Duration::from_nanos(clock::wall_ns());
-    Ok(found.filter(|found| found.ended.is_some_and(|ended| now < ended + DAY)))
+    Ok(found.filter(|found| found.ended.is_some_and(|ended| now < ended + BASELINE_AGE_MAX)))
 }
 
 /// Finds the last run in the directory `runs` that measured at least the nodes `names`. `alike`

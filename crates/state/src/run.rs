@@ -171,7 +171,7 @@ impl Run {
         if !folder.is_dir() {
             let with_retention = |failure: Failure| {
                 let count = retention::MAX_KEPT_RUNS;
-                let days = retention::AGE.as_secs() / 86400;
+                let days = retention::AGE_MAX.as_secs() / 86400;
                 kept(failure).hint(format!(
                     "only the last {count} runs of each command are kept, for {days} days"
                 ))

@@ -20,7 +20,7 @@ pub const GIVEN: &str = "garland";
 const NO_LIMIT: u64 = 1 << 62;
 
 /// The maximum time to wait for killed processes to leave a group.
-const LEAVE: Duration = Duration::from_secs(2);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The directory of a control group with the CPU controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,7 +276,7 @@ impl Group {
     /// # Errors
     /// When this process lacks the permission.
     pub fn remove(&self) -> io::Result<()> {
-        let deadline = crate::clock::now_ns() + LEAVE.as_nanos() as u64;
+        let deadline = crate::clock::now_ns() + LEAVE_TIMEOUT.as_nanos() as u64;
         loop {
             match self.try_remove() {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {

@@ -77,11 +77,11 @@ pub struct Renewed {
 
 /// The time between two attempts after a connection was reset, at first; it doubles up to the
 /// maximum.
-const AFTER_RESET: Duration = Duration::from_millis(20);
-const AFTER_RESETS: Duration = Duration::from_millis(160);
+const RESET_PAUSE_MIN: Duration = Duration::from_millis(20);
+const RESET_PAUSE_MAX: Duration = Duration::from_millis(160);
 
 /// How long connections that are reset are tried again.
-const RESETS: Duration = Duration::from_secs(5);
+const RESETS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens a connection to the agent at `address` for `purpose`. `first` is the contents of the first
 /// frame.
@@ -96,13 +96,13 @@ pub(crate) fn greet(
     credentials: &Credentials<'_>,
     first: &[u8],
 ) -> Result<(TcpStream, Channel), ConnectionError> {
-    let until_ns = clock::after(timeouts.connect.min(RESETS));
-    let mut pause = AFTER_RESET;
+    let until_ns = clock::after(timeouts.connect.min(RESETS_TIMEOUT));
+    let mut pause = RESET_PAUSE_MIN;
     loop {
         match greet_once(address, timeouts, purpose, credentials, first) {
             Err(error) if is_reset(&error) && !clock::until(until_ns).is_zero() => {
                 threads::sleep(pause);
-                pause = (2 * pause).min(AFTER_RESETS);
+                pause = (2 * pause).min(RESET_PAUSE_MAX);
             }
             ended => return ended,
         }

@@ -10,16 +10,16 @@ use garland_sys::{clock, threads};
 
 use crate::dial::{ConnectionError, Dial, Renewed};
 
-/// The time for one attempt to connect. A short one: the kernel repeats lost packets at ever longer
-/// intervals.
-const ATTEMPT: Duration = Duration::from_millis(500);
+/// The maximum time of one attempt to connect. It is short, since the kernel repeats lost packets
+/// at ever longer intervals: a new attempt sends at once.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The time between attempts.
+/// The pause between attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The number of attempts that the agent may end before its session counts as over. An agent with
-/// too many strangers ends some.
-const ENDED: u32 = 3;
+/// The number of attempts ended by the agent at which its session counts as over. It is more than
+/// one, since an agent with too many strangers ends some connections.
+const ENDED_ATTEMPTS_LIMIT: u32 = 3;
 
 /// Attempts to open another connection, in a thread of their own.
 pub struct Redial(Receiver<Result<Renewed, Unrenewed>>);
@@ -63,7 +63,7 @@ impl Redial {
 fn attempt(dial: &Dial, arrived: u64, until_ns: u64) -> Result<Renewed, Unrenewed> {
     let mut ended = 0;
     loop {
-        match dial.resume(arrived, ATTEMPT) {
+        match dial.resume(arrived, ATTEMPT_TIMEOUT) {
             Ok(renewed) => return Ok(renewed),
             Err(ConnectionError::Connect(_, error))
                 if error.kind() == io::ErrorKind::ConnectionRefused =>
@@ -74,7 +74,7 @@ fn attempt(dial: &Dial, arrived: u64, until_ns: u64) -> Result<Renewed, Unrenewe
             // The agent ended the connection, or another program has its address.
             Err(_) => ended += 1,
         }
-        if ended >= ENDED {
+        if ended >= ENDED_ATTEMPTS_LIMIT {
             return Err(Unrenewed::Over);
         }
         if clock::now_ns() >= until_ns {

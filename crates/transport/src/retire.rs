@@ -18,7 +18,7 @@ use crate::limits;
 use crate::timed::Timed;
 
 /// The time between attempts to connect to a port whose agent ends.
-const AGAIN: Duration = Duration::from_millis(20);
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// The least time for the end of an agent to which connections take a detour, each of which takes
 /// seconds.
@@ -84,6 +84,6 @@ fn await_end(address: SocketAddr, timeout: Duration) -> Result<ConnectionError, 
         if clock::until(until_ns).is_zero() {
             return Err(ConnectionError::Connect(address, error));
         }
-        threads::sleep(AGAIN);
+        threads::sleep(ATTEMPT_PAUSE);
     }
 }

@@ -17,7 +17,7 @@ pub struct Timed<'a> {
 
 /// After the deadline, what has already arrived is read for this time: this process may have been
 /// suspended.
-const GRACE: Duration = Duration::from_millis(50);
+const LATE_READ_TIMEOUT: Duration = Duration::from_millis(50);
 
 impl<'a> Timed<'a> {
     /// Sets the deadline for all reads to `patience` from now, and the timeout of each write to
@@ -44,7 +44,7 @@ impl<'a> Timed<'a> {
 impl Read for Timed<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if clock::until(self.until_ns).is_zero() && !std::mem::replace(&mut self.is_late, true) {
-            self.until_ns = clock::after(GRACE);
+            self.until_ns = clock::after(LATE_READ_TIMEOUT);
         }
         let left = clock::until(self.until_ns);
         if left.is_zero() {

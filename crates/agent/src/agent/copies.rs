@@ -44,7 +44,7 @@ impl InProgress {
 
 /// How long to wait, when the head is gone, for a copy that is opening its files. A copy that takes
 /// longer is considered to hang on its disk.
-const OPENING: Duration = Duration::from_secs(1);
+const OPENING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The copies that one controller started on this agent.
 pub struct Copies {
@@ -193,7 +193,7 @@ impl Copies {
     /// copy, remain. Does not wait for calls that hang.
     pub fn end(mut self, given: &Receiver<Event>) {
         while !self.beginning.is_empty() {
-            match given.recv_timeout(OPENING) {
+            match given.recv_timeout(OPENING_TIMEOUT) {
                 Ok(Event::Begun(begun)) => {
                     self.beginning.remove(&begun.copy);
                     self.begun(*begun);

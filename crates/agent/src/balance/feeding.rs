@@ -21,7 +21,7 @@ use crate::probe::stream::tx_stats;
 
 /// How long to wait for the threads of a copy to end. Threads that take longer or hang on the disk
 /// are left running.
-const FAREWELL: Duration = Duration::from_secs(60);
+const THREADS_END_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Memory of a lane in bytes, in addition to its blocks.
 const LANE: usize = 1 << 20;
@@ -97,7 +97,11 @@ impl Feeding {
     pub fn end(self) {
         self.copy.close();
         let threads = self.threads.into_iter().chain(self.copy.lanes.take_side_threads());
-        let _all = copy_threads::join_all(&self.copy, threads, garland_sys::clock::after(FAREWELL));
+        let _all = copy_threads::join_all(
+            &self.copy,
+            threads,
+            garland_sys::clock::after(THREADS_END_TIMEOUT),
+        );
     }
 }
 

@@ -17,7 +17,7 @@ use super::launch;
 use crate::error::{OrderError, cannot};
 
 /// The time limit of checkpoint commands.
-const CHECKPOINT: Duration = Duration::from_secs(60);
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The departure of a job, as far as it has come.
 pub struct Departure<'a> {
@@ -138,7 +138,7 @@ impl<'a> Departure<'a> {
             guard.begun(child.id());
         }
         let watched = child::watch(&child);
-        let deadline_ns = clock::after(CHECKPOINT);
+        let deadline_ns = clock::after(CHECKPOINT_TIMEOUT);
         match watched {
             Ok(watched) => Ok(Checkpoint { child, watched, deadline_ns }),
             Err(error) => {
@@ -152,9 +152,11 @@ impl<'a> Departure<'a> {
     fn finish(&self, checkpoint: &Checkpoint, is_over: bool) -> Result<(), OrderError> {
         let ended = self.kill(&checkpoint.child).map_err(cannot("wait for its checkpoint"))?;
         if !is_over {
-            return Err(
-                format!("its checkpoint took longer than {} s", CHECKPOINT.as_secs()).into()
-            );
+            return Err(format!(
+                "its checkpoint took longer than {} s",
+                CHECKPOINT_TIMEOUT.as_secs()
+            )
+            .into());
         }
         let outcome = Outcome::from(ended.status);
         if !outcome.is_done() {

@@ -36,7 +36,7 @@ const FOLDER_MAX: usize = 4096;
 
 /// The time allowed between fork(2) and execve(2) of a job's process. Until then the process has
 /// the agent's environment, without the mark.
-const STARTING: Duration = Duration::from_millis(200);
+const EXEC_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The guard of jobs, as the agent controls it. Dropping this makes the guard exit.
 pub struct Guard {
@@ -163,7 +163,7 @@ pub fn guard(mut input: impl Read, release: impl Fn()) {
     // Whoever inherits the agent's jobs reaps them: their numbers may be given to others then.
     let groups: Vec<u32> = running.values().filter_map(ForeignGroup::number).collect();
     mark.kill_all(&groups);
-    garland_sys::threads::sleep(STARTING);
+    garland_sys::threads::sleep(EXEC_TIMEOUT);
     mark.kill_all(&[]);
     if let Some(folder) = folder {
         // Fails if no job had files.

@@ -17,7 +17,7 @@ use crate::error::{OrderError, cannot};
 const PROGRAM: &str = "/proc/self/exe";
 
 /// Timeout for unmounting; then the child process is killed.
-const FAREWELL: Duration = Duration::from_secs(8);
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A mount of the head's files.
 pub struct Window {
@@ -60,9 +60,9 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        const POLL: Duration = Duration::from_millis(10);
+        const POLL_INTERVAL: Duration = Duration::from_millis(10);
         drop(self.child.stdin.take());
-        let deadline = after(FAREWELL);
+        let deadline = after(UNMOUNT_TIMEOUT);
         while matches!(self.child.try_wait(), Ok(None)) {
             if clock::now_ns() > deadline {
                 // Processes that use the mount get errors from now on.
@@ -70,7 +70,7 @@ impl Drop for Window {
                 let _ = self.child.wait();
                 break;
             }
-            garland_sys::threads::sleep(POLL);
+            garland_sys::threads::sleep(POLL_INTERVAL);
         }
         // Fails unless the directory is empty: files below a mount that is still there must not be
         // removed.

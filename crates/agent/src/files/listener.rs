@@ -20,7 +20,7 @@ use crate::log::log;
 use crate::session::Session;
 
 /// How long a mount may leave an answer unread before it is considered dead.
-const UNREAD: Duration = Duration::from_secs(10);
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves the connections of one mount.
 pub struct FileListener {
@@ -81,7 +81,7 @@ impl FileListener {
     }
 
     fn admit(&self, stream: &TcpStream, number: u16) -> io::Result<TcpStream> {
-        stream.set_write_timeout(Some(UNREAD))?;
+        stream.set_write_timeout(Some(UNREAD_TIMEOUT))?;
         tcp::keep_alive(stream)?;
         // Errors are ignored: the kernel's default works, too.
         let _ = tcp::choose_congestion(stream, &PREFERRED);

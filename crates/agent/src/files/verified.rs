@@ -16,7 +16,7 @@ use super::places::Place;
 use crate::names::HeldBlock;
 
 /// How long a request waits for bytes that have not arrived.
-const ARRIVAL: Duration = Duration::from_secs(2);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The interval at which it looks.
 const LOOK_INTERVAL: Duration = Duration::from_millis(4);
@@ -25,7 +25,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(4);
 const LOOKS: u32 = 16;
 
 /// The interval between the first two listings of a directory.
-const FIRST_LISTING: Duration = Duration::from_millis(64);
+const FIRST_LISTING_INTERVAL: Duration = Duration::from_millis(64);
 
 /// When the directory is listed for hidden names. It may have very many names, and there may be
 /// many requests, so the pauses get longer.
@@ -36,7 +36,7 @@ struct Listings {
 
 impl Listings {
     fn new(now_ns: u64) -> Self {
-        Self { due_ns: now_ns, pause: FIRST_LISTING }
+        Self { due_ns: now_ns, pause: FIRST_LISTING_INTERVAL }
     }
 
     /// Returns whether the directory is listed now.
@@ -105,7 +105,7 @@ pub fn read<'a>(
 ) -> Result<Answer, Errno> {
     let WantedPiece { block, arriving, .. } = *wanted;
     let before = frame.len();
-    let until_ns = clock::after(ARRIVAL);
+    let until_ns = clock::after(ARRIVAL_TIMEOUT);
     let mut has = |file: &File| -> Result<(), Errno> {
         frame.truncate(before);
         wanted.append(frame, |offset, length, bytes| read(file, offset, length, bytes))

@@ -28,7 +28,7 @@ const READ: usize = 256 << 10;
 
 /// How long a receiver waits until the sender's kernel has the word that it has measured enough:
 /// the time of some retransmissions.
-const DELIVERY: Duration = Duration::from_secs(3);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The interval in nanoseconds at which a non-blocking sender checks for the end.
 const POLL_NS: u64 = 1_000_000;
@@ -228,7 +228,7 @@ fn count(
 fn say_enough(mut stream: &TcpStream, buffer: &mut [u8], is_over: &dyn Fn() -> bool) {
     // An error means that the sender is gone, which no longer matters.
     let mut is_there = stream.write_all(&[MEASURED_ENOUGH]).is_ok();
-    let deadline_ns = clock::after(DELIVERY);
+    let deadline_ns = clock::after(DELIVERY_TIMEOUT);
     while is_there && !is_delivered(stream) && !is_over() && clock::now_ns() < deadline_ns {
         // The sender goes on until it has the word.
         let ready = event::wait_readable(&[stream.as_fd()], Some(Duration::from_nanos(POLL_NS)));

@@ -26,10 +26,10 @@ const WRITE: u32 = 256 << 10;
 pub const STREAM_GRACE: Duration = Duration::from_secs(5);
 
 /// Timeout for opening a connection.
-const CONNECT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the receiver waits for the sender to read the rate.
-const FAREWELL: Duration = Duration::from_secs(2);
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the task of a stream of `millis` milliseconds, but at least 4 and at most
 /// [`MOST_MILLIS`]; the first quarter is TCP's warm-up.
@@ -51,7 +51,7 @@ fn too_long(task: &StreamTask) -> impl Fn() -> bool {
 /// Sends over one NIC until the receiver has measured the stream. Returns the receiver's answer,
 /// the rate.
 pub fn send(nic: &str, to: SocketAddrV4, millis: u32) -> io::Result<SurveyAnswer> {
-    let mut stream = tcp::connect_by(nic, to.into(), CONNECT)?;
+    let mut stream = tcp::connect_by(nic, to.into(), CONNECT_TIMEOUT)?;
     // Measure the link, not BBR's model of it.
     tcp::choose_congestion(&stream, &tcp::PREFERRED)?;
     stream.write_all(&millis.to_le_bytes())?;
@@ -76,7 +76,7 @@ pub fn receive(mut stream: TcpStream) -> io::Result<()> {
     let rate = came.bytes as f64 * 8e9 / came.elapsed_ns.max(1) as f64;
     stream.write_all(&rate.to_le_bytes())?;
     // Closing a connection with unread bytes would discard the rate.
-    let deadline = after(FAREWELL);
+    let deadline = after(READ_TIMEOUT);
     let mut rest = vec![0; WRITE as usize];
     while clock::now_ns() < deadline && stream.read(&mut rest)? > 0 {}
     Ok(())

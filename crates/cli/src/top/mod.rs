@@ -19,7 +19,7 @@ use garland_control::Session;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_fleet::launch::{END_TIMEOUT, INTERRUPTED_END_TIMEOUT};
 use garland_protocol::operation::View;
 use garland_state::places::Places;
 use garland_state::run::Run;
@@ -73,7 +73,7 @@ pub fn run(context: &Context, top: &Top) -> Result<Exit, Failure> {
     let Show { board, stage, interrupted, write_error, .. } = show;
     // Leave full screen: the remaining output is printed on the normal screen.
     drop(stage);
-    fleet.children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    fleet.children.end(if interrupted { INTERRUPTED_END_TIMEOUT } else { END_TIMEOUT }, |_| false);
     // A closed pipe is not an error: its reader has read all that it wanted.
     if let Some(error) = write_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
         return Err(error).or_nothing("cannot write the figures");

@@ -16,7 +16,7 @@ use garland_core::units::Nanos;
 use garland_fleet::builder::{Children, Fleet, FleetBuilder};
 use garland_fleet::context::Context;
 use garland_fleet::inventory::Inventory;
-use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_fleet::launch::{END_TIMEOUT, INTERRUPTED_END_TIMEOUT};
 use garland_fleet::shell_expansion;
 use garland_protocol::wire::MAX_MESSAGE;
 use garland_results::head::{Head, NodeEnd, NodeVerdict, Phases, print_json};
@@ -96,7 +96,7 @@ pub fn run(context: &Context, exec: &Exec) -> Result<Exit, Failure> {
     let CommandEnds { nodes: mut ends, unread_input } = ends;
     phases.end("command");
     let interrupted = ends.contains(&CommandEnd::Interrupted);
-    children.end(if interrupted { HURRY } else { FAREWELL }, |_| false);
+    children.end(if interrupted { INTERRUPTED_END_TIMEOUT } else { END_TIMEOUT }, |_| false);
     phases.end("teardown");
     let any = ends.iter().any(|end| !matches!(end, CommandEnd::Failed(_)));
     // The interrupt is this command's own if the output could not be written.

@@ -31,7 +31,7 @@ use self::record::Record;
 use crate::args::Mount;
 
 /// How long a mount's process may take to end after its mount is gone.
-const GRACE: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Mounts, unmounts, or shows mounts.
 pub fn run(context: &Context, mount: &Mount) -> Result<Exit, Failure> {
@@ -77,7 +77,7 @@ fn end_server(path: &Path) -> Result<(), Failure> {
     for record in records.iter().filter(|record| record.dir == path) {
         // Errors are ignored: the process is then left alone.
         if let Ok(Some(server)) = record.server().handle()
-            && matches!(server.wait(GRACE), Ok(false))
+            && matches!(server.wait(END_TIMEOUT), Ok(false))
         {
             let _ = server.ask_to_end();
         }

@@ -13,10 +13,10 @@ use crate::agents::gone;
 use crate::outcome::Outcome;
 
 /// Timeout for this machine's own threads, while the disk makes progress.
-const OWN_THREADS: Duration = Duration::from_secs(60);
+const OWN_THREADS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Timeout for this machine's own threads after an interrupt.
-const INTERRUPTED: Duration = Duration::from_millis(500);
+const INTERRUPTED_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Driver<'_> {
     /// Closes the copy on every agent and on this machine, and waits until they have cleaned up.
@@ -33,7 +33,8 @@ impl Driver<'_> {
             self.tick(clock::now_ns());
             self.execute_orders(interrupts)?;
         }
-        let patience = if self.head.is_interrupted() { INTERRUPTED } else { OWN_THREADS };
+        let patience =
+            if self.head.is_interrupted() { INTERRUPTED_TIMEOUT } else { OWN_THREADS_TIMEOUT };
         Ok(self.attempt.join_threads(patience))
     }
 

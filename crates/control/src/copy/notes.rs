@@ -14,10 +14,10 @@ use garland_sys::clock::after;
 use super::Driver;
 
 /// Timeout for the nodes' traces after a copy.
-const TRACES: Duration = Duration::from_secs(2);
+const TRACES_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Timeout for the nodes' traces after an interrupt.
-const TRACES_INTERRUPTED: Duration = Duration::from_millis(300);
+const INTERRUPTED_TRACES_TIMEOUT: Duration = Duration::from_millis(300);
 
 impl Driver<'_> {
     /// If a message is the answer to an order, records the time at which it arrived.
@@ -59,7 +59,8 @@ impl Driver<'_> {
 
     /// Waits for the traces of nodes that have closed the copy, up to a timeout.
     pub(super) fn await_traces(&mut self) {
-        let patience = if self.head.is_interrupted() { TRACES_INTERRUPTED } else { TRACES };
+        let patience =
+            if self.head.is_interrupted() { INTERRUPTED_TRACES_TIMEOUT } else { TRACES_TIMEOUT };
         let deadline = after(patience);
         let owes = |own: &Self, id: NodeId| {
             own.agents.has(id) && own.head.has_closed(id) && own.attempt.harvest.is_awaiting(id)

@@ -12,7 +12,7 @@ use garland_sys::clock;
 use garland_sys::event::Wake;
 use garland_sys::signal::Interrupts;
 
-use crate::agents::{Agents, TURN};
+use crate::agents::{Agents, CHECK_INTERVAL};
 use crate::copy::Agent;
 use crate::farm::stager::Stager;
 use crate::farm::transfers::TransferThreads;
@@ -70,7 +70,7 @@ pub fn run_farm(
                 break false;
             }
             let others = std::iter::once(wake.as_fd()).chain(interrupts.map(AsFd::as_fd));
-            for (node, event) in agents.wait(others, TURN)? {
+            for (node, event) in agents.wait(others, CHECK_INTERVAL)? {
                 match event {
                     AgentEvent::Message(message) => head.heard(node, message, clock::now_ns()),
                     AgentEvent::Lost(reason) => head.lost(node, reason, clock::now_ns()),

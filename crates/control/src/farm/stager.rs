@@ -28,7 +28,7 @@ use garland_transport::connection::connect_agent;
 use crate::copy::{Agent, CopyJob, CopySession, Ends, Pipeline};
 
 /// Timeout for connecting to an agent.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time in nanoseconds after which a transfer is given up in which no byte moves: its job goes
 /// to another node. A very slow disk finishes a call in this time.
@@ -83,7 +83,7 @@ impl Stager {
         let agent = self.nodes[node].as_ref();
         let (addresses, key) = agent.ok_or_else(|| failed("the node has no agent"))?;
         let first = addresses.first().ok_or_else(|| failed("the node's agent has no address"))?;
-        let connection = connect_agent(*first, &self.keys, key, CONNECT);
+        let connection = connect_agent(*first, &self.keys, key, CONNECT_TIMEOUT);
         let connection = connection.map_err(|error| failed(&error.to_string()))?;
         Ok(CopySession::new(Agent { connection, addresses: addresses.clone() }))
     }

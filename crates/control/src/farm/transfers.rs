@@ -15,7 +15,7 @@ use garland_sys::threads;
 use super::stager::{Stager, StagerSession};
 
 /// The interval at which an idle session is read, since its agent sends heartbeats.
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE_READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A transfer with its result: the total length of its files in bytes, or why it failed.
 type Moved = (Transfer, Result<u64, TransferFailure>);
@@ -100,7 +100,7 @@ fn run(
     wake: &Wake,
 ) {
     loop {
-        let first = match orders.recv_timeout(IDLE) {
+        let first = match orders.recv_timeout(IDLE_READ_INTERVAL) {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
                 session.refresh();

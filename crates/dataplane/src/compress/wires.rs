@@ -10,7 +10,7 @@ use garland_sys::tcp_info::TcpInfo;
 
 /// The shortest time from which a rate is taken: the kernel counts busy time in ticks of up to 10
 /// ms.
-const SHORTEST: Duration = Duration::from_millis(20);
+const RATE_TIME_MIN: Duration = Duration::from_millis(20);
 
 /// The weight of the newest measurement in a moving average, from 0 to 1.
 const NEWEST: f64 = 0.25;
@@ -66,14 +66,14 @@ impl Wire {
             return;
         };
         let busy = now.busy.saturating_sub(self.since.busy);
-        if busy < SHORTEST || bytes == 0 {
+        if busy < RATE_TIME_MIN || bytes == 0 {
             return;
         }
         self.since = now;
         let byte_ns = busy.as_nanos() as f64 / bytes as f64;
         // A sender that waited for blocks did not use all of the wire, which is at least as fast.
         if now.unsent > 0 || self.byte_ns.is_some_and(|known| byte_ns < known) {
-            self.add(byte_ns, busy.div_duration_f64(SHORTEST));
+            self.add(byte_ns, busy.div_duration_f64(RATE_TIME_MIN));
         }
     }
 

@@ -9,15 +9,15 @@ use garland_sys::threads::JoinHandle;
 use crate::context::CopyContext;
 
 /// The time after which a thread counts as hanging although no call on the disk is pending.
-const CAP: Duration = Duration::from_secs(10);
+const QUIET_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest pause between two checks.
-const NAP: Duration = Duration::from_millis(2);
+const CHECK_PAUSE_MAX: Duration = Duration::from_millis(2);
 
 /// Joins a thread of a copy that is over, and returns its result. Returns none if the thread
 /// panicked, or if it hangs on the node's disk.
 pub fn join<T>(copy: &CopyContext, thread: JoinHandle<T>) -> Option<T> {
-    let cap_ns = clock::after(CAP);
+    let cap_ns = clock::after(QUIET_TIMEOUT);
     let hangs = || match copy.pending() {
         Some(_) => copy.hangs(),
         None => clock::now_ns() >= cap_ns,
@@ -51,9 +51,9 @@ fn until<T>(thread: &JoinHandle<T>, mut over: impl FnMut() -> bool) -> bool {
     let mut nap = Duration::from_micros(20);
     while !thread.is_finished() {
         garland_sys::threads::sleep(nap);
-        nap = (nap * 2).min(NAP);
+        nap = (nap * 2).min(CHECK_PAUSE_MAX);
         // `over` takes locks: do not call it during the first millisecond.
-        if nap == NAP && over() {
+        if nap == CHECK_PAUSE_MAX && over() {
             return thread.is_finished();
         }
     }

@@ -32,7 +32,7 @@ use self::stderr::StderrTail;
 const GUARD: &str = "read -r word && [ \"$word\" = over ] || kill -s KILL 0";
 
 /// How long to wait for a killed command to end; it may hang in the kernel.
-const DYING: Duration = Duration::from_secs(1);
+const KILLED_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A function that is called with the reason if a command fails.
 pub type Watcher = Box<dyn FnOnce(String) + Send>;
@@ -200,7 +200,7 @@ impl Shell {
             self.mark.kill_all(&[self.group]);
         }
         let lives = |state: &mut State| state.verdict.is_none();
-        let _ = self.ending.ended.wait_while_for(&mut state, lives, DYING);
+        let _ = self.ending.ended.wait_while_for(&mut state, lives, KILLED_END_TIMEOUT);
         drop(state);
         guard.end();
     }

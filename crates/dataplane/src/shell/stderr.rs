@@ -16,7 +16,7 @@ const MAX_SHOWN_CHARACTERS: usize = 300;
 
 /// How long to wait for the end of the pipe once the command has ended: a process that the command
 /// has started may keep the pipe open.
-const LATE: Duration = Duration::from_millis(200);
+const PIPE_END_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The last bytes of a command's standard error, which is read by a separate thread.
 pub struct StderrTail(Arc<Shared>);
@@ -62,7 +62,7 @@ impl StderrTail {
     /// Waits briefly for the end of the pipe. Returns the last lines, joined by semicolons.
     pub fn into_text(self) -> String {
         let mut tail = self.0.tail.lock();
-        let _ = self.0.over.wait_while_for(&mut tail, |(_, over)| !*over, LATE);
+        let _ = self.0.over.wait_while_for(&mut tail, |(_, over)| !*over, PIPE_END_TIMEOUT);
         last_lines(&tail.0)
     }
 }

@@ -35,7 +35,7 @@ const AHEAD_FIRST: u64 = 4;
 const SUPPLY: u32 = 1 << 20;
 
 /// The time between two looks at a wire that is not known yet.
-const GLANCE: Duration = Duration::from_millis(1);
+const WIRE_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The initial number of threads in a copy with one lane: one thread reads and encrypts about 2
 /// GB/s. In a copy with several lanes, each lane starts with one thread.
@@ -46,7 +46,7 @@ const WORKERS: usize = 2;
 const WORKERS_MAX: usize = 4;
 
 /// How long a lane waits for the next block of a stream before it does other work.
-const MOMENT: Duration = Duration::from_millis(50);
+const NEXT_BLOCK_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The interval at which a lane that waits for a block checks whether the copy is over.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -185,7 +185,7 @@ impl SourceFeeder {
     /// Looks whether a stream ends before block `index`, the first one that it cannot have.
     fn look_for_end(&self, index: u64) -> FeedError {
         let Shared { copy, source, name, .. } = &*self.shared;
-        let late_ns = clock::after(MOMENT);
+        let late_ns = clock::after(NEXT_BLOCK_TIMEOUT);
         let is_late = || copy.is_closing() || clock::now_ns() >= late_ns;
         let Layout { length, block_size, .. } = copy.layout;
         match source.await_block(copy.layout, index, &is_late) {
@@ -242,7 +242,7 @@ impl SourceFeeder {
                 continue;
             }
             // A stream may be idle for long, and the lane has other work.
-            let is_late = shared.filled.wait_for(&mut state, MOMENT);
+            let is_late = shared.filled.wait_for(&mut state, NEXT_BLOCK_TIMEOUT);
             if is_late && !state.ready.contains_key(&place) {
                 return Err(FeedError::NotYet);
             }
@@ -327,7 +327,7 @@ impl Shared {
                 return Some((place, state.incarnation, buffer));
             }
             if is_early {
-                let _ = self.claimable.wait_for(&mut state, GLANCE);
+                let _ = self.claimable.wait_for(&mut state, WIRE_CHECK_INTERVAL);
             } else {
                 self.claimable.wait(&mut state);
             }

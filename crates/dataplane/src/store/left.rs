@@ -27,7 +27,7 @@ const PARTIAL: &str = ".garland-part";
 pub const MODE: u32 = 0o600;
 
 /// The age above which a partial file is removed by any copy to its directory.
-const WAITS: Duration = Duration::from_secs(3 * 24 * 3600);
+const PARTIAL_AGE_MAX: Duration = Duration::from_secs(3 * 24 * 3600);
 
 /// The maximum number of partial files of one name that are open at once: one that grows, and some
 /// that ended copies have left.
@@ -178,7 +178,7 @@ fn is_of(hidden: &[u8], name: &OsStr) -> bool {
 fn is_old(file: &File) -> bool {
     let now = i128::from(clock::wall_ns() / 1_000_000_000);
     let modified = file.metadata().map_or(i64::MAX, |stat| stat.mtime());
-    now - i128::from(modified) > i128::from(WAITS.as_secs())
+    now - i128::from(modified) > i128::from(PARTIAL_AGE_MAX.as_secs())
 }
 
 /// Returns whether an open file belongs to this user and has one name only. Another user may give a

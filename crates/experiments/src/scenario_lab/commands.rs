@@ -14,7 +14,7 @@ use garland_terminal::failure::{Exit, Failure, OrFailure};
 use super::ScenarioLab;
 
 /// The interval at which interrupts are polled.
-const EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl ScenarioLab<'_> {
     /// Runs this binary with the arguments `words` and the lab's state directory, and returns its
@@ -112,7 +112,7 @@ impl ScenarioLab<'_> {
                         let _ = identity::signal(*id, Signal::TERM);
                     }
                 }
-                threads::sleep(EVERY);
+                threads::sleep(POLL_INTERVAL);
             }
             let panicked = || io::Error::other("the thread that waited for the command panicked");
             waiting.into_iter().map(|one| one?.join().unwrap_or_else(|_| Err(panicked()))).collect()

@@ -16,7 +16,7 @@ use super::ScenarioLab;
 /// The timeout of mounting, in nanoseconds.
 const PATIENCE_NS: u64 = 20_000_000_000;
 /// The interval at which the mount is polled.
-const EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A mount at the lab's head; dropping it unmounts.
 struct Mounted {
@@ -52,7 +52,7 @@ impl ScenarioLab<'_> {
                     printable::path(&dir)
                 )));
             }
-            garland_sys::threads::sleep(EVERY);
+            garland_sys::threads::sleep(POLL_INTERVAL);
         }
         work(&dir)
     }

@@ -8,7 +8,7 @@ use garland_control::{Agent, FarmEnd, run_farm};
 use garland_core::cluster::Node;
 use garland_core::farm::{Engine, Job, Outcome, Text};
 use garland_fleet::builder::{Fleet, FleetBuilder};
-use garland_fleet::launch::{FAREWELL, HURRY};
+use garland_fleet::launch::{END_TIMEOUT, INTERRUPTED_END_TIMEOUT};
 use garland_protocol::farm::dispatch::{FarmNews, FarmNode, FarmWork, Rules, Tries};
 use garland_protocol::farm::placement::Placement;
 use garland_protocol::farm::placement::{Mosix, Pull, Turns};
@@ -107,7 +107,7 @@ impl Driver for Agents {
         });
         let ended = ended.or_nothing("cannot run jobs on agents")?;
         let silent = |at: usize| ended.nodes.get(at).is_some_and(|node| node.gone.is_some());
-        children.end(if ended.interrupted { HURRY } else { FAREWELL }, silent);
+        children.end(if ended.interrupted { INTERRUPTED_END_TIMEOUT } else { END_TIMEOUT }, silent);
         failed.map_or_else(|| Ok(ending(settings, &names, &ended, &last_words)), Err)
     }
 }

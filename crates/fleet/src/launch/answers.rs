@@ -81,7 +81,7 @@ impl Answers {
         mut starting: Starting,
         slot: &Slot,
     ) -> Result<Starting, LaunchError> {
-        while !starting.has_got_on(Cancellation::POLL) {
+        while !starting.has_got_on(Cancellation::POLL_INTERVAL) {
             let mut state = self.0.lock();
             if state.is_slow(starting.waited()) {
                 slot.leave();

@@ -119,10 +119,10 @@ pub fn quote(word: &str) -> Result<String, LaunchError> {
 pub const SEND: &[u8] = b"SEND\n";
 
 /// Timeout for a node to connect to the node that serves the program: a firewall may drop packets.
-const CONNECT: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The interval at which a download is checked, and aborted if it made no progress.
-const SILENCE: Duration = Duration::from_secs(4);
+const PROGRESS_CHECK_INTERVAL: Duration = Duration::from_secs(4);
 
 /// Returns the script's input for fetching the program from the agent at `server` within
 /// `patience`. The ticket is passed on bash's standard input, where other users of the node cannot
@@ -140,10 +140,10 @@ pub fn fetch(server: SocketAddr, ticket: &Secret, patience: Duration) -> String 
          if [ \"$s\" = \"$o\" ]; then kill $$; fi; done) >/dev/null 2>&1 </dev/null 3>&- & \
          exec cat <&3; }}\n{}\n",
         patience.as_secs(),
-        CONNECT.as_secs(),
+        CONNECT_TIMEOUT.as_secs(),
         server.ip(),
         server.port(),
-        SILENCE.as_secs(),
+        PROGRESS_CHECK_INTERVAL.as_secs(),
         hexadecimal(&ticket.0),
     )
 }

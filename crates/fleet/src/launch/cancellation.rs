@@ -21,7 +21,7 @@ pub struct Cancellation {
 
 impl Cancellation {
     /// The interval at which loops poll for cancellation.
-    pub const POLL: Duration = Duration::from_millis(100);
+    pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
     /// Cancels at the first interrupt of `interrupts`. The interrupt stays pending.
     pub fn by(interrupts: Option<Arc<Interrupts>>) -> Self {

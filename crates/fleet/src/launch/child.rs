@@ -33,16 +33,16 @@ const START_MAX: Duration = Duration::from_secs(180);
 
 /// Timeout for a process to end after it has closed its output, without an agent. An ssh that waits
 /// for nothing (`SessionType none`), or a login that goes on without output, might never end.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout for processes to end after their input has ended.
-pub const FAREWELL: Duration = Duration::from_secs(3);
+pub const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Timeout for processes to end after an interrupt; then the processes are killed.
-pub const HURRY: Duration = Duration::from_secs(1);
+pub const INTERRUPTED_END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Timeout for reaping a killed process. Only a process that hangs in the kernel takes longer.
-pub const REAPING: Duration = Duration::from_millis(300);
+pub const REAP_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The number of last lines of standard error in an error message.
 const ERROR_LINES: usize = 5;
@@ -194,7 +194,7 @@ impl Starting {
     pub fn next_line(&mut self) -> Result<String, LaunchError> {
         let limit = self.step_max.min(START_MAX.saturating_sub(self.earlier));
         while !self.ahead.is_empty() || self.waited < limit {
-            if let Some(line) = self.line_within(Cancellation::POLL)? {
+            if let Some(line) = self.line_within(Cancellation::POLL_INTERVAL)? {
                 return Ok(line);
             }
         }
@@ -220,7 +220,7 @@ impl Starting {
         let line = self.lines.recv_timeout(time);
         // A head that stood still has not waited.
         let waited = Duration::from_nanos(clock::now_ns() - began_ns);
-        self.waited += waited.min(2 * Cancellation::POLL);
+        self.waited += waited.min(2 * Cancellation::POLL_INTERVAL);
         match line {
             Ok(line) => {
                 let line = line?.trim_end().to_owned();
@@ -266,7 +266,7 @@ impl Starting {
     /// Ends the process at once.
     pub fn abandon(mut self) {
         self.child.kill();
-        self.child.reap(after(REAPING));
+        self.child.reap(after(REAP_TIMEOUT));
     }
 
     /// Notes that the start has come a step further, so that the next step has all of its time.
@@ -314,8 +314,8 @@ impl Starting {
     /// Waits for the process, whose output has ended, and returns why it ended: the last lines of
     /// its standard error, or, if there are none, its exit status and what it has said.
     fn last_words(&mut self) -> LaunchError {
-        const POLL: Duration = Duration::from_millis(2);
-        let until_ns = after(LAST_WORDS);
+        const POLL_INTERVAL: Duration = Duration::from_millis(2);
+        let until_ns = after(LAST_WORDS_TIMEOUT);
         let mut has_ended = true;
         let status = loop {
             match self.child.child.try_wait() {
@@ -325,7 +325,7 @@ impl Starting {
                     has_ended = false;
                     break "the login closed its output, and did not end".to_owned();
                 }
-                Ok(None) => threads::sleep(POLL),
+                Ok(None) => threads::sleep(POLL_INTERVAL),
             }
             if let Err(cancelled) = self.cancellation.check() {
                 return cancelled;
@@ -408,12 +408,12 @@ impl LaunchedChild {
 
     /// Waits for the process until `deadline_ns`. Returns whether it has ended.
     fn await_end(&mut self, deadline_ns: u64) -> bool {
-        const POLL: Duration = Duration::from_millis(2);
+        const POLL_INTERVAL: Duration = Duration::from_millis(2);
         while matches!(self.child.try_wait(), Ok(None)) {
             if clock::now_ns() >= deadline_ns {
                 return false;
             }
-            threads::sleep(POLL);
+            threads::sleep(POLL_INTERVAL);
         }
         true
     }
@@ -422,8 +422,8 @@ impl LaunchedChild {
 impl Drop for LaunchedChild {
     fn drop(&mut self) {
         if !self.is_left {
-            self.end(after(FAREWELL));
-            self.reap(after(REAPING));
+            self.end(after(END_TIMEOUT));
+            self.reap(after(REAP_TIMEOUT));
         }
     }
 }
@@ -450,12 +450,12 @@ mod tests {
         let mut starting = Starting::start(shell, &log, &StartTerms::default()).expect("there");
         let _ = std::fs::remove_file(log);
         while starting.ahead.len() < 2 {
-            assert!(!starting.has_got_on(Cancellation::POLL));
+            assert!(!starting.has_got_on(Cancellation::POLL_INTERVAL));
         }
         assert!(!starting.has_got_on(Duration::ZERO));
         let input = starting.input().expect("it is open");
         input.write_all(b"\n").expect("it is read");
-        while !starting.has_got_on(Cancellation::POLL) {}
+        while !starting.has_got_on(Cancellation::POLL_INTERVAL) {}
         let total = starting.waited();
         for wanted in ["Welcome", "AT - -", "NEED x86_64 -"] {
             assert_eq!(starting.next_line(), Ok(wanted.to_owned()));

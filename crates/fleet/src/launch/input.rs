@@ -23,10 +23,10 @@ const UPLOAD_RATE: u64 = 64_000;
 
 /// How long a process may read nothing of what is left for it when nobody uses its connection any
 /// more: it would stay, and more of them with each connection.
-const LEFT_ALONE: Duration = Duration::from_secs(10);
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval at which it is looked at whether anybody does.
-const ALONE_POLL: Duration = Duration::from_secs(1);
+const UNREAD_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The bytes that are passed on at once.
 const PIECE: usize = 128 << 10;
@@ -83,14 +83,14 @@ impl Input {
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        if alone > LEFT_ALONE {
+                        if alone > UNREAD_TIMEOUT {
                             return Err(ErrorKind::TimedOut.into());
                         }
                         let room = Interest { fd: self.pipe.as_fd(), write: true };
-                        let ready = event::wait(&[room], Some(ALONE_POLL))?;
+                        let ready = event::wait(&[room], Some(UNREAD_CHECK_INTERVAL))?;
                         let is_stuck = ready.iter().all(|ready| !ready.write);
                         if is_stuck && event::has_hung_up(bytes.as_fd()) {
-                            alone += ALONE_POLL;
+                            alone += UNREAD_CHECK_INTERVAL;
                         }
                     }
                     Err(error) => return Err(error),
@@ -147,10 +147,10 @@ impl Input {
                     }
                     let began_ns = clock::now_ns();
                     let room = Interest { fd: self.pipe.as_fd(), write: true };
-                    event::wait(&[room], Some(Cancellation::POLL))
+                    event::wait(&[room], Some(Cancellation::POLL_INTERVAL))
                         .map_err(cannot("wait to send the program", ""))?;
                     let passed = Duration::from_nanos(clock::now_ns() - began_ns);
-                    waited += passed.min(2 * Cancellation::POLL);
+                    waited += passed.min(2 * Cancellation::POLL_INTERVAL);
                 }
                 Err(_) => return Ok(()),
             }

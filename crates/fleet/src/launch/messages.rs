@@ -18,7 +18,7 @@ const TAIL: usize = 64 << 10;
 
 /// How long the messages of a process that has ended are awaited: what it left behind may have its
 /// standard error, too.
-const LAST_MESSAGES: Duration = Duration::from_millis(500);
+const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What a process says on standard error.
 pub struct Messages {
@@ -46,7 +46,7 @@ impl Messages {
 
     /// Returns the last bytes that were said, of a process that has ended.
     pub fn last(&self) -> Vec<u8> {
-        match self.end.recv_timeout(LAST_MESSAGES) {
+        match self.end.recv_timeout(LAST_MESSAGES_TIMEOUT) {
             Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {}
         }
         self.tail.lock().clone()

@@ -24,7 +24,8 @@ pub use answers::{Answers, SilentLogins};
 pub use binary::own_binary;
 pub use cancellation::Cancellation;
 pub use child::{
-    Answered, FAREWELL, HURRY, LaunchedChild, REAPING, StartTerms, Starting, log_name,
+    Answered, END_TIMEOUT, INTERRUPTED_END_TIMEOUT, LaunchedChild, REAP_TIMEOUT, StartTerms,
+    Starting, log_name,
 };
 pub use error::{LaunchError, cannot};
 pub use orders::{Doors, LaunchResult, Launched, Orders, Serves, Trace};

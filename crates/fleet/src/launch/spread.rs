@@ -38,14 +38,14 @@ const SERVING_S: u16 = 300;
 
 /// After this number of failed fetches without a successful one, the head sends the program to all
 /// nodes: a firewall probably blocks connections between nodes.
-const FAILED_MAX: usize = 3;
+const FAILED_FETCHES_LIMIT: usize = 3;
 
 /// How long others wait for a node that was sent the program to serve them. A firewall may keep the
 /// head from its agent, which takes seconds to find out.
-const SERVES_WITHIN: Duration = Duration::from_millis(500);
+const SERVING_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A transfer that takes longer than this no longer counts as running: its node may hang.
-const HUNG: Duration = Duration::from_secs(30);
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The source from which a node gets the program.
 #[derive(Clone, Debug)]
@@ -131,7 +131,7 @@ impl Spread {
             }
             cancellation.check()?;
             // Check again at intervals, since transfers expire.
-            let _ = self.changed.wait_for(&mut state, Cancellation::POLL);
+            let _ = self.changed.wait_for(&mut state, Cancellation::POLL_INTERVAL);
         };
         let transfer = Transfer { from: from.clone(), began_ns: clock::now_ns(), ran_ns: None };
         state.transfers.insert(node.to_owned(), transfer);
@@ -193,8 +193,8 @@ impl State {
     /// reach each other. Returns none if the node has to wait.
     fn choose(&mut self, alone: bool, now_ns: u64) -> Option<ProgramSource> {
         self.servers.retain(|server| server.until_ns > now_ns && !server.tickets.is_empty());
-        let hung_ns = u64::try_from(HUNG.as_nanos()).unwrap_or(u64::MAX);
-        let serves_ns = u64::try_from(SERVES_WITHIN.as_nanos()).unwrap_or(u64::MAX);
+        let hung_ns = u64::try_from(TRANSFER_TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
+        let serves_ns = u64::try_from(SERVING_TIMEOUT.as_nanos()).unwrap_or(u64::MAX);
         let is_running = |transfer: &&Transfer| {
             now_ns.saturating_sub(transfer.began_ns) < hung_ns
                 && transfer.ran_ns.is_none_or(|ran_ns| now_ns.saturating_sub(ran_ns) < serves_ns)
@@ -208,7 +208,7 @@ impl State {
                 ProgramSource::Node { name, .. } => *busy.entry(name).or_default() += 1,
             }
         }
-        let none_fetches = self.failed >= FAILED_MAX && self.fetched == 0;
+        let none_fetches = self.failed >= FAILED_FETCHES_LIMIT && self.fetched == 0;
         let none_serves = self.is_behind_firewalls && self.servers.is_empty();
         if alone || none_fetches || none_serves {
             return (uploads < UPLOADS_ALONE).then_some(ProgramSource::Head);
@@ -286,7 +286,7 @@ mod tests {
         assert!(turn(&mut state, "n1", 0).is_some() && turn(&mut state, "n2", 0).is_some());
         state.transfers.get_mut("n1").expect("it began").ran_ns = Some(10);
         assert_eq!(turn(&mut state, "n3", 11), None, "n1 may serve in a moment");
-        let later = u64::try_from(SERVES_WITHIN.as_nanos()).expect("it fits") + 10;
+        let later = u64::try_from(SERVING_TIMEOUT.as_nanos()).expect("it fits") + 10;
         assert_eq!(turn(&mut state, "n3", later).as_deref(), Some("head"));
         assert_eq!(turn(&mut state, "n4", later), None, "n2 and n3 are being sent it");
     }
@@ -307,7 +307,7 @@ mod tests {
         let mut state = State::default();
         assert!(turn(&mut state, "n1", 0).is_some() && turn(&mut state, "n2", 0).is_some());
         assert_eq!(turn(&mut state, "n3", 1), None);
-        let later = u64::try_from(HUNG.as_nanos()).expect("it fits");
+        let later = u64::try_from(TRANSFER_TIMEOUT.as_nanos()).expect("it fits");
         assert_eq!(turn(&mut state, "n3", later).as_deref(), Some("head"));
     }
 

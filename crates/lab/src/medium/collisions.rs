@@ -27,10 +27,10 @@ use crate::step::Step;
 use crate::tool::Tool;
 
 /// The interval at which the queues are read.
-const EVERY: Duration = Duration::from_millis(100);
+const READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The pause before `tc` is started again after it ended.
-const AGAIN: Duration = Duration::from_secs(1);
+const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
 /// The length of a slot in bytes: 512 bits.
 const SLOT: f64 = 64.0;
@@ -59,14 +59,14 @@ pub(crate) fn keep(topology: &Topology) -> ! {
     loop {
         // `watch` returns when tc ends; the next tc continues.
         let _ = watch(&mut all);
-        threads::sleep(AGAIN);
+        threads::sleep(RESTART_PAUSE);
     }
 }
 
 fn watch(hubs: &mut [Hub]) -> io::Result<()> {
     let mut tc = Conversation::start()?;
     loop {
-        threads::sleep(EVERY);
+        threads::sleep(READ_INTERVAL);
         for hub in &mut *hubs {
             let queues = tc.ask(&format!("qdisc show dev {}", device::shared(hub.id)))?;
             if let Some(rate) = hub.judge(&queues)

@@ -29,7 +29,7 @@ use result::{PairResult, PingResult};
 use sweep::Wire;
 
 /// Time allowed for a pair in addition to the time for measuring its points.
-const BESIDES: Duration = Duration::from_secs(20);
+const PAIR_EXTRA_TIME: Duration = Duration::from_secs(20);
 
 /// Runs `garland ping`: times operations between the first node and each of the others.
 pub fn run(context: &Context, ping: &Ping) -> Result<Exit, Failure> {
@@ -126,7 +126,7 @@ impl Series<'_> {
             to,
             rail: 0,
             streams: 1,
-            limit: Duration::from_millis(2 * time) + BESIDES,
+            limit: Duration::from_millis(2 * time) + PAIR_EXTRA_TIME,
             pin: self.request.pin,
             task: Task::Ping(self.request.task.clone()),
         };

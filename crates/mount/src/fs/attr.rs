@@ -6,7 +6,7 @@ use fuser::{Errno, FileAttr, FileType, INodeNo, TimeOrNow};
 use garland_protocol::files::{Attr, FileKind, Stamp, TimeSet};
 
 /// The time for which the kernel caches names and attributes.
-pub const BELIEVED: Duration = Duration::from_secs(1);
+pub const CACHE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Converts the attributes of a file with the inode number `number` to the kernel's form.
 pub fn to_kernel(number: u64, attr: &Attr) -> FileAttr {

@@ -18,7 +18,7 @@ use rustix::fs::FileType;
 
 use super::Mount;
 use super::ahead::Read;
-use super::attr::{BELIEVED, time_set};
+use super::attr::{CACHE_TIMEOUT, time_set};
 use super::folder::Want;
 use super::inode::Inode;
 use super::inodes::TOP;
@@ -93,7 +93,7 @@ impl Filesystem for Files {
         match self.0.top.find(name) {
             Some(Named::Node(place)) => self.0.look_up_node(place, reply),
             Some(Named::Own(number)) => match self.0.top.attr(number) {
-                Some(attr) => reply.entry(&BELIEVED, &attr, Generation(0)),
+                Some(attr) => reply.entry(&CACHE_TIMEOUT, &attr, Generation(0)),
                 None => reply.error(Errno::ENOENT),
             },
             None => reply.error(Errno::ENOENT),
@@ -106,7 +106,7 @@ impl Filesystem for Files {
 
     fn getattr(&self, _req: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
         match self.0.top.attr(ino.0) {
-            Some(attr) => reply.attr(&BELIEVED, &attr),
+            Some(attr) => reply.attr(&CACHE_TIMEOUT, &attr),
             None => self.0.stat(found!(self, ino, reply), fh.map(|fh| fh.0), reply),
         }
     }

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Mount;
-use super::attr::{self, BELIEVED, errno};
+use super::attr::{self, CACHE_TIMEOUT, errno};
 use super::cache_stamp::CacheStamp;
 use super::held::Held;
 use super::inode::{Inode, Key, OpenFile};
@@ -83,7 +83,7 @@ impl Mount {
                 let (handle, flags) = mount.keep(&inode, &file, how);
                 let attr = inode.flow().with_written(file.attr);
                 let attr = attr::to_kernel(inode.number, &attr);
-                reply.created(&BELIEVED, &attr, Generation(0), FileHandle(handle), flags);
+                reply.created(&CACHE_TIMEOUT, &attr, Generation(0), FileHandle(handle), flags);
             }
         };
         peer.ask(Ask::Open(path, how), Vec::new(), Box::new(then));

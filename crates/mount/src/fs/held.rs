@@ -8,7 +8,7 @@ use garland_protocol::files::{Attr, Changes, TimeSet};
 use garland_protocol::wire::FRAME_HEAD;
 use garland_sys::clock;
 
-use super::attr::BELIEVED;
+use super::attr::CACHE_TIMEOUT;
 use crate::peer::room;
 
 /// The maximum number of bytes held of one file. A longer file is a stream, which is not held.
@@ -101,7 +101,7 @@ impl<T: Clone + PartialEq> Held<T> {
 
 /// Returns how long the kernel may cache attributes of a node: not at all unless `is_current`.
 pub fn validity(is_current: bool) -> Duration {
-    if is_current { BELIEVED } else { Duration::ZERO }
+    if is_current { CACHE_TIMEOUT } else { Duration::ZERO }
 }
 
 #[cfg(test)]

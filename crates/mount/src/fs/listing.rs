@@ -10,7 +10,7 @@ use garland_sys::sync::MutexGuard;
 use rustix::io::Errno;
 
 use super::Mount;
-use super::attr::{self, BELIEVED, errno};
+use super::attr::{self, CACHE_TIMEOUT, errno};
 use super::folder::{Listing, OpenFolder, Step, Want};
 use super::held::validity;
 use super::inode::Inode;
@@ -151,7 +151,7 @@ impl Mount {
         let Some(entry) = entry else {
             // The kernel ignores the attributes of these names.
             let top = attr::own(FileType::Directory, TOP, 0o755, 0);
-            return reply.add(top.ino, offset + 1, name, &BELIEVED, &top, Generation(0));
+            return reply.add(top.ino, offset + 1, name, &CACHE_TIMEOUT, &top, Generation(0));
         };
         let inode = self.inodes.tell(&folder.inode, &entry.name, &entry.attr);
         let mut flow = inode.flow();

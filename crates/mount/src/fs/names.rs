@@ -9,7 +9,7 @@ use garland_protocol::files::{Answer, Ask, Attr, Changes, FileKind, FileRef, New
 use rustix::io::Errno;
 
 use super::Mount;
-use super::attr::{self, BELIEVED, errno};
+use super::attr::{self, CACHE_TIMEOUT, errno};
 use super::held::validity;
 use super::inode::{Inode, Key};
 use super::top::node_number;
@@ -83,7 +83,7 @@ impl Mount {
     pub fn look_up_node(&self, place: usize, reply: ReplyEntry) {
         let then = move |outcome: Result<Reply, Errno>| {
             let attr = node_attr(place, attributes(outcome));
-            reply.entry(&BELIEVED, &attr, Generation(0));
+            reply.entry(&CACHE_TIMEOUT, &attr, Generation(0));
         };
         self.peers[place].ask(Ask::Stat(FileRef::Path(Vec::new())), Vec::new(), Box::new(then));
     }
@@ -109,7 +109,7 @@ impl Mount {
         let of = Arc::clone(&inode);
         let then = move |outcome: Result<Reply, Errno>| match attributes(outcome) {
             outcome if inode.key.is_none() => {
-                reply.attr(&BELIEVED, &node_attr(inode.peer, outcome));
+                reply.attr(&CACHE_TIMEOUT, &node_attr(inode.peer, outcome));
             }
             outcome => answer_attr(&inode, outcome, reply),
         };
@@ -176,7 +176,7 @@ impl Mount {
                 }
                 match attributes(outcome) {
                     Ok(attr) if inode.key.is_none() => {
-                        reply.attr(&BELIEVED, &node_attr(inode.peer, Ok(attr)));
+                        reply.attr(&CACHE_TIMEOUT, &node_attr(inode.peer, Ok(attr)));
                     }
                     outcome => answer_attr(&inode, outcome, reply),
                 }
@@ -334,7 +334,7 @@ fn answer_attr(inode: &Arc<Inode>, outcome: Result<Attr, Errno>, reply: ReplyAtt
         }
         Ok(attr) => {
             let attr = inode.flow().with_written(attr);
-            reply.attr(&BELIEVED, &attr::to_kernel(inode.number, &attr));
+            reply.attr(&CACHE_TIMEOUT, &attr::to_kernel(inode.number, &attr));
         }
     }
 }

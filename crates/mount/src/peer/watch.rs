@@ -13,7 +13,7 @@ use super::wire::Wire;
 
 /// The timeout of one wait for a heartbeat. Silence is measured in waits, not in time, so that the
 /// agent does not count as silent while the mount itself was suspended.
-const WAIT: Duration = Duration::from_millis(250);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The number of consecutive waits without a heartbeat after which the agent counts as lost.
 const SILENT: u32 = 12;
@@ -34,7 +34,7 @@ pub fn start(mut connection: Connection, wire: &Arc<Wire>) -> io::Result<()> {
         let mut silent = 0;
         let mut looked_ns = clock::now_ns();
         while wire.failure().is_none() {
-            match event::wait_readable(&[connection.as_fd()], Some(WAIT)) {
+            match event::wait_readable(&[connection.as_fd()], Some(HEARTBEAT_TIMEOUT)) {
                 Ok(ready) if ready == [true] => match connection.receive() {
                     Ok(_) => silent = 0,
                     Err(error) => wire.fail(&error.to_string()),

@@ -19,7 +19,7 @@ use garland_sys::sync::{Condvar, Mutex};
 use garland_sys::{clock, error, mounts, process};
 
 use super::apart::{Apart, open_regular};
-use super::limits::{ANSWER_MAX, BLOCK_MAX, SLOW_NODES, SLOW_ORIGIN, TICK};
+use super::limits::{ANSWER_MAX, BLOCK_MAX, CHECK_INTERVAL, SLOW_NODES, SLOW_ORIGIN};
 
 /// The maximum number of files that a holder has open.
 const OPEN: usize = 16;
@@ -232,7 +232,7 @@ impl Holder {
                     let why = format!("{} did not open within {seconds} s", self.shown(file));
                     return Err(HolderFault::Unread(why));
                 }
-                Some(Slot::Opening) => drop(self.opened.wait_for(&mut open, TICK)),
+                Some(Slot::Opening) => drop(self.opened.wait_for(&mut open, CHECK_INTERVAL)),
                 None => break,
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The interval between two checks whether a wait goes on.
-pub const TICK: Duration = Duration::from_millis(100);
+pub const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The time after which a holder that answers nothing is left alone. Nodes say before that they did
 /// not answer.

@@ -18,7 +18,7 @@ use garland_sys::{clock, random, threads};
 use garland_terminal::failure::{Failure, OrFailure};
 
 pub use self::holder::{Holder, HolderFault, Relation};
-use self::limits::{BLOCK_MAX, TICK};
+use self::limits::{BLOCK_MAX, CHECK_INTERVAL};
 pub use self::window::HolderState;
 use self::window::Window;
 
@@ -206,7 +206,7 @@ impl Shared {
             if let Some(block) = window.next(holder, clock::now_ns()) {
                 return Some(block);
             }
-            self.wanted.wait_for(&mut window, TICK);
+            self.wanted.wait_for(&mut window, CHECK_INTERVAL);
         }
     }
 
@@ -285,7 +285,7 @@ impl Shared {
                 window = shared.window.lock();
                 continue;
             }
-            shared.came.wait_for(&mut window, TICK);
+            shared.came.wait_for(&mut window, CHECK_INTERVAL);
         }
     }
 

@@ -22,7 +22,7 @@ use super::Places;
 const LOCK: &str = "controller.key.lock";
 
 /// The time after which the user is told for whom a command waits.
-const SILENCE: Duration = Duration::from_secs(1);
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// The interval at which the lock is tried.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -89,7 +89,7 @@ impl Places {
         let path = self.key_lock();
         let file = private_file::open_to_lock(&path);
         let file = file.or_nothing(format!("cannot open {}", printable::path(&path)))?;
-        let silent_until_ns = clock::after(SILENCE);
+        let silent_until_ns = clock::after(SILENCE_MAX);
         let mut is_told = false;
         loop {
             match try_lock(&file) {

@@ -21,7 +21,7 @@ pub const MAX_KEPT_RUNS: usize = 200;
 pub const TRACED: usize = 50;
 
 /// The age at which a run is removed, unless it is one of the last `FEWEST` runs of its command.
-pub const AGE: Duration = Duration::from_secs(180 * 24 * 3600);
+pub const AGE_MAX: Duration = Duration::from_secs(180 * 24 * 3600);
 
 /// For each command, the number of runs that are kept regardless of their age.
 const FEWEST: usize = 20;
@@ -76,10 +76,10 @@ pub fn kind_of(name: &OsStr) -> Option<&str> {
     (is_time && is_tag && !kind.is_empty()).then_some(kind)
 }
 
-/// Returns whether the directory's modification time is more than [`AGE`] ago.
+/// Returns whether the directory's modification time is more than [`AGE_MAX`] ago.
 fn is_old(folder: &Path, now: SystemTime) -> bool {
     let changed = folder.metadata().and_then(|folder| folder.modified());
-    changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > AGE))
+    changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|age| age > AGE_MAX))
 }
 
 /// Removes the traces of a run unless its command is running. Breaks if they were removed before.
@@ -176,10 +176,10 @@ mod tests {
         let live = runs.add("farm", 0);
         let lock = LockFile::hold(&live.join(LOCK)).unwrap();
         (1..MAX_KEPT_RUNS + 2).for_each(|number| drop(runs.add("farm", number)));
-        runs.forget("farm", wall_time() + 2 * AGE);
+        runs.forget("farm", wall_time() + 2 * AGE_MAX);
         assert!(live.join(TRACES).is_dir());
         drop(lock);
-        runs.forget("farm", wall_time() + 2 * AGE);
+        runs.forget("farm", wall_time() + 2 * AGE_MAX);
         assert!(!live.exists());
     }
 
@@ -189,7 +189,7 @@ mod tests {
         (0..FEWEST + 5).for_each(|number| drop(runs.add("net-verify", number)));
         runs.forget("cp", wall_time());
         assert_eq!(runs.all().len(), FEWEST + 5);
-        runs.forget("cp", wall_time() + AGE + Duration::from_secs(60));
+        runs.forget("cp", wall_time() + AGE_MAX + Duration::from_secs(60));
         assert_eq!(runs.all().len(), FEWEST);
     }
 

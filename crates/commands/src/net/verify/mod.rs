@@ -16,7 +16,7 @@ use garland_fleet::args::DEFAULT_LAB;
 use garland_fleet::builder::FleetBuilder;
 use garland_fleet::context::Context;
 use garland_fleet::inventory::{Inventory, LAB_PREFIX};
-use garland_fleet::launch::{FAREWELL, lab};
+use garland_fleet::launch::{END_TIMEOUT, lab};
 use garland_lab::Lab;
 use garland_results::head::{Head, Phases, tell};
 use garland_state::places::Places;
@@ -64,7 +64,7 @@ pub fn run(context: &Context, options: &NetVerify) -> Result<Exit, Failure> {
     surveying.all(&mut phases, &addresses).map_err(gave_up)?;
     let (seen, cabling) = surveying.into_seen();
     let findings = judge(&topology, &seen.observed, &cabling);
-    fleet.children.end(FAREWELL, |_| false);
+    fleet.children.end(END_TIMEOUT, |_| false);
     phases.end("teardown");
     let result = VerifyResult {
         head: Head::new("garland.net-verify/2", Some(&run), phases),

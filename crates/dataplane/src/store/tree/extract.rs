@@ -32,7 +32,7 @@ use crate::store::left::remove_all_stale;
 use crate::tree::{WrittenFile, open_directory};
 
 /// How long a copy that ends early waits for its complete files to become stable.
-const ENDING: Duration = Duration::from_secs(2);
+const STABLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum number of file systems in `devices`, which are made stable at the end.
 const DEVICES: usize = 64;
@@ -432,7 +432,7 @@ impl TreeExtractor {
     /// may hang.
     pub fn abandon(&mut self) {
         self.drop_partial();
-        let deadline = clock::after(ENDING);
+        let deadline = clock::after(STABLE_TIMEOUT);
         while self.waiting.as_ref().is_some_and(|it| !it.is_empty() && it.is_stable_by(deadline)) {
             if self.turn(true).is_err() {
                 break;

@@ -38,7 +38,7 @@ const LONGEST_NS: u64 = 1_000_000_000;
 const RATE: u64 = 5_000_000;
 
 /// The interval at which it looks whether a sync has ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const SYNC_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A batch is complete at this part of the number of files that the process may have open. Two
 /// batches take a quarter of them.
@@ -169,7 +169,7 @@ impl Waiting {
             while !sync.is_finished() {
                 let step = u64::from(!clock::until(slow_ns).is_zero());
                 self.progress.fetch_add(step, Ordering::Relaxed);
-                threads::sleep(LOOK_AGAIN);
+                threads::sleep(SYNC_CHECK_INTERVAL);
             }
             sync.join().unwrap_or_else(|_| Err(io::Error::other("the sync ended early")))?;
         }
@@ -181,7 +181,7 @@ impl Waiting {
     pub fn is_stable_by(&self, deadline_ns: u64) -> bool {
         let is_finished = || self.sync.as_ref().is_none_or(JoinHandle::is_finished);
         while !is_finished() && !clock::until(deadline_ns).is_zero() {
-            threads::sleep(LOOK_AGAIN);
+            threads::sleep(SYNC_CHECK_INTERVAL);
         }
         is_finished()
     }

@@ -56,7 +56,7 @@ impl Waits {
 
     /// How long the program may be sent without progress in a step of those that did not get it in
     /// another one: a node that does not read is among them.
-    const SENDING_AGAIN: Duration = Duration::from_secs(10);
+    const RESENDING_TIMEOUT: Duration = Duration::from_secs(10);
 }
 
 /// The state of a task of the step; there is one per node.
@@ -295,7 +295,7 @@ impl Step {
         let waited = self.first_ready.map(|ready| now.saturating_sub(ready));
         let ready = self.waits.ready.saturating_sub(waited.unwrap_or_default());
         let all = self.waits.all.saturating_sub(now);
-        let sending = self.waits.sending.min(Waits::SENDING_AGAIN);
+        let sending = self.waits.sending.min(Waits::RESENDING_TIMEOUT);
         (!ready.is_zero() && !all.is_zero()).then_some(Waits { ready, all, sending })
     }
 

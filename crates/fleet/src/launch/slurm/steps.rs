@@ -200,7 +200,7 @@ impl<'a> Steps<'a> {
             if step.is_stuck(now) && step.needs_program() {
                 return Ended::Stuck;
             }
-            let poll = if sent.is_some() { SENDING_POLL } else { Cancellation::POLL };
+            let poll = if sent.is_some() { SENDING_POLL } else { Cancellation::POLL_INTERVAL };
             match starting.line_within(poll) {
                 Ok(Some(line)) => step.handle(starting.waited(), &line, self.binary),
                 Ok(None) => {}

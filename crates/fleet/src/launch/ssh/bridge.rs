@@ -222,7 +222,7 @@ fn begin_login(
                  are in progress; a higher `fanout` below [ssh] in the cluster file permits more"
             )));
         }
-        let _ = LOGINS.one_ended.wait_for(&mut in_progress, Cancellation::POLL);
+        let _ = LOGINS.one_ended.wait_for(&mut in_progress, Cancellation::POLL_INTERVAL);
         cancellation.check()?;
     }
     *in_progress += 1;

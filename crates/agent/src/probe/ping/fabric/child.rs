@@ -31,10 +31,10 @@ const ELSEWHERE: &str = "; it needs the head's CPU architecture and C library: o
                          garland-fabric in PATH or ~/.local/bin";
 
 /// The interval at which waits poll whether the meeting is over.
-const TICK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Timeout for a helper to exit without being killed.
-const FAREWELL: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The number of bytes that are read at a time.
 const READ: usize = 64 << 10;
@@ -143,7 +143,7 @@ impl<'a> Helper<'a> {
                 if !matches!(order, Order::List(_) | Order::Open(_) | Order::Meet(_)) {
                     // Let the other agent report first. Operations also fail because the other side
                     // is gone, and then its agent knows the reason.
-                    let _ = event::wait_readable(&[self.stream.as_fd()], Some(FAREWELL));
+                    let _ = event::wait_readable(&[self.stream.as_fd()], Some(EXIT_TIMEOUT));
                 }
                 Err(reason.into())
             }
@@ -160,7 +160,7 @@ impl<'a> Helper<'a> {
         let deadline_ns = after(SILENCE);
         loop {
             let fds = [self.output.as_fd(), self.stream.as_fd()];
-            match event::wait_readable(&fds, Some(TICK))?[..] {
+            match event::wait_readable(&fds, Some(CHECK_INTERVAL))?[..] {
                 [true, _] => return Err(self.end_reason()),
                 [_, true] => return Ok(()),
                 _ if self.meeting.is_over() => return Err(ProbeError::Over),
@@ -181,7 +181,7 @@ impl<'a> Helper<'a> {
             let own = self.output.as_fd();
             let other = self.stream.as_fd();
             let fds = if watches { vec![own, other] } else { vec![own] };
-            let ready = event::wait_readable(&fds, Some(TICK))?;
+            let ready = event::wait_readable(&fds, Some(CHECK_INTERVAL))?;
             if ready.first() == Some(&true) {
                 self.read_output()?;
             } else if ready.get(1) == Some(&true) {
@@ -235,7 +235,7 @@ impl<'a> Helper<'a> {
     }
 
     fn await_end(&mut self) -> Option<std::process::ExitStatus> {
-        let deadline = after(FAREWELL);
+        let deadline = after(EXIT_TIMEOUT);
         loop {
             match self.child.try_wait() {
                 Ok(None) if clock::now_ns() < deadline => {
