@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use garland_core::plan::{HEAD, NodeId};
 
-use super::{Head, HeadOrder, NodeState};
+use super::{Head, HeadOrder, NodeState, SlowNodes};
 use crate::copy::route::{DOWNSTREAMS_MAX, Downstream, LinkSide, Route};
 use crate::message::ToAgent;
 
@@ -43,8 +43,14 @@ impl Head {
         state.side_fed.insert(id);
         self.slow.insert(id);
         self.attach_to_others(lane, &fed, Some(near), &mut changed);
-        // Not one that it fed: that node may be what is wrong, and would have it in its hands.
-        let feeder = self.other_side_feeder(lane, id, &fed);
+        // Not its neighbours: one of them may be what is wrong, and would have it in its hands. A
+        // node that is to fail for it is judged by what the head feeds it.
+        let fed_by_others = fed.iter().copied().chain(Some(near).filter(|near| *near != HEAD));
+        let not: Vec<NodeId> = match self.policy.slow {
+            SlowNodes::Fail => self.lanes[lane].nodes.iter().copied().skip(1).collect(),
+            SlowNodes::Detach | SlowNodes::Wait => fed_by_others.collect(),
+        };
+        let feeder = self.other_side_feeder(lane, id, &not);
         self.lanes[lane].attach(id, feeder, true);
         changed.extend(feeder);
         changed.into_iter().for_each(|end| self.send_route(lane, end));

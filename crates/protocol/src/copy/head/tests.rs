@@ -8,7 +8,7 @@ use super::admission::{Admission, Consequence, Step};
 use super::liveness::Liveness;
 use super::milestones::{Milestone, Milestones};
 use super::watch::{Mark, Watch};
-use super::{Head, HeadEvent, NodeState, Policy};
+use super::{Head, HeadEvent, NodeState, Policy, SlowNodes};
 use crate::copy::copy_id::CopyId;
 use crate::copy::report::{HopReport, LaneReport, Report};
 use crate::message::FromAgent;
@@ -298,11 +298,7 @@ fn a_node_that_takes_a_block_now_and_then_is_fed_on_the_side_whatever_it_says() 
 /// Returns after how many tenths of a second such a node is fed on the side, and how many are then.
 fn moved_with(excuse: Excuse) -> (Option<u64>, usize) {
     const MIB: u64 = 1 << 20;
-    let names: Vec<String> = (1..=5).map(|node| format!("n{node}")).collect();
-    let plan = Plan::broadcast(Layout::fitting(512 << 20), &names, 1).expect("a plan");
-    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 6];
-    let mut head = Head::new(COPY, &plan, addresses, Policy::for_nodes(5), 0);
-    head.nodes.iter_mut().for_each(|node| node.state = NodeState::Ready);
+    let mut head = head_of_five(Policy::for_nodes(5));
     let slow = 3;
     head.nodes[3].detached = excuse == Excuse::BusyDisk;
     head.nodes[5].detached = excuse == Excuse::OneMoreBusyDisk;
@@ -352,6 +348,30 @@ fn moved_with(excuse: Excuse) -> (Option<u64>, usize) {
         is_moved(&head)
     });
     (moved_after, head.lanes[0].side_fed.len())
+}
+
+#[test]
+fn a_suspect_is_not_fed_by_a_neighbour_and_by_the_head_if_it_is_to_fail() {
+    for (slow, feeders) in [(SlowNodes::Detach, &[1_u32, 2][..]), (SlowNodes::Fail, &[0])] {
+        let mut head = head_of_five(Policy::for_nodes(5).with_slow(slow, 500));
+        for node in &mut head.nodes {
+            node.report.holder = true;
+        }
+        let suspect = NodeId(4);
+        head.feed_aside(0, suspect);
+        let feeder = head.lanes[0].feeders[&suspect];
+        assert!(feeders.contains(&feeder.0), "{slow:?}: {feeder:?}");
+    }
+}
+
+/// Returns a head of a copy of 512 MiB to five nodes, which are ready.
+fn head_of_five(policy: Policy) -> Head {
+    let names: Vec<String> = (1..=5).map(|node| format!("n{node}")).collect();
+    let plan = Plan::broadcast(Layout::fitting(512 << 20), &names, 1).expect("a plan");
+    let addresses = vec![vec![SocketAddr::from(([127, 0, 0, 1], 1))]; 6];
+    let mut head = Head::new(COPY, &plan, addresses, policy, 0);
+    head.nodes.iter_mut().for_each(|node| node.state = NodeState::Ready);
+    head
 }
 
 /// Returns a head of a copy of 16 MiB to two nodes.
