@@ -17,8 +17,8 @@ pub fn path_inside(path: &Text) -> Text {
 
 /// Returns the temporary path of an output while its job runs: a hidden file in the directory of
 /// the output. It keeps the extension, since programs choose file formats by it; of a name that
-/// would get longer than file systems allow, it has the end only. `mark` is chosen by chance for
-/// each run: where others may create files, they could make a link of a name that they foretell.
+/// would get longer than file systems allow, it has the end only. `mark` is drawn for each try:
+/// where others may create files, they could make a link of a name that they foretell.
 pub fn temporary(path: &Text, job: u32, tries: u32, mark: u64) -> Text {
     let bytes = path.bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);

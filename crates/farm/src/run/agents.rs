@@ -58,7 +58,7 @@ impl Driver for Agents {
         let names = self.names(&nodes);
         let access = Access::open(work, &names, &agents, &jobs, lab.as_ref())?;
         let sizes = self.sizes(settings, &jobs);
-        let mark = u64::from_le_bytes(random::bytes());
+        let secret = random::bytes();
         let farm = FarmWork {
             jobs,
             names: names.clone(),
@@ -67,7 +67,7 @@ impl Driver for Agents {
             slots: settings.slots,
             folder: access.folder.clone(),
             task: &|job, tries, restored| {
-                access.place.task(job, JobTry { number: tries, restored, mark })
+                access.place.task(job, JobTry { number: tries, restored, secret })
             },
             migrate: settings.migrate,
             streamed: work.prints_output,

@@ -184,8 +184,8 @@ impl Array {
         let parts = round.jobs.len().min(cores * PARTS).min(PARTS_MAX);
         let write = || -> io::Result<()> {
             fs::create_dir(folder)?;
-            let mark = u64::from_le_bytes(random::bytes());
-            let this_try = JobTry { number: round.tries, restored: false, mark };
+            let secret = random::bytes();
+            let this_try = JobTry { number: round.tries, restored: false, secret };
             for part in 0..parts {
                 let jobs = round.jobs.iter().skip(part).step_by(parts);
                 let tasks = jobs.map(|job| JobFiles::There.task(job, this_try));

@@ -2,6 +2,7 @@
 
 use garland_core::farm::staging::{path_inside, temporary};
 use garland_core::farm::{Command, Job, Text};
+use garland_protocol::copy::content_digest;
 use garland_protocol::farm::FarmTask;
 
 /// The paths of jobs' files on nodes.
@@ -23,14 +24,25 @@ pub struct JobTry {
     pub number: u32,
     /// Whether the job goes on from its checkpoint.
     pub restored: bool,
-    /// What is in the names of unfinished outputs, chosen by chance for each run.
-    pub mark: u64,
+    /// From what the names of unfinished outputs are made, chosen by chance for each run. It is in
+    /// none of them: who sees one job's cannot foretell another's.
+    pub secret: [u8; 16],
+}
+
+impl JobTry {
+    /// Returns what is in the names of the outputs of `job` in this try.
+    fn mark(&self, job: u32) -> u64 {
+        let bytes = [&self.secret[..], &job.to_le_bytes(), &self.number.to_le_bytes()].concat();
+        let digest = content_digest(&bytes);
+        digest.iter().take(8).fold(0, |mark, &byte| mark << 8 | u64::from(byte))
+    }
 }
 
 impl JobFiles {
     /// Makes the task for a try of a job.
     pub fn task(&self, job: &Job, this_try: JobTry) -> FarmTask {
-        let JobTry { number, restored, mark } = this_try;
+        let JobTry { number, restored, .. } = this_try;
+        let mark = this_try.mark(job.number);
         let has_state = job.checkpoint.as_ref().is_some_and(|saved| !saved.state.is_empty());
         let has_files = !job.inputs.is_empty() || !job.outputs.is_empty() || has_state;
         let path = |name: &Text| match self {
@@ -96,8 +108,13 @@ mod tests {
         }
     }
 
+    /// Returns a text in which the start of the hidden name stands between `before` and `after`.
+    fn hidden(before: &str, number: u32, after: &str) -> String {
+        format!("{before}.garland-3-{number}-{:016x}-{after}", this_try(number, false).mark(3))
+    }
+
     fn this_try(number: u32, restored: bool) -> JobTry {
-        JobTry { number, restored, mark: 7 }
+        JobTry { number, restored, secret: [7; 16] }
     }
 
     fn words(task: &FarmTask) -> String {
@@ -108,23 +125,17 @@ mod tests {
     #[test]
     fn files_are_where_the_node_has_them() {
         let there = JobFiles::There.task(&job(), this_try(2, false));
-        assert_eq!(words(&there), "lame /w/a.wav o/.garland-3-2-0000000000000007-a.mp3");
-        assert_eq!(
-            there.outputs,
-            [("o/.garland-3-2-0000000000000007-a.mp3".into(), "o/a.mp3".into())]
-        );
+        assert_eq!(words(&there), hidden("lame /w/a.wav o/", 2, "a.mp3"));
+        assert_eq!(there.outputs, [(Text::from(&*hidden("o/", 2, "a.mp3")), "o/a.mp3".into())]);
         let inside = JobFiles::Inside.task(&job(), this_try(2, false));
         assert_eq!(words(&inside), "lame w/a.wav o/a.mp3");
         assert!(inside.own_folder);
         let same = Job { outputs: vec!["/w/a.wav".into()], ..job() };
         let same = JobFiles::Inside.task(&same, this_try(2, false));
-        assert_eq!(words(&same), "lame w/a.wav w/.garland-3-2-0000000000000007-a.wav");
+        assert_eq!(words(&same), hidden("lame w/a.wav w/", 2, "a.wav"));
         let under =
             JobFiles::Under("/mfs".into(), "/data/u".into()).task(&job(), this_try(1, false));
-        assert_eq!(
-            words(&under),
-            "lame /mfs/w/a.wav /mfs/data/u/o/.garland-3-1-0000000000000007-a.mp3"
-        );
+        assert_eq!(words(&under), hidden("lame /mfs/w/a.wav /mfs/data/u/o/", 1, "a.mp3"));
     }
 
     #[test]
@@ -139,9 +150,9 @@ mod tests {
         let there = JobFiles::There.task(&job, this_try(1, true));
         assert_eq!(
             there.command,
-            Command::Line("go '/w/a.wav' 'o/.garland-3-1-0000000000000007-a.mp3'".into())
+            Command::Line(Text::from(&*hidden("go '/w/a.wav' 'o/", 1, "a.mp3'")))
         );
-        assert_eq!(there.checkpoint, Some("save 'o/.garland-3-1-0000000000000007-a.mp3'".into()));
+        assert_eq!(there.checkpoint, Some(Text::from(&*hidden("save 'o/", 1, "a.mp3'"))));
         assert!(there.state.is_empty() && !there.own_folder);
         assert_eq!(
             words(&JobFiles::There.task(&job, this_try(1, false))),
