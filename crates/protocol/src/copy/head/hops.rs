@@ -65,7 +65,6 @@ impl Head {
         let found = self.slowest(now, lane, hops);
         let is_doubtful = found.is_some_and(|suspect| self.is_doubtful(now, lane, hops, &suspect));
         let watch = &mut self.lanes[lane].watch;
-        watch.keep_excuse_of(found.map(|suspect| suspect.node));
         if let Some(suspect) = found.filter(|_| is_doubtful)
             && watch.excuses(now, suspect.node)
         {

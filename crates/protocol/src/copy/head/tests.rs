@@ -365,6 +365,19 @@ fn a_suspect_is_not_fed_by_a_neighbour_and_by_the_head_if_it_is_to_fail() {
     }
 }
 
+#[test]
+fn an_excuse_does_not_start_over_by_windows_without_a_suspect() {
+    let second = 1_000_000_000;
+    let mut watch = Watch::default();
+    let [one, other] = [NodeId(3), NodeId(4)];
+    assert!(watch.excuses(second, one) && watch.excuses(2 * second, other));
+    assert!(watch.excuses(3 * second, one));
+    assert!(!watch.excuses(5 * second, one));
+    assert!(watch.excuses(5 * second, other));
+    assert!(!watch.excuses(24 * second, one));
+    assert!(watch.excuses(45 * second, one), "it has needed none for long");
+}
+
 /// Returns a head of a copy of 512 MiB to five nodes, which are ready.
 fn head_of_five(policy: Policy) -> Head {
     let names: Vec<String> = (1..=5).map(|node| format!("n{node}")).collect();

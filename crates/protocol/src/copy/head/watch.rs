@@ -43,6 +43,9 @@ const DOUBLINGS_MAX: u32 = 6;
 /// node pauses. A node that hangs is found sooner, and elsewhere.
 const EXCUSE_MAX_NS: u64 = 3_000_000_000;
 
+/// For how long a node must have needed no excuse until it has a new one.
+const EXCUSE_KEPT_NS: u64 = 20_000_000_000;
+
 /// How long holes that the head has sent are on their way at most.
 const HOLES_MAX_NS: u64 = 2_000_000_000;
 
@@ -100,8 +103,8 @@ pub(super) struct Watch {
     failed: u32,
     /// When the next trial may be made, in monotonic nanoseconds.
     again_ns: u64,
-    /// The node that is excused by what is not known of it, and since when.
-    excused: Option<(NodeId, u64)>,
+    /// The nodes that were excused by what is not known of them.
+    excused: BTreeMap<NodeId, Excused>,
     /// When the head's own hop was hollow last.
     hollow_ns: Option<u64>,
     /// The feeder of the node whose trial was the last one without a result.
@@ -127,6 +130,13 @@ pub(super) struct Mark {
     /// The number of the lane's blocks that the sender got, or, if it is the source, has sent: it
     /// passes them on as they come.
     pub(super) passed: u64,
+}
+
+/// The times of a node's excuse, in monotonic nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Excused {
+    since_ns: u64,
+    last_ns: u64,
 }
 
 /// The trial of a node that was taken out of the chain on suspicion.
@@ -315,17 +325,14 @@ impl Watch {
         self.hollow_ns.is_some_and(|at| now.saturating_sub(at) <= HOLES_MAX_NS)
     }
 
-    /// Whether a node that would be suspected is still excused by what is not known of it.
+    /// Whether a node that would be suspected is still excused by what is not known of it. Windows
+    /// in which it would not be suspected do not make it start over.
     pub(super) fn excuses(&mut self, now: u64, node: NodeId) -> bool {
-        let since =
-            self.excused.filter(|(known, _)| *known == node).map_or(now, |(_, since)| since);
-        self.excused = Some((node, since));
-        now.saturating_sub(since) <= EXCUSE_MAX_NS
-    }
-
-    /// Notes that `node`, if any, would be suspected: the time of another one's excuse starts over.
-    pub(super) fn keep_excuse_of(&mut self, node: Option<NodeId>) {
-        self.excused = self.excused.filter(|(known, _)| Some(*known) == node);
+        let known = self.excused.get(&node).copied();
+        let goes_on = known.filter(|known| now.saturating_sub(known.last_ns) <= EXCUSE_KEPT_NS);
+        let since_ns = goes_on.map_or(now, |known| known.since_ns);
+        self.excused.insert(node, Excused { since_ns, last_ns: now });
+        now.saturating_sub(since_ns) <= EXCUSE_MAX_NS
     }
 
     /// Whether the last trial without a result was that of a node fed by `near`.
