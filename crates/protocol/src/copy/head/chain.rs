@@ -43,12 +43,12 @@ impl Head {
         state.side_fed.insert(id);
         self.slow.insert(id);
         self.attach_to_others(lane, &fed, Some(near), &mut changed);
-        // Not its neighbours: one of them may be what is wrong, and would have it in its hands. A
+        // Not one that it fed: that node may be what is wrong, and would have it in its hands. So
+        // may the node before it, which alone has a wire to spare if this is the last one; but a
         // node that is to fail for it is judged by what the head feeds it.
-        let fed_by_others = fed.iter().copied().chain(Some(near).filter(|near| *near != HEAD));
         let not: Vec<NodeId> = match self.policy.slow {
             SlowNodes::Fail => self.lanes[lane].nodes.iter().copied().skip(1).collect(),
-            SlowNodes::Detach | SlowNodes::Wait => fed_by_others.collect(),
+            SlowNodes::Detach | SlowNodes::Wait => fed,
         };
         let feeder = self.other_side_feeder(lane, id, &not);
         self.lanes[lane].attach(id, feeder, true);

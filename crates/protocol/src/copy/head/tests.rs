@@ -352,8 +352,8 @@ fn moved_with(excuse: Excuse) -> (Option<u64>, usize) {
 }
 
 #[test]
-fn a_suspect_is_not_fed_by_a_neighbour_and_by_the_head_if_it_is_to_fail() {
-    for (slow, feeders) in [(SlowNodes::Detach, &[1_u32, 2][..]), (SlowNodes::Fail, &[0])] {
+fn a_suspect_is_not_fed_by_whom_it_fed_and_by_the_head_if_it_is_to_fail() {
+    for (slow, feeders) in [(SlowNodes::Detach, &[1_u32, 2, 3][..]), (SlowNodes::Fail, &[0])] {
         let mut head = head_of_five(Policy::for_nodes(5).with_slow(slow, 500));
         for node in &mut head.nodes {
             node.report.holder = true;
