@@ -463,8 +463,8 @@ impl Store for FileStore {
         }
         // Only one partial file is kept; the lock protects this one.
         remove_stale(&self.folder, &self.name);
-        if let Ok(unnamed) = stamp(&self.file) {
-            self.name_with(&unnamed);
+        if let Ok(now) = stamp(&self.file) {
+            let _ = self.named.set(now);
         }
         !self.settled.swap(true, Ordering::AcqRel)
     }

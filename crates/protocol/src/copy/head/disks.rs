@@ -45,6 +45,10 @@ impl Head {
     /// Whether a disk is more than twice as busy as the median of the others; false if there are no
     /// others.
     fn is_outlier(&self, at: usize) -> bool {
+        // Most disks are idle, and each hop asks: not all shares are sorted for each of them.
+        if self.nodes[at].disk.blocked == 0 {
+            return false;
+        }
         let others = self.nodes.iter().enumerate().skip(1);
         let others = others.filter(|(other, node)| *other != at && !node.left);
         let mut shares: Vec<u64> = others.map(|(_, node)| node.disk.blocked).collect();
