@@ -9,7 +9,7 @@ use garland_testkit::{Sshd, said};
 
 use crate::ssh::{
     GARLAND, NODE, assert_nothing_left, assert_whole, cached, digest, field_of, garland_at,
-    noted_ways, read, run,
+    noted_ways, read, run, wait_for,
 };
 
 /// The head's program with the one for nodes in it.
@@ -93,6 +93,8 @@ fn a_damaged_program_is_not_sent() {
     let text = said(&output);
     assert!(text.contains("failed  n1: cannot send the program: its file is damaged"), "{text}");
     assert!(text.contains("install garland again"), "{text}");
-    assert!(cached(&field, 1).is_empty() && read(&field, 1, "/mnt/home/copy").is_none());
+    // The node removes what it began when it notices that its login has ended.
+    wait_for(|| cached(&field, 1).is_empty());
+    assert_eq!(read(&field, 1, "/mnt/home/copy"), None);
     assert_nothing_left(&field);
 }
