@@ -14,7 +14,7 @@ use std::process::Command;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use crate::{proc_file, process, random};
+use crate::{proc_file, process, process_table, random};
 
 /// The variable.
 const VARIABLE: &str = "GARLAND_MARK";
@@ -118,12 +118,11 @@ fn find(wanted: &[Vec<u8>]) -> Vec<Running> {
         };
         let process = Running { number, start: stat.start };
         children.entry(stat.parent).or_default().push(process);
-        // Empty for processes that have ended, and for those of other users.
-        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        // None of processes that have ended, and of those of other users: a program with set-user-ID
+        // has the environment of whoever started it.
+        let environment = process_table::environment(number).unwrap_or_default();
         let has = |one: &Vec<u8>| environment.split(|&byte| byte == 0).any(|other| other == one);
-        // A program with set-user-ID has the environment of whoever started it.
-        let is_meant = wanted.iter().all(has) && is_own(number);
-        found.extend(is_meant.then_some(process));
+        found.extend(wanted.iter().all(has).then_some(process));
     }
     let mut seen: HashSet<Running> = found.iter().copied().collect();
     let mut next = 0;
@@ -168,15 +167,6 @@ impl Stat {
             Self { parent: fields.get(1)?.parse().ok()?, start: fields.get(19)?.parse().ok()? };
         runs.then_some(stat)
     }
-}
-
-/// Returns whether the process `number` of `/proc` was started by this process's user, and runs
-/// with the rights of no other one.
-fn is_own(number: u32) -> bool {
-    let own = process::user_id().to_string();
-    let status = proc_file::read(format!("/proc/{number}/status")).unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
 /// Returns the number of this process in `/proc`.

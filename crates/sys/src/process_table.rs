@@ -1,11 +1,14 @@
 //! The processes of this machine (`/proc`, proc(5)), found by a word among their arguments.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 
 use crate::identity::Identity;
 use crate::{proc_file, process};
+
+/// The number of bytes of a process's arguments or environment that are read: Linux starts no
+/// program with more, but a process may make them longer later.
+const MEMORY_READ_MAX: u64 = 6 << 20;
 
 /// Returns the processes of this user that have `word` among their arguments.
 ///
@@ -21,26 +24,44 @@ pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
         let entry = entry?;
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
         let Some(pid) = pid else { continue };
-        // The arguments of another user's process are in its memory, and can be kept from coming.
-        if !is_own(&entry.path()) {
-            continue;
-        }
         // Whoever has ended meanwhile has no arguments any more.
-        let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if has_word(&arguments, word.as_bytes()) {
+        if has_word(&arguments(pid).unwrap_or_default(), word.as_bytes()) {
             found.extend(Identity::from_pid(pid).ok());
         }
     }
     Ok(found)
 }
 
-/// Returns the arguments of a process as one line, for messages; `None` if it has ended.
+/// Returns the arguments of a process of this user as one line, for messages; `None` if it has
+/// ended, or is another user's.
 #[must_use]
 pub fn command_line(pid: u32) -> Option<String> {
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let arguments = arguments(pid)?;
     let words = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Returns the arguments of a process of this user, each with a zero behind it.
+fn arguments(pid: u32) -> Option<Vec<u8>> {
+    own_memory(pid, "cmdline")
+}
+
+/// Returns the variables of the environment of a process of this user, each with a zero behind it.
+pub(crate) fn environment(pid: u32) -> Option<Vec<u8>> {
+    own_memory(pid, "environ")
+}
+
+/// Reads a file of `/proc/PID` that shows memory of the process. Another user's process can keep
+/// that from coming, or make it longer than this machine's memory: of such it is not read.
+fn own_memory(pid: u32, file: &str) -> Option<Vec<u8>> {
+    if !is_own(pid) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(format!("/proc/{pid}/{file}")).ok()?;
+    file.take(MEMORY_READ_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Returns whether `/proc` is mounted so that users see less than all processes. Those that hide
@@ -61,15 +82,14 @@ fn has_word(arguments: &[u8], word: &[u8]) -> bool {
     arguments.split(|byte| *byte == 0).any(|argument| argument == word)
 }
 
-/// Returns whether a process is one of this user. The owner of its files is not: those of a process
-/// that hides its memory belong to root.
-fn is_own(process: &Path) -> bool {
-    let status = fs::read(process.join("status")).unwrap_or_default();
-    let lines = status.split(|byte| *byte == b'\n');
-    let mut users = lines.filter_map(|line| line.strip_prefix(b"Uid:"));
-    let user = users.next().map(|users| String::from_utf8_lossy(users).into_owned());
-    let real = user.and_then(|users| users.split_whitespace().next()?.parse().ok());
-    real == Some(process::user_id())
+/// Returns whether the process `pid` of `/proc` was started by this process's user, and runs with
+/// the rights of no other one. The owner of its files does not tell: those of a process that hides
+/// its memory belong to root.
+fn is_own(pid: u32) -> bool {
+    let own = process::user_id().to_string();
+    let status = proc_file::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
 #[cfg(test)]
@@ -98,6 +118,23 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(found().is_empty());
+    }
+
+    #[test]
+    fn the_memory_of_processes_of_other_users_is_not_read() {
+        use std::os::unix::process::CommandExt as _;
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo; read end"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let is_root = process::user_id() == 0;
+        if is_root {
+            command.uid(65534);
+        }
+        let mut child = command.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        assert_eq!(command_line(child.id()).is_none(), is_root);
+        assert_eq!(environment(child.id()).is_none(), is_root);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

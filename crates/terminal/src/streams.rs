@@ -15,15 +15,21 @@ use crate::output;
 /// name.
 const KEPT_MAX: usize = 32 << 10;
 
+/// The number of bytes of all outputs that are kept in memory: beyond it each goes to its file at
+/// once.
+const ALL_KEPT_MAX: usize = 32 << 20;
+
 /// The number of bytes of the outputs of a node or job that are kept in files until they can be
 /// printed. It may send without end.
 pub const OUTPUT_MAX: usize = 1 << 30;
 
 /// The number of bytes of all outputs that are kept in files until they can be printed: nodes or
-/// jobs may be many. At most half of the space that is free at the beginning.
+/// jobs may be many. At most half of the space that is free at the beginning. Small outputs may take
+/// half as much beyond it.
 const ALL_OUTPUTS_MAX: u64 = 16 << 30;
 
-/// The number of bytes of an output that are kept whatever others take.
+/// The number of bytes of an output that count as small: the last third of the room is kept for
+/// such outputs, whatever others take.
 const SMALL_OUTPUT_MAX: u64 = 1 << 20;
 
 /// The longest line that is printed whole, in bytes; longer ones are printed in pieces.
@@ -120,16 +126,17 @@ impl Kept {
         self.length
     }
 
-    /// Adds output. A file is created in `folder`, if one is needed.
+    /// Adds output, of which `room` bytes may stay in memory. A file is created in `folder`, if one is
+    /// needed.
     ///
     /// # Errors
     /// When the file cannot be created or written, now or earlier. What had been added before is
     /// kept, and nothing more is.
-    pub fn add(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<()> {
+    pub fn add(&mut self, folder: &Path, bytes: &[u8], room: usize) -> io::Result<()> {
         if let Some(kind) = self.failed {
             return Err(kind.into());
         }
-        if self.memory.len() + bytes.len() > KEPT_MAX {
+        if self.memory.len() + bytes.len() > KEPT_MAX || bytes.len() > room {
             self.write(folder, bytes).inspect_err(|error| self.failed = Some(error.kind()))?;
         } else {
             self.memory.extend(bytes);
@@ -196,6 +203,11 @@ impl Stream {
         self.parts.iter().map(|(_, kept)| kept.length() as u64).sum()
     }
 
+    /// Returns the number of bytes that are kept in memory.
+    fn in_memory(&self) -> usize {
+        self.parts.iter().map(|(_, kept)| kept.memory.len()).sum()
+    }
+
     /// Prints what is kept, and keeps it no longer.
     fn print(&mut self) -> io::Result<()> {
         let print = |(lines, kept): &mut (Lines, Kept)| {
@@ -226,9 +238,11 @@ pub struct Streams {
     is_wanted: bool,
     /// Whether the output that was printed last ended within a line.
     is_within_line: bool,
-    /// The number of bytes of all outputs that are kept, and how many may be.
+    /// The number of bytes of all outputs that are kept, how many may be, and how many of them are
+    /// in memory.
     kept: u64,
     kept_max: u64,
+    in_memory: usize,
 }
 
 impl Streams {
@@ -242,6 +256,7 @@ impl Streams {
         let kept_max = kept_max.min(ALL_OUTPUTS_MAX);
         let first = 0;
         let kept = 0;
+        let in_memory = 0;
         Self {
             arrangement,
             prefixes,
@@ -252,6 +267,7 @@ impl Streams {
             is_within_line,
             kept,
             kept_max,
+            in_memory,
         }
     }
 
@@ -271,14 +287,13 @@ impl Streams {
     }
 
     /// Returns whether `length` more bytes of a node or job can be kept until they can be printed:
-    /// together with what is kept of it by now, at most [`OUTPUT_MAX`], and beyond a small output,
-    /// which nobody can take the room of, no more of all together than there is room for.
+    /// together with what is kept of it by now, at most [`OUTPUT_MAX`], and no more of all together
+    /// than there is room for. A small output has room that large ones cannot take.
     pub fn has_room(&self, number: u32, length: usize) -> bool {
         let kept = self.open.get(&number).map_or(0, Stream::kept);
         let more = length as u64;
-        let has_share = self.is_live(number)
-            || kept + more <= SMALL_OUTPUT_MAX
-            || self.kept + more <= self.kept_max;
+        let reserve = if kept + more <= SMALL_OUTPUT_MAX { self.kept_max / 2 } else { 0 };
+        let has_share = self.is_live(number) || self.kept + more <= self.kept_max + reserve;
         self.is_small(number, length) && has_share
     }
 
@@ -306,9 +321,14 @@ impl Streams {
         let is_wanted = match self.arrangement {
             Arrangement::Bytes => output::pass_on(bytes, is_error)?,
             _ => {
+                let room = ALL_KEPT_MAX.saturating_sub(self.in_memory);
                 let (lines, kept) = &mut self.stream(number).parts[usize::from(is_error)];
                 if !is_live {
-                    kept.add(&folder, bytes)?;
+                    let before = kept.memory.len();
+                    let added = kept.add(&folder, bytes, room);
+                    let after = kept.memory.len();
+                    self.in_memory = self.in_memory + after - before;
+                    added?;
                     self.kept += bytes.len() as u64;
                     return Ok(());
                 }
@@ -333,15 +353,18 @@ impl Streams {
             self.first += 1;
         }
         let Some(stream) = self.open.get_mut(&self.first) else { return Ok(()) };
-        let before = stream.kept();
+        let kept = stream.kept();
+        let in_memory = stream.in_memory();
         let printed = stream.print();
-        self.kept -= before - stream.kept();
+        self.kept -= kept - stream.kept();
+        self.in_memory -= in_memory - stream.in_memory();
         printed
     }
 
     fn close_one(&mut self, number: u32) -> io::Result<()> {
         if let Some(stream) = self.open.remove(&number) {
             self.kept -= stream.kept();
+            self.in_memory -= stream.in_memory();
             self.is_within_line = stream.end()?;
         }
         Ok(())
@@ -354,6 +377,7 @@ impl Streams {
     pub fn restart(&mut self, number: u32) -> io::Result<()> {
         let Some(mut stream) = self.open.remove(&number) else { return Ok(()) };
         self.kept -= stream.kept();
+        self.in_memory -= stream.in_memory();
         stream.parts.iter_mut().try_for_each(|(lines, _)| lines.end())
     }
 
@@ -393,9 +417,9 @@ mod tests {
         let full = File::options().read(true).write(true).open("/dev/full").expect("it exists");
         for file in [None, Some(full)] {
             let mut kept = Kept { file, ..Kept::default() };
-            kept.add(nowhere, &[1; KEPT_MAX]).expect("memory has room");
+            kept.add(nowhere, &[1; KEPT_MAX], KEPT_MAX).expect("memory has room");
             for _ in 0..3 {
-                kept.add(nowhere, &[2; KEPT_MAX]).expect_err("there is no file");
+                kept.add(nowhere, &[2; KEPT_MAX], KEPT_MAX).expect_err("there is no file");
             }
             assert_eq!((kept.length(), kept.memory.len()), (KEPT_MAX, KEPT_MAX));
             let has_file = kept.file.take().is_some();
@@ -434,6 +458,22 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_of_all_together_takes_little_memory() {
+        let mut streams = Streams::new(Arrangement::Numbered, Vec::new(), &std::env::temp_dir());
+        let few = vec![b'x'; KEPT_MAX];
+        let fit = u32::try_from(ALL_KEPT_MAX / KEPT_MAX).expect("few");
+        for number in 1..=fit + 3 {
+            streams.add(number, false, &few).expect("it is kept");
+        }
+        assert_eq!(streams.in_memory, ALL_KEPT_MAX);
+        assert_eq!(streams.kept, u64::from(fit + 3) * KEPT_MAX as u64);
+        streams.restart(2).expect("nothing is begun");
+        assert_eq!(streams.in_memory, ALL_KEPT_MAX - KEPT_MAX);
+        streams.add(2, true, &few).expect("it is kept");
+        assert_eq!(streams.in_memory, ALL_KEPT_MAX);
+    }
+
+    #[test]
     fn what_waits_of_all_together_has_a_limit() {
         let mut streams = Streams::new(Arrangement::Numbered, Vec::new(), &std::env::temp_dir());
         const MIB: usize = 1 << 20;
@@ -449,5 +489,10 @@ mod tests {
         // What others print is not lost for one that prints much.
         assert!(!streams.has_room(2, 1));
         assert!(streams.has_room(3, MIB) && !streams.has_room(3, MIB + 1));
+        // Nor is there room without end for many small ones.
+        for number in 3..=4 {
+            streams.add(number, false, &vec![b'x'; MIB]).expect("it is kept");
+        }
+        assert!(streams.has_room(5, MIB / 2) && !streams.has_room(5, MIB));
     }
 }

@@ -1,11 +1,12 @@
 //! Runs one job: starts it, watches it, and ends it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
@@ -79,8 +80,10 @@ pub fn run(task: &FarmTask, place: &Place, supervision: &Supervision<'_>) -> Job
     let mut output = JobOutput::default();
     let Supervision { guard, mark, leave, .. } = supervision;
     let departure = Departure::new(task, folder.as_deref(), mark, *guard, *leave);
-    let result = start(task, folder.as_deref(), mark)
-        .map_err(|error| not_started(task, error))
+    let result = make_output_folders(task, folder.as_deref())
+        .and_then(|()| {
+            start(task, folder.as_deref(), mark).map_err(|error| not_started(task, error))
+        })
         .and_then(|(job, pipes)| {
             guard.iter().for_each(|guard| guard.begun(job.id()));
             watch(job, pipes, task, supervision, departure, &mut output)
@@ -229,6 +232,41 @@ fn describe(name: &Text, folder: Option<&Path>) -> io::Result<OutputFile> {
     Ok(OutputFile { length: found.len(), modified, mode: found.mode() & 0o7777 })
 }
 
+/// Returns the directory in which an output is until it is complete; none if it has its name from
+/// the start.
+fn output_folder(made: &Text, name: &Text, folder: Option<&Path>) -> Option<PathBuf> {
+    let path = path_of(made, folder);
+    path.parent().filter(|_| made != name).map(Path::to_owned)
+}
+
+/// Makes the directories in which outputs are until they are complete. Only this user can write
+/// there: where others may create files, they see the name of an output in the arguments of the
+/// command, and could make a link of that name before the command creates it.
+fn make_output_folders(task: &FarmTask, folder: Option<&Path>) -> Result<(), OrderError> {
+    let folders = task.outputs.iter().filter_map(|(made, name)| output_folder(made, name, folder));
+    let folders: BTreeSet<PathBuf> = folders.collect();
+    for path in folders {
+        match DirBuilder::new().mode(0o700).create(&path) {
+            // The command may make the directory of its outputs.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // A job that goes on from its checkpoint finds what it had.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_private(&path) => {}
+            made => {
+                let what = format!("create the directory {} for its output", path.display());
+                made.map_err(cannot(what))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether `path` is a directory in which only this user can write.
+fn is_private(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| {
+        found.is_dir() && found.uid() == process::user_id() && found.mode() & 0o077 == 0
+    })
+}
+
 /// Renames outputs to their final names and returns them if the job succeeded, else removes them.
 fn name_outputs(
     task: &FarmTask,
@@ -255,6 +293,10 @@ fn name_outputs(
             fs::rename(path(made), path(name))
                 .map_err(cannot(format!("rename its output to {name}")))?;
         }
+    }
+    for (made, name) in &task.outputs {
+        // What the command has made beside its outputs stays.
+        let _ = output_folder(made, name, folder).map(fs::remove_dir);
     }
     Ok(files)
 }

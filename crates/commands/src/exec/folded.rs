@@ -48,7 +48,8 @@ impl Folded {
         match output {
             Output::Printed(lines) => _ = lines.add(bytes)?,
             Output::Kept(kept) => {
-                kept.add(&self.folder, bytes)?;
+                // Nodes are few: each may have its share in memory.
+                kept.add(&self.folder, bytes, usize::MAX)?;
                 if kept.length() > FOLDED_MAX {
                     let mut lines = Lines::new(&format!("{}: ", self.names[at]), is_error);
                     kept.read(|bytes| lines.add(bytes).map(drop))?;

@@ -1,6 +1,6 @@
 //! Makes the task that a node gets for a job, with the paths of the job's files on that node.
 
-use garland_core::farm::staging::{path_inside, temporary};
+use garland_core::farm::staging::{path_inside, unfinished};
 use garland_core::farm::{Command, Job, Text};
 use garland_protocol::copy::content_digest;
 use garland_protocol::farm::FarmTask;
@@ -24,13 +24,13 @@ pub struct JobTry {
     pub number: u32,
     /// Whether the job goes on from its checkpoint.
     pub restored: bool,
-    /// From what the names of unfinished outputs are made, chosen by chance for each run. It is in
-    /// none of them: who sees one job's cannot foretell another's.
+    /// From what the names of the directories of unfinished outputs are made, chosen by chance for
+    /// each run. It is in none of them: who sees one job's cannot foretell another's.
     pub secret: [u8; 16],
 }
 
 impl JobTry {
-    /// Returns what is in the names of the outputs of `job` in this try.
+    /// Returns what is in the name of the directory of unfinished outputs of `job` in this try.
     fn mark(&self, job: u32) -> u64 {
         let bytes = [&self.secret[..], &job.to_le_bytes(), &self.number.to_le_bytes()].concat();
         let digest = content_digest(&bytes);
@@ -62,7 +62,7 @@ impl JobFiles {
                 let is_alone = *self == Self::Inside && !inputs.contains(&name);
                 let hidden = !is_alone && job.names_output(at);
                 let made =
-                    if hidden { temporary(&name, job.number, number, mark) } else { name.clone() };
+                    if hidden { unfinished(&name, job.number, number, mark) } else { name.clone() };
                 (made, name)
             })
             .collect();
@@ -110,7 +110,7 @@ mod tests {
 
     /// Returns a text in which the start of the hidden name stands between `before` and `after`.
     fn hidden(before: &str, number: u32, after: &str) -> String {
-        format!("{before}.garland-3-{number}-{:016x}-{after}", this_try(number, false).mark(3))
+        format!("{before}.garland-3-{number}-{:016x}/{after}", this_try(number, false).mark(3))
     }
 
     fn this_try(number: u32, restored: bool) -> JobTry {

@@ -116,10 +116,10 @@ impl Places {
 
 /// Names the commands that hold the lock.
 fn holders(file: &File) -> String {
-    let named = lock::holders(file).into_iter().map(|pid| {
-        let command = process_table::command_line(pid).unwrap_or_default();
-        let command: String = command.chars().take(COMMAND_MAX).collect();
-        format!("process {pid} ({command})")
+    // Other users cannot open the file, but lock one with its number on another device.
+    let named = lock::holders(file).into_iter().filter_map(|pid| {
+        let command: String = process_table::command_line(pid)?.chars().take(COMMAND_MAX).collect();
+        Some(format!("process {pid} ({command})"))
     });
     let named: Vec<String> = named.collect();
     match named.is_empty() {

@@ -77,3 +77,27 @@ fn a_list_in_toml_says_what_jobs_need() {
     assert_eq!((&records[0]["bytes_in"], &records[0]["bytes_out"]), (&4.into(), &4.into()));
     assert_eq!(fs::read_to_string(scratch.path("b")).unwrap(), "TEXT");
 }
+
+#[test]
+fn an_output_is_in_a_directory_of_the_users_own_until_it_is_complete() {
+    let scratch = Scratch::new("farm-outputs");
+    list(
+        &scratch,
+        "jobs.toml",
+        "[[job]]\ncommand = 'stat -c %a $(dirname {out}) >{out}'\noutputs = ['b']\n\
+         [[job]]\ncommand = 'echo part >{out}; exit 3'\noutputs = ['failed']\n\
+         [[job]]\ncommand = 'mkdir -p $(dirname {out}); echo whole >{out}'\noutputs = ['new/c']\n",
+    );
+    let said = garland_in(&scratch).run(&["farm", "run", "jobs.toml", "--json"]).with_code(1);
+    assert_eq!(records_in(&said).len(), 3);
+    assert_eq!(fs::read_to_string(scratch.path("b")).unwrap(), "700\n");
+    assert_eq!(fs::read_to_string(scratch.path("new/c")).unwrap(), "whole\n");
+    for folder in ["", "new"] {
+        let names = fs::read_dir(scratch.path(folder)).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        let is_left = |name: &std::ffi::OsString| {
+            name.as_encoded_bytes().starts_with(b".garland-") || name == "failed"
+        };
+        assert!(!names.iter().any(is_left), "{names:?}");
+    }
+}

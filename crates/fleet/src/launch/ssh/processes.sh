@@ -15,16 +15,15 @@ if [ "$u" -ne 0 ]; then
 fi;
 look() {
   p=;
-  # 2 if a process has ended meanwhile; more if grep cannot be run, or there are too many processes.
-  l=$(echo "$w" | grep -lsF -f - /proc/[0-9]*/cmdline);
+  # Only those of this user, which their status tells: the files of a process that hides its memory belong
+  # to root. The arguments of another user may have no end. 2 if a process has ended meanwhile; more if
+  # grep cannot be run, or there are too many processes.
+  l=$(grep -lsE "^Uid:[[:space:]]+$u[[:space:]]" /proc/[0-9]*/status);
+  if [ $? -gt 2 ] || [ -z "$l" ]; then echo "UNKNOWN grep cannot be run on the processes there"; exit 1; fi;
+  c=; for f in $l; do c="$c ${f%status}cmdline"; done;
+  l=$(echo "$w" | grep -lsF -f - $c);
   if [ $? -gt 2 ]; then echo "UNKNOWN grep cannot be run on the processes there"; exit 1; fi;
-  for f in $l; do
-    f=${f%/cmdline};
-    # The files of such a process belong to root; its status tells its user.
-    while read -r k v o; do
-      if [ "$k" = Uid: ]; then if [ "$v" = "$u" ]; then p="$p ${f#/proc/}"; fi; break; fi;
-    done 2>/dev/null <"$f/status";
-  done;
+  for f in $l; do f=${f%/cmdline}; p="$p ${f#/proc/}"; done;
 };
 look;
 if [ "$1" = end ] && [ "$p" ]; then
