@@ -118,10 +118,10 @@ fn find(wanted: &[Vec<u8>]) -> Vec<Running> {
         };
         let process = Running { number, start: stat.start };
         children.entry(stat.parent).or_default().push(process);
-        // None of processes that have ended, and of those of other users: a program with set-user-ID
-        // has the environment of whoever started it.
-        let environment = process_table::environment(number).unwrap_or_default();
-        let has = |one: &Vec<u8>| environment.split(|&byte| byte == 0).any(|other| other == one);
+        // None of processes that have ended, and of those of other users: a program with
+        // set-user-ID has the environment of whoever started it.
+        let variables = process_table::environment(number).unwrap_or_default();
+        let has = |one: &Vec<u8>| variables.split(|&byte| byte == 0).any(|other| other == one);
         found.extend(wanted.iter().all(has).then_some(process));
     }
     let mut seen: HashSet<Running> = found.iter().copied().collect();

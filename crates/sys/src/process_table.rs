@@ -36,8 +36,8 @@ pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
 /// ended, or is another user's.
 #[must_use]
 pub fn command_line(pid: u32) -> Option<String> {
-    let arguments = arguments(pid)?;
-    let words = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let bytes = arguments(pid)?;
+    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }

@@ -24,8 +24,8 @@ const ALL_KEPT_MAX: usize = 32 << 20;
 pub const OUTPUT_MAX: usize = 1 << 30;
 
 /// The number of bytes of all outputs that are kept in files until they can be printed: nodes or
-/// jobs may be many. At most half of the space that is free at the beginning. Small outputs may take
-/// half as much beyond it.
+/// jobs may be many. At most half of the space that is free at the beginning. Small outputs may
+/// take half as much beyond it.
 const ALL_OUTPUTS_MAX: u64 = 16 << 30;
 
 /// The number of bytes of an output that count as small: the last third of the room is kept for
@@ -126,8 +126,8 @@ impl Kept {
         self.length
     }
 
-    /// Adds output, of which `room` bytes may stay in memory. A file is created in `folder`, if one is
-    /// needed.
+    /// Adds output, of which `room` bytes may stay in memory. A file is created in `folder`, if one
+    /// is needed.
     ///
     /// # Errors
     /// When the file cannot be created or written, now or earlier. What had been added before is

@@ -12,6 +12,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use garland_core::farm::{self, Outcome, Text};
+use garland_core::printable;
 use garland_protocol::farm::{FarmTask, OutputFile, TaskEnd};
 use garland_sys::event::{self, Interest, Wake};
 use garland_sys::mark::Mark;
@@ -252,7 +253,8 @@ fn make_output_folders(task: &FarmTask, folder: Option<&Path>) -> Result<(), Ord
             // A job that goes on from its checkpoint finds what it had.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_private(&path) => {}
             made => {
-                let what = format!("create the directory {} for its output", path.display());
+                let shown = printable::path(&path);
+                let what = format!("create the directory {shown} for its output");
                 made.map_err(cannot(what))?;
             }
         }

@@ -53,6 +53,9 @@ const MORE_NAMES: &str = "*";
 /// nanoseconds.
 const IN_USE_NS: u64 = 15_000_000_000;
 
+/// The maximum number of names whose ends are remembered. The oldest one goes for another.
+const ENDED_MAX: usize = 4096;
+
 /// The end of the names of the files.
 const HELD: &str = "held";
 
@@ -69,7 +72,30 @@ pub struct Holdings {
     /// Locked while a manifest is read: it may be long, and those in memory are served meanwhile.
     reading: Mutex<()>,
     /// Locked while files are changed.
-    changing: Mutex<()>,
+    changing: Mutex<EndedNames>,
+}
+
+/// The names that have ended since this agent began, each with the number of the record that ended
+/// it. A node that began to get a content before does not serve it afterwards.
+#[derive(Debug, Default)]
+struct EndedNames(VecDeque<HeldName>);
+
+impl EndedNames {
+    fn add(&mut self, record: &NameRecord) {
+        let name = record.name();
+        let known = self.0.iter().position(|ended| ended.name == name);
+        let before = known.and_then(|at| self.0.remove(at)).map_or(0, |ended| ended.number);
+        self.0.truncate(ENDED_MAX - 1);
+        let number = before.max(record.number());
+        self.0.push_front(HeldName { name: name.to_owned(), number });
+    }
+
+    /// Returns whether a record is older than the end of its name.
+    fn contain(&self, record: &NameRecord) -> bool {
+        let is_older =
+            |ended: &HeldName| ended.name == record.name() && ended.number > record.number();
+        self.0.iter().any(is_older)
+    }
 }
 
 /// A content that is served now.
@@ -133,8 +159,9 @@ impl Holdings {
     /// Serves the content of `record` with this encoded manifest from `path` from now on.
     ///
     /// # Errors
-    /// When the record has ended or has no usual name, the manifest has another digest than that of
-    /// the record or is none, the path is none below a root, or the file cannot be written.
+    /// When the record or its name has ended, it has no usual name, the manifest has another digest
+    /// than that of the record or is none, the path is none below a root, or the file cannot be
+    /// written.
     pub fn register(
         &self,
         record: &NameRecord,
@@ -155,7 +182,10 @@ impl Holdings {
             |error: io::Error| format!("cannot write below {}: {error}", printable::path(folder));
         private_file::create_folder(folder).map_err(told)?;
         let file = folder.join(file_name(&root));
-        let _changing = self.changing.lock();
+        let ended_names = self.changing.lock();
+        if ended_names.contain(record) {
+            return Err(format!("{} has ended meanwhile", record.name()));
+        }
         let mut header = match open(&file).map_err(told)? {
             Some((header, _)) => header,
             None => {
@@ -178,7 +208,8 @@ impl Holdings {
     pub fn end(&self, record: &NameRecord) -> Result<(), String> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let told = |error: io::Error| format!("cannot change {}: {error}", printable::path(folder));
-        let _changing = self.changing.lock();
+        let mut ended_names = self.changing.lock();
+        ended_names.add(record);
         let files = match fs::read_dir(folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             files => files.map_err(told)?,
@@ -495,7 +526,6 @@ mod tests {
         let scratch = new_scratch("ended");
         let (bytes, content) = manifest_of(b"content").encode().unwrap();
         let holdings = Holdings::open(Some(scratch.0.clone()));
-        holdings.end(&record("m", 9, None)).unwrap();
         holdings.register(&published(content), &bytes, b"model").unwrap();
         holdings.register(&record("n", 7, Some(content)), &bytes, b"other").unwrap();
         let is_served = || Holdings::open(Some(scratch.0.clone())).find(&content.root).is_some();
@@ -506,8 +536,28 @@ mod tests {
         }
         holdings.end(&record("n", 8, None)).unwrap();
         assert!(!is_served());
+        // Who began to get it before the end.
+        for late in [published(content), record("n", 7, Some(content))] {
+            assert!(holdings.register(&late, &bytes, b"model").is_err());
+        }
         holdings.register(&record("m", 9, Some(content)), &bytes, b"model").unwrap();
         assert!(is_served(), "it is published again");
+    }
+
+    #[test]
+    fn an_end_is_remembered_before_the_content_is_served_and_few_are() {
+        let scratch = new_scratch("ended-before");
+        let (bytes, content) = manifest_of(b"content").encode().unwrap();
+        let holdings = Holdings::open(Some(scratch.0.clone()));
+        for number in [9, 4] {
+            holdings.end(&record("m", number, None)).unwrap();
+        }
+        assert!(holdings.register(&record("m", 8, Some(content)), &bytes, b"model").is_err());
+        assert!(holdings.find(&content.root).is_none());
+        for number in 0..2 * ENDED_MAX {
+            holdings.end(&record(&format!("n{number}"), 9, None)).unwrap();
+        }
+        assert_eq!(holdings.changing.lock().0.len(), ENDED_MAX);
     }
 
     #[test]

@@ -12,9 +12,9 @@ pub fn path_inside(path: &Text) -> Text {
     Text(parts.join(&b'/'))
 }
 
-/// Returns the path of an output while its job runs: under its own name, since programs choose file
-/// formats by it, in a hidden directory beside its place. `mark` is drawn for each try: where others
-/// may create files, they could make a directory of a name that they foretell.
+/// Returns the path of an output while its job runs: under its own name, since programs choose
+/// file formats by it, in a hidden directory beside its place. `mark` is drawn for each try: where
+/// others may create files, they could make a directory of a name that they foretell.
 pub fn unfinished(path: &Text, job: u32, tries: u32, mark: u64) -> Text {
     let bytes = path.bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);

@@ -322,7 +322,8 @@ fn a_name_that_ends_while_it_is_fetched_is_not_served_by_who_got_it() {
     until("the copy begins", || !scratch.partial_files().is_empty());
     let _ = nodes.run(&["unpublish", "m"]).with_code(0);
     let said = getting.end().with_code(0).err;
-    assert!(said.contains("names: m has ended meanwhile; local5 does not serve it"), "{said}");
+    let told = "local5 does not serve the content to others: m has ended meanwhile";
+    assert!(said.contains(told), "{said}");
     nodes.assert_has(&["local5"], "m", &content);
     assert_eq!(nodes.served(), 0);
     nodes.end();

@@ -62,7 +62,9 @@ pub struct Running {
     fault: Option<String>,
     /// The outcome so far.
     outcome: PairOutcome,
-    /// The number of blocks that the sink had at its last report.
+    /// Whether the feeder has read the whole source.
+    is_read: bool,
+    /// The largest number of blocks that the sink had by its reports.
     held: u64,
     /// The time at which the feeder started, in monotonic nanoseconds; `None` before it starts.
     began_ns: Option<u64>,
@@ -102,6 +104,7 @@ impl Running {
             finished: false,
             fault: None,
             outcome: PairOutcome::default(),
+            is_read: false,
             held: 0,
             began_ns: None,
             ended: false,
@@ -248,36 +251,46 @@ impl Running {
             }
             _ => return false,
         };
+        // What can be said again and again is no progress.
         match event {
-            FeedEvent::Read(root) => self.head.handle(now, HeadEvent::SourceRead(*root)),
+            FeedEvent::Read(root) => {
+                self.head.handle(now, HeadEvent::SourceRead(*root));
+                !std::mem::replace(&mut self.is_read, true)
+            }
             FeedEvent::LinkLost(lane, epoch, reason) => {
                 self.head.handle(now, HeadEvent::LinkLost(*lane, *epoch, reason.clone()));
+                false
             }
             FeedEvent::BadFrame(lane, epoch) => {
                 self.head.handle(now, HeadEvent::BadFrame(*lane, *epoch));
+                false
             }
-            FeedEvent::Failed(reason) => self.lose_feeder(now, reason),
+            FeedEvent::Failed(reason) => {
+                self.lose_feeder(now, reason);
+                false
+            }
             FeedEvent::Ended(lanes) => {
                 self.outcome.lanes.clone_from(lanes);
-                self.ended = true;
+                !std::mem::replace(&mut self.ended, true)
             }
         }
-        true
     }
 
     /// Handles a message of the sink. Returns whether the copy made progress.
     fn handle_sink(&mut self, now: u64, message: &FromAgent) -> bool {
-        let moved = match message {
+        let was_ready = self.is_ready();
+        let was_judged = self.head.verdict(SINK).is_some();
+        let mut has_moved = false;
+        match message {
             FromAgent::Heartbeat(reports) => {
                 let its = reports.iter().find(|(copy, _)| *copy == self.copy);
-                its.is_some_and(|(_, report)| {
-                    report.held > std::mem::replace(&mut self.held, report.held)
-                })
+                let held = its.map_or(0, |(_, report)| report.held);
+                if held > self.held {
+                    self.held = held;
+                    has_moved = true;
+                }
             }
-            FromAgent::Closed(copy) => {
-                self.closed |= *copy == self.copy;
-                false
-            }
+            FromAgent::Closed(copy) => self.closed |= *copy == self.copy,
             FromAgent::Busy(copy, copies) if *copy == self.copy => {
                 let reason = format!("its agent has no free memory: {copies} other copies use it");
                 self.head.handle(now, HeadEvent::Unavailable(SINK, reason));
@@ -285,12 +298,12 @@ impl Running {
             }
             FromAgent::Committed(copy, report) if *copy == self.copy => {
                 self.outcome.report.clone_from(report);
-                true
             }
-            _ => true,
-        };
+            _ => {}
+        }
         self.head.handle(now, HeadEvent::From(SINK, message.clone()));
-        moved
+        // A sink that says anything would hold up the round otherwise.
+        has_moved || was_ready != self.is_ready() || was_judged != self.head.verdict(SINK).is_some()
     }
 
     /// Executes the orders of the state machine.

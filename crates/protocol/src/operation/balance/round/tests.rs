@@ -4,7 +4,7 @@ use garland_core::plan::Layout;
 
 use super::super::CopyPair;
 use super::*;
-use crate::copy::CopyId;
+use crate::copy::{CopyId, Report};
 use crate::measure::{BalanceEvent, FeedEvent};
 use crate::wire::Secret;
 use crate::{FromAgent, ToAgent};
@@ -107,4 +107,21 @@ fn a_node_without_an_agent_fails_the_round_and_the_others_close_it() {
     assert!(round.is_over());
     let killed = PairEnd::Failed(0, "it was killed".to_owned());
     assert_eq!(round.into_end().0, killed);
+}
+
+#[test]
+fn a_sink_that_says_anything_does_not_hold_up_the_round() {
+    let job = new_job();
+    let mut round = new_round(&job);
+    feed(&mut round);
+    let report = |held| Report { held, ..Report::default() };
+    for second in 1..1000 {
+        let now = second * 10_000_000_000;
+        let heartbeat = FromAgent::Heartbeat(vec![(COPY, report(second % 2))]);
+        for message in [FromAgent::Looking, FromAgent::Closed(COPY), heartbeat] {
+            round.handle(now, 1, AgentEvent::Message(message), &mut Orders::default());
+        }
+        told(&mut round, now, Orders::default());
+    }
+    assert!(round.is_over());
 }
