@@ -1,10 +1,12 @@
 //! The helper process, which loads libfabric. Sends orders to the helper and receives its answers,
 //! with timeouts.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use garland_fabric::find::find;
 use garland_fabric::words::{self, ANSWER_MAX, Answer, ORDER_MAX, Order, PREFIX, VERSION};
 use garland_sys::clock::after;
 use garland_sys::error::reason;
+use garland_sys::process::user_id;
 use garland_sys::socket::TcpStream;
 use garland_sys::{clock, event, ownership};
 use serde::Serialize;
@@ -155,6 +158,21 @@ impl<'a> Helper<'a> {
         }
     }
 
+    /// Returns where the shared memory of the helper's first endpoint lies, if it uses any.
+    fn first_memory(&self) -> PathBuf {
+        PathBuf::from(SHARED).join(format!("{}:0:0", self.child.id()))
+    }
+
+    /// Returns an error if what the provider `shm` would take for the helper's own memory is there
+    /// already and belongs to another user.
+    pub fn check_first_memory(&self) -> Result<(), ProbeError> {
+        let path = self.first_memory();
+        match fs::symlink_metadata(&path) {
+            Ok(_) => check_owner(&path),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Waits until the other agent sends something. Fails if the helper ends meanwhile.
     fn wait_for_other(&mut self) -> Result<(), ProbeError> {
         let deadline_ns = after(SILENCE);
@@ -259,9 +277,29 @@ impl Drop for Helper<'_> {
         }
         // A helper that was killed before it told its address has its first endpoint's shared
         // memory, at most.
-        let first = || PathBuf::from(SHARED).join(format!("{}:0:0", self.child.id()));
         // The file does not exist if the helper has exited by itself, or uses none.
-        let _ = std::fs::remove_file(self.leftover.take().unwrap_or_else(first));
+        let _ = fs::remove_file(self.leftover.take().unwrap_or_else(|| self.first_memory()));
+    }
+}
+
+/// Returns an error unless the shared memory behind an address of a provider of one machine
+/// belongs to this user alone. The provider follows the pointers that it finds there, and takes
+/// what has the name already.
+pub(super) fn check_shared(address: &[u8]) -> Result<(), ProbeError> {
+    let path = shared_file(address).ok_or("the provider does not tell where its memory is")?;
+    check_owner(&path)
+}
+
+fn check_owner(path: &Path) -> Result<(), ProbeError> {
+    let cannot_use = |why: &str| format!("cannot use the memory {}: {why}", printable::path(path));
+    let found = fs::symlink_metadata(path).map_err(|error| cannot_use(&reason(&error)))?;
+    let is_private = found.is_file()
+        && found.uid() == user_id()
+        && found.mode() & 0o077 == 0
+        && found.nlink() == 1;
+    match is_private {
+        true => Ok(()),
+        false => Err(cannot_use("another user has made it, or may write to it").into()),
     }
 }
 
@@ -277,7 +315,33 @@ fn shared_file(address: &[u8]) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
     use super::*;
+
+    #[test]
+    fn memory_that_others_made_or_may_write_to_is_not_shared() {
+        let path = std::env::temp_dir().join(format!("garland-shared-{}", std::process::id()));
+        let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(&path, "memory").unwrap();
+        set(0o600);
+        check_owner(&path).unwrap();
+        let link = path.with_extension("link");
+        symlink(&path, &link).unwrap();
+        check_owner(&link).unwrap_err();
+        set(0o660);
+        check_owner(&path).unwrap_err();
+        set(0o600);
+        if user_id() == 0 {
+            chown(&path, Some(65534), None).unwrap();
+            check_owner(&path).unwrap_err();
+        }
+        for path in [&path, &link] {
+            fs::remove_file(path).unwrap();
+        }
+        check_owner(&path).unwrap_err();
+        check_shared(b"fi_sm2://1").unwrap_err();
+    }
 
     #[test]
     fn only_a_plain_name_of_shared_memory_is_removed() {

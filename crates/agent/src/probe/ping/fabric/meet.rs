@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use garland_fabric::words::{self, Answer, Open, Opened, Order};
 use garland_protocol::measure::check_provider;
 
-use super::child::{Helper, unexpected};
+use super::child::{Helper, check_shared, unexpected};
 use crate::probe::error::ProbeError;
 
 /// Chooses the first provider in the initiator's list that both sides have and that reaches other
@@ -44,9 +44,19 @@ fn may_be_chosen(ours: &[String], provider: &str) -> bool {
 /// Opens an endpoint and connects it to the other side's endpoint. Returns the descriptions of this
 /// side's endpoint and of the other one.
 pub(super) fn open(helper: &mut Helper<'_>, wish: Open) -> Result<(Opened, Opened), ProbeError> {
+    let shares_memory = words::is_local(&wish.provider);
+    if shares_memory {
+        helper.check_first_memory()?;
+    }
     let Answer::Opened(ours) = helper.ask(&Order::Open(wish))? else { return unexpected() };
+    if shares_memory {
+        check_shared(&ours.peer.address)?;
+    }
     helper.send(&ours)?;
     let theirs: Opened = helper.receive()?;
+    if shares_memory {
+        check_shared(&theirs.peer.address)?;
+    }
     match helper.ask(&Order::Meet(theirs.peer.clone()))? {
         Answer::Done => Ok((ours, theirs)),
         _ => unexpected(),
