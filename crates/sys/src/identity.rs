@@ -12,6 +12,7 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, PidfdFlags};
 
 use crate::process::{self, boot_id};
+use crate::process_status::ProcessStatus;
 
 /// The identity of a process: its number, start time and boot. It is unique even if the number is
 /// reused.
@@ -42,9 +43,12 @@ impl Identity {
         Identity::from_pid(pid)
     }
 
-    /// Returns whether the process is still running. A zombie counts as ended.
+    /// Returns whether the process, one of this user, is still running. A zombie counts as ended.
     pub fn is_alive(&self) -> bool {
-        !is_zombie(self.pid) && Identity::from_pid(self.pid).is_ok_and(|now| now == *self)
+        // What tells the start may never come of another user's process, which has the number now.
+        let status = ProcessStatus::read(self.pid);
+        status.is_some_and(|status| status.is_own && !status.has_ended)
+            && Identity::from_pid(self.pid).is_ok_and(|now| now == *self)
     }
 
     /// Opens a handle to the process; `None` if it has ended.
@@ -154,10 +158,6 @@ fn start_ticks(pid: u32) -> io::Result<u64> {
     stat_field(pid, 22)?
         .parse()
         .map_err(|_| io::Error::other("the start time in /proc/PID/stat is not a number"))
-}
-
-fn is_zombie(pid: u32) -> bool {
-    stat_field(pid, 3).is_ok_and(|state| state == "Z" || state == "X")
 }
 
 /// Returns field `number` of `/proc/PID/stat`, counted as in proc_pid_stat(5), from 3 on. The name,

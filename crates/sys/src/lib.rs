@@ -55,6 +55,7 @@ pub mod power;
 pub mod private_file;
 pub mod proc_file;
 pub mod process;
+mod process_status;
 pub mod process_table;
 pub mod processors;
 pub mod program;

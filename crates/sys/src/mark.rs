@@ -14,7 +14,8 @@ use std::process::Command;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use crate::{proc_file, process, process_table, random};
+use crate::process_status::ProcessStatus;
+use crate::{proc_file, process, random};
 
 /// The variable.
 const VARIABLE: &str = "GARLAND_MARK";
@@ -108,38 +109,42 @@ struct Running {
 /// Returns the processes with all variables of `wanted` (`NAME=value`), and their descendants.
 fn find(wanted: &[Vec<u8>]) -> Vec<Running> {
     let own = number_of_self();
-    let mut children: HashMap<u32, Vec<Running>> = HashMap::new();
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
-        let stat = number.and_then(|number| Some((number, Stat::read(number)?)));
-        let Some((number, stat)) = stat.filter(|(number, _)| Some(*number) != own) else {
-            continue;
-        };
-        let process = Running { number, start: stat.start };
-        children.entry(stat.parent).or_default().push(process);
-        // None of processes that have ended, and of those of other users: a program with
-        // set-user-ID has the environment of whoever started it.
-        let variables = process_table::environment(number).unwrap_or_default();
+        let status = number.and_then(ProcessStatus::read).filter(|status| !status.has_ended);
+        let Some(status) = status.filter(|status| Some(status.number) != own) else { continue };
+        children.entry(status.parent).or_default().push(status.number);
+        // None of other users' processes: a program with set-user-ID has the environment of whoever
+        // started it.
+        let variables = status.environment();
         let has = |one: &Vec<u8>| variables.split(|&byte| byte == 0).any(|other| other == one);
-        found.extend(wanted.iter().all(has).then_some(process));
+        if wanted.iter().all(has) {
+            found.extend(Running::read(status.number));
+        }
     }
-    let mut seen: HashSet<Running> = found.iter().copied().collect();
+    let mut seen: HashSet<u32> = found.iter().map(|process| process.number).collect();
     let mut next = 0;
     while let Some(process) = found.get(next).copied() {
-        let its = children.get(&process.number).into_iter().flatten();
-        found.extend(its.copied().filter(|child| seen.insert(*child)));
+        let its = children.get(&process.number).into_iter().flatten().copied();
+        found.extend(its.filter(|child| seen.insert(*child)).filter_map(Running::read));
         next += 1;
     }
     found
 }
 
 impl Running {
+    /// Reads which process has this number; `None` if it has ended.
+    fn read(number: u32) -> Option<Self> {
+        Some(Self { number, start: start_of(number)? })
+    }
+
     fn send(&self, signal: Signal) {
         let number = own_number(self.number).and_then(|number| Pid::from_raw(number.cast_signed()));
         let Some(pid) = number else { return };
         // A number may have been given to another process before the descriptor was opened.
-        let is_same = || Stat::read(self.number).is_some_and(|stat| stat.start == self.start);
+        let is_same = || start_of(self.number) == Some(self.start);
         // An error says that it has ended, or is another user's.
         let _ = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(process) if is_same() => pidfd_send_signal(process, signal),
@@ -150,23 +155,14 @@ impl Running {
     }
 }
 
-/// What `/proc/PID/stat` says of a process.
-struct Stat {
-    parent: u32,
-    start: u64,
-}
-
-impl Stat {
-    /// Reads it; `None` for a process that has ended.
-    fn read(number: u32) -> Option<Self> {
-        // First the state and the parent; the 20th field is the start.
-        let text = process::stat_after_name(&number.to_string()).ok()?;
-        let fields: Vec<&str> = text.split_whitespace().collect();
-        let runs = !matches!(*fields.first()?, "Z" | "X");
-        let stat =
-            Self { parent: fields.get(1)?.parse().ok()?, start: fields.get(19)?.parse().ok()? };
-        runs.then_some(stat)
-    }
+/// Returns the start of a process that runs.
+fn start_of(number: u32) -> Option<u64> {
+    // First the state; the 20th field is the start.
+    let text = process::stat_after_name(&number.to_string()).ok()?;
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let runs = !matches!(*fields.first()?, "Z" | "X");
+    let start = fields.get(19)?.parse().ok()?;
+    runs.then_some(start)
 }
 
 /// Returns the number of this process in `/proc`.

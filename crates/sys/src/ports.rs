@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::process_status::ProcessStatus;
+
 /// The state of a listening socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
@@ -13,8 +15,7 @@ const LISTENS: &str = "0A";
 pub struct PortHolder {
     /// The number of the user who opened the socket.
     pub user: u32,
-    /// The number and the name of a process that has the socket; `None` if it cannot be seen, as
-    /// that of another user.
+    /// The number and the name of a process of this user that has the socket.
     pub process: Option<(u32, String)>,
 }
 
@@ -47,7 +48,7 @@ fn listening(line: &str, port: u16) -> Option<(u32, &str)> {
     is_own.then_some((user, inode))
 }
 
-/// Returns the process with a descriptor of the file `link`, and its name.
+/// Returns the process of this user with a descriptor of the file `link`, and its name.
 fn owner(link: &str) -> Option<(u32, String)> {
     let entries = fs::read_dir("/proc").ok()?.flatten();
     let processes = entries.filter_map(|entry| {
@@ -55,7 +56,9 @@ fn owner(link: &str) -> Option<(u32, String)> {
         Some((pid, entry.path()))
     });
     for (pid, process) in processes {
-        if has_open(&process, link) {
+        // Another user's process may keep its descriptors from being read.
+        let is_own = ProcessStatus::read(pid).is_some_and(|status| status.is_own);
+        if is_own && has_open(&process, link) {
             let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
             return Some((pid, name.trim_end().to_owned()));
         }

@@ -1,6 +1,5 @@
 //! Properties of this process and its host, and functions for the processes that it starts.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
@@ -13,7 +12,7 @@ use crate::channel::{Sender, channel};
 use crate::threads;
 
 /// The unit of times in `/proc/PID/stat`, in nanoseconds.
-const TICK_NS: u64 = 10_000_000;
+pub(crate) const TICK_NS: u64 = 10_000_000;
 
 /// Returns the peak resident memory of this process in bytes; 0 if `/proc` cannot be read.
 #[must_use]
@@ -121,23 +120,6 @@ pub fn kill_group(leader: u32) {
     }
 }
 
-/// Returns the CPU time of each process group of this host, by its leader: that of its processes
-/// which still exist, and of those which they have waited for, in nanoseconds.
-#[must_use]
-pub fn group_cpu_ns() -> HashMap<u32, u64> {
-    let mut groups = HashMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let number = name.to_str().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-        // A process may have ended since it was listed.
-        let stat = number.and_then(|number| stat_after_name(number).ok());
-        if let Some((group, cpu_ns)) = stat.and_then(|stat| group_and_cpu(&stat)) {
-            *groups.entry(group).or_default() += cpu_ns;
-        }
-    }
-    groups
-}
-
 /// Returns what `/proc/PROCESS/stat` says after the name of the process: its state, its parent and
 /// so on. The name may contain any bytes, parentheses too.
 ///
@@ -147,20 +129,9 @@ pub(crate) fn stat_after_name(process: &str) -> io::Result<String> {
     Ok(after_name(&std::fs::read(format!("/proc/{process}/stat"))?))
 }
 
-fn after_name(stat: &[u8]) -> String {
+pub(crate) fn after_name(stat: &[u8]) -> String {
     let name_end = stat.iter().rposition(|&byte| byte == b')').map_or(0, |at| at + 1);
     String::from_utf8_lossy(&stat[name_end..]).into_owned()
-}
-
-/// Returns the process group and the CPU time in nanoseconds from what follows the name in
-/// `/proc/PID/stat`.
-fn group_and_cpu(stat: &str) -> Option<(u32, u64)> {
-    // The third field is the group; the 12th to 15th are times: user, system, and both of the
-    // children that were waited for.
-    let fields: Vec<&str> = stat.split_whitespace().collect();
-    let ticks = fields.get(11..15)?.iter().map(|ticks| ticks.parse::<u64>().ok());
-    let ticks = ticks.sum::<Option<u64>>()?;
-    Some((fields[2].parse().ok()?, ticks * TICK_NS))
 }
 
 /// Moves this process to a new session without a terminal (setsid(2)). A standing agent must not
@@ -251,14 +222,5 @@ mod tests {
         assert!(super::peak_memory() > 100_000);
         assert!(!super::boot_id().is_empty());
         assert!(!super::host_name().is_empty());
-    }
-
-    #[test]
-    fn the_cpu_time_of_a_group_counts_its_children() {
-        let stat = b"7 (a) b) \xff) S 1 5 7 0 -1 4194560 161 0 0 0 1 20 300 4000 20 0 1 0 99 5 6";
-        assert_eq!(super::group_and_cpu(&super::after_name(stat)), Some((5, 43_210_000_000)));
-        assert_eq!(super::group_and_cpu(" S 1 5"), None);
-        let group = rustix::process::getpgrp().as_raw_pid().unsigned_abs();
-        assert!(super::group_cpu_ns().contains_key(&group));
     }
 }

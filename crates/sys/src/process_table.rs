@@ -1,14 +1,12 @@
 //! The processes of this machine (`/proc`, proc(5)), found by a word among their arguments.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
 
 use crate::identity::Identity;
+use crate::process_status::ProcessStatus;
 use crate::{proc_file, process};
-
-/// The number of bytes of a process's arguments or environment that are read: Linux starts no
-/// program with more, but a process may make them longer later.
-const MEMORY_READ_MAX: u64 = 6 << 20;
 
 /// Returns the processes of this user that have `word` among their arguments.
 ///
@@ -25,7 +23,8 @@ pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
         let Some(pid) = pid else { continue };
         // Whoever has ended meanwhile has no arguments any more.
-        if has_word(&arguments(pid).unwrap_or_default(), word.as_bytes()) {
+        let Some(status) = ProcessStatus::read(pid) else { continue };
+        if has_word(&status.arguments(), word.as_bytes()) {
             found.extend(Identity::from_pid(pid).ok());
         }
     }
@@ -36,32 +35,44 @@ pub fn with_argument(word: &str) -> io::Result<Vec<Identity>> {
 /// ended, or is another user's.
 #[must_use]
 pub fn command_line(pid: u32) -> Option<String> {
-    let bytes = arguments(pid)?;
-    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    let arguments = ProcessStatus::read(pid)?.arguments();
+    let words = arguments.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Returns the arguments of a process of this user, each with a zero behind it.
-fn arguments(pid: u32) -> Option<Vec<u8>> {
-    own_memory(pid, "cmdline")
-}
-
-/// Returns the variables of the environment of a process of this user, each with a zero behind it.
-pub(crate) fn environment(pid: u32) -> Option<Vec<u8>> {
-    own_memory(pid, "environ")
-}
-
-/// Reads a file of `/proc/PID` that shows memory of the process. Another user's process can keep
-/// that from coming, or make it longer than this machine's memory: of such it is not read.
-fn own_memory(pid: u32, file: &str) -> Option<Vec<u8>> {
-    if !is_own(pid) {
-        return None;
+/// Returns the CPU time of the process groups with these `leaders`, by leader: that of their
+/// processes which still exist, and of those which they have waited for, in nanoseconds.
+#[must_use]
+pub fn group_cpu_ns(leaders: &[u32]) -> HashMap<u32, u64> {
+    let mut groups = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let status = name.to_str().and_then(|name| name.parse().ok()).and_then(ProcessStatus::read);
+        // What tells the time may never come of another user's process.
+        let is_meant = |status: &ProcessStatus| match status.group {
+            Some(group) => leaders.contains(&group),
+            None => status.is_own,
+        };
+        // A process may have ended since it was listed.
+        let number = status.filter(is_meant).map(|status| status.number.to_string());
+        let stat = number.and_then(|number| process::stat_after_name(&number).ok());
+        if let Some((group, cpu_ns)) = stat.and_then(|stat| group_and_cpu(&stat)) {
+            *groups.entry(group).or_default() += cpu_ns;
+        }
     }
-    let mut bytes = Vec::new();
-    let file = File::open(format!("/proc/{pid}/{file}")).ok()?;
-    file.take(MEMORY_READ_MAX).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    groups
+}
+
+/// Returns the process group and the CPU time in nanoseconds from what follows the name in
+/// `/proc/PID/stat`.
+fn group_and_cpu(stat: &str) -> Option<(u32, u64)> {
+    // The third field is the group; the 12th to 15th are times: user, system, and both of the
+    // children that were waited for.
+    let fields: Vec<&str> = stat.split_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().map(|ticks| ticks.parse::<u64>().ok());
+    let ticks = ticks.sum::<Option<u64>>()?;
+    Some((fields[2].parse().ok()?, ticks * process::TICK_NS))
 }
 
 /// Returns whether `/proc` is mounted so that users see less than all processes. Those that hide
@@ -80,16 +91,6 @@ fn hides_processes(mounts: &str) -> bool {
 
 fn has_word(arguments: &[u8], word: &[u8]) -> bool {
     arguments.split(|byte| *byte == 0).any(|argument| argument == word)
-}
-
-/// Returns whether the process `pid` of `/proc` was started by this process's user, and runs with
-/// the rights of no other one. The owner of its files does not tell: those of a process that hides
-/// its memory belong to root.
-fn is_own(pid: u32) -> bool {
-    let own = process::user_id().to_string();
-    let status = proc_file::read(format!("/proc/{pid}/status")).unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
 #[cfg(test)]
@@ -121,23 +122,6 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_processes_of_other_users_is_not_read() {
-        use std::os::unix::process::CommandExt as _;
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo; read end"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let is_root = process::user_id() == 0;
-        if is_root {
-            command.uid(65534);
-        }
-        let mut child = command.spawn().unwrap();
-        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-        assert_eq!(command_line(child.id()).is_none(), is_root);
-        assert_eq!(environment(child.id()).is_none(), is_root);
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    #[test]
     fn a_proc_that_hides_processes_is_known_by_its_options() {
         let proc =
             |options: &str| format!("tmpfs /run tmpfs rw 0 0\nproc /proc proc {options} 0 0\n");
@@ -147,5 +131,14 @@ mod tests {
         );
         assert!(hides_processes(&proc("rw,gid=5,hidepid=2")));
         assert!(hides_processes(&proc("rw,hidepid=invisible")));
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_group_counts_its_children() {
+        let stat = b"7 (a) b) \xff) S 1 5 7 0 -1 4194560 161 0 0 0 1 20 300 4000 20 0 1 0 99 5 6";
+        assert_eq!(group_and_cpu(&process::after_name(stat)), Some((5, 43_210_000_000)));
+        assert_eq!(group_and_cpu(" S 1 5"), None);
+        let group = rustix::process::getpgrp().as_raw_pid().unsigned_abs();
+        assert!(group_cpu_ns(&[group]).contains_key(&group));
     }
 }

@@ -1,16 +1,16 @@
 //! Removes directories with all that is in them, but never what is mounted there: the files of a
 //! bind mount are those of another directory.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use crate::mounts;
+use crate::{mounts, random};
 
 /// What all directories of one mount of a file system have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ impl Ground {
     }
 }
 
+/// The number of levels of directories that are open at a time. What lies deeper is moved to the
+/// top first: a job may nest more directories than a thread has stack and a process descriptors.
+const OPEN_LEVELS: usize = 32;
+
 /// Removes the directory `path` and everything in it. Removes what can be removed, also after an
 /// error. A symbolic link is removed, and not what it leads to.
 ///
@@ -37,36 +41,63 @@ impl Ground {
 /// When something stays: it cannot be removed, or something is mounted there, of which nothing is
 /// touched. The first error.
 pub fn remove_dir_all(path: &Path) -> io::Result<()> {
-    let folder = open(CWD, path.as_os_str())?;
-    let emptied = empty(&folder, Ground::new(&folder)?);
-    drop(folder);
-    emptied.and(unlinkat(CWD, path, AtFlags::REMOVEDIR).map_err(io::Error::from))
+    let top = open(CWD, path.as_os_str())?;
+    let ground = Ground::new(&top)?;
+    let mut removal = Removal { top, ground, moved: Vec::new() };
+    let mut done = removal.empty(None, 0);
+    while let Some(name) = removal.moved.pop() {
+        done = done.and(removal.remove(None, &name, 0));
+    }
+    drop(removal);
+    done.and(unlinkat(CWD, path, AtFlags::REMOVEDIR).map_err(io::Error::from))
 }
 
-fn empty(folder: &OwnedFd, ground: Ground) -> io::Result<()> {
-    let entries: Vec<_> = Dir::read_from(folder)?.collect::<Result<_, _>>()?;
-    let names = entries.iter().map(|entry| entry.file_name().to_bytes());
-    let mut done = Ok(());
-    for name in names.filter(|name| *name != b"." && *name != b"..") {
-        done = done.and(remove(folder, OsStr::from_bytes(name), ground));
-    }
-    done
+/// A directory that is removed with all that is in it.
+struct Removal {
+    top: OwnedFd,
+    ground: Ground,
+    /// The names in `top` of directories that were moved there from below.
+    moved: Vec<OsString>,
 }
 
-fn remove(above: &OwnedFd, name: &OsStr, ground: Ground) -> io::Result<()> {
-    match unlinkat(above, name, AtFlags::empty()) {
-        // EPERM: what POSIX wants for a directory.
-        Err(Errno::ISDIR | Errno::PERM) => {}
-        Ok(()) | Err(Errno::NOENT) => return Ok(()),
-        Err(error) => return Err(error.into()),
+impl Removal {
+    /// Empties a directory that is `level` levels below the top; none is the top itself.
+    fn empty(&mut self, folder: Option<&OwnedFd>, level: usize) -> io::Result<()> {
+        let entries = Dir::read_from(folder.unwrap_or(&self.top))?;
+        let entries: Vec<_> = entries.collect::<Result<_, _>>()?;
+        let names = entries.iter().map(|entry| entry.file_name().to_bytes());
+        let mut done = Ok(());
+        for name in names.filter(|name| *name != b"." && *name != b"..") {
+            done = done.and(self.remove(folder, OsStr::from_bytes(name), level));
+        }
+        done
     }
-    let folder = open(above, name)?;
-    if Ground::new(&folder)? != ground {
-        return Err(Errno::BUSY.into());
+
+    /// Removes an entry of a directory that is `level` levels below the top.
+    fn remove(&mut self, above: Option<&OwnedFd>, name: &OsStr, level: usize) -> io::Result<()> {
+        let parent = above.unwrap_or(&self.top);
+        match unlinkat(parent, name, AtFlags::empty()) {
+            // EPERM: what POSIX wants for a directory.
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        let folder = open(parent, name)?;
+        if Ground::new(&folder)? != self.ground {
+            return Err(Errno::BUSY.into());
+        }
+        if level == OPEN_LEVELS {
+            let number = u64::from_le_bytes(random::bytes());
+            let new = OsString::from(format!(".garland-deep-{number:016x}"));
+            renameat(parent, name, &self.top, &new)?;
+            self.moved.push(new);
+            return Ok(());
+        }
+        let emptied = self.empty(Some(&folder), level + 1);
+        drop(folder);
+        let parent = above.unwrap_or(&self.top);
+        emptied.and(unlinkat(parent, name, AtFlags::REMOVEDIR).map_err(io::Error::from))
     }
-    let emptied = empty(&folder, ground);
-    drop(folder);
-    emptied.and(unlinkat(above, name, AtFlags::REMOVEDIR).map_err(io::Error::from))
 }
 
 fn open(above: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
@@ -97,5 +128,20 @@ mod tests {
         assert!(remove_dir_all(&top.join("link")).is_err());
         assert!(top.join("stays/file").exists());
         remove_dir_all(&top).unwrap();
+    }
+
+    #[test]
+    fn directories_of_any_depth_go() {
+        let top = std::env::temp_dir().join(format!("garland-deep-{}", std::process::id()));
+        fs::create_dir_all(&top).unwrap();
+        let mut folder = open(CWD, top.as_os_str()).unwrap();
+        for _ in 0..20_000 {
+            rustix::fs::mkdirat(&folder, "d", Mode::RWXU).unwrap();
+            rustix::fs::mkdirat(&folder, "e", Mode::RWXU).unwrap();
+            folder = open(&folder, OsStr::new("d")).unwrap();
+        }
+        drop(folder);
+        remove_dir_all(&top).unwrap();
+        assert!(!top.exists());
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use garland_protocol::farm::FarmEvent;
 use garland_sys::event::{self, Wake};
-use garland_sys::{clock, process};
+use garland_sys::{clock, process_table};
 
 /// The interval between two measurements.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -20,7 +20,8 @@ pub fn measure(stop: &Wake, jobs: impl Fn() -> Vec<(u32, u32)>, tell: impl Fn(Fa
             continue;
         }
         let at_ns = clock::now_ns();
-        let used = process::group_cpu_ns();
+        let leaders: Vec<u32> = running.iter().map(|(_, leader)| *leader).collect();
+        let used = process_table::group_cpu_ns(&leaders);
         let of = |(job, leader): (u32, u32)| Some((job, *used.get(&leader)?));
         tell(FarmEvent::Used { at_ns, jobs: running.into_iter().filter_map(of).collect() });
     }
