@@ -132,8 +132,7 @@ impl Pattern {
             return self.fits(&path[name..]);
         }
         // The match can begin at any component of the path.
-        let later = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        std::iter::once(0).chain(later.map(|(at, _)| at + 1)).any(|at| self.fits(&path[at..]))
+        walk(&self.tokens, path, true)
     }
 
     fn fits(&self, text: &[u8]) -> bool {
@@ -141,14 +140,21 @@ impl Pattern {
     }
 }
 
-/// Returns whether `tokens` match all of `text`. All positions that the bytes so far can have
-/// reached in the pattern are tracked, so the time is at most the product of both lengths.
+/// Returns whether `tokens` match all of `text`.
 pub fn fits(tokens: &[Token], text: &[u8]) -> bool {
+    walk(tokens, text, false)
+}
+
+/// Returns whether `tokens` match all of `text`, or with `from_any` what follows one of its
+/// slashes. All positions that the bytes so far can have reached in the pattern are tracked, so the
+/// time is at most the product of both lengths: paths come from other nodes.
+fn walk(tokens: &[Token], text: &[u8], from_any: bool) -> bool {
     let mut places = vec![false; tokens.len() + 1];
+    let mut next = places.clone();
     places[0] = true;
     pass_over(tokens, &mut places);
     for &byte in text {
-        let mut next = vec![false; places.len()];
+        next.fill(false);
         for (at, token) in tokens.iter().enumerate().filter(|(at, _)| places[*at]) {
             let inside = byte != b'/';
             match token {
@@ -162,8 +168,9 @@ pub fn fits(tokens: &[Token], text: &[u8]) -> bool {
                 }
             }
         }
+        next[0] |= from_any && byte == b'/';
         pass_over(tokens, &mut next);
-        places = next;
+        std::mem::swap(&mut places, &mut next);
     }
     places[tokens.len()]
 }
@@ -283,6 +290,21 @@ mod tests {
         let pattern = Pattern::parse(pattern.as_bytes()).unwrap();
         let is_directory = path.ends_with('/');
         pattern.matches(path.trim_end_matches('/').as_bytes(), is_directory)
+    }
+
+    #[test]
+    fn a_match_begins_at_any_component() {
+        for text in ["a/b", "a*/b", "**b", "a/**", "?/[ab]", "a/***", "b/**/a", "a"] {
+            let tokens = tokenize(text.as_bytes()).unwrap();
+            for number in 0..1 << 10_u32 {
+                let path: Vec<u8> =
+                    (0..5).map(|at| b"ab/c"[(number >> (2 * at)) as usize & 3]).collect();
+                let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+                let mut starts = std::iter::once(0).chain(slashes.map(|(at, _)| at + 1));
+                let is_there = starts.any(|at| fits(&tokens, &path[at..]));
+                assert_eq!(walk(&tokens, &path, true), is_there, "{text} {path:?}");
+            }
+        }
     }
 
     #[test]
