@@ -34,7 +34,7 @@ struct Kept {
 /// Returns the processors of this machine for copies whose nodes are all on it, or each on a
 /// machine like it; `None` if they cannot be measured.
 pub fn measured_processors(places: &Places, is_shared: bool) -> Option<Processors> {
-    let count = std::thread::available_parallelism().ok()?.get();
+    let count = garland_dataplane::processors();
     let folder = places.folder("processors").ok()?;
     let file = folder.join("costs.json");
     let version = env!("CARGO_PKG_VERSION").to_owned();

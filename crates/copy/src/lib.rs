@@ -11,6 +11,7 @@
 //!
 //! - [`planning`] makes the plan: `known_wires` has what is known of wires, `calibration`
 //!   measures what processors cost here, `handling` says what options do to that.
+//! - `lane_count` splits lanes where one thread cannot keep up with a wire.
 //! - `reachability` changes a plan where nodes are reached through ssh only.
 //! - `command_line` keeps the command, so that a copy goes on after its head was killed.
 //! - `incremental` asks what a rerun of a tree leaves out; `changes` folds what nodes say of it
@@ -29,6 +30,7 @@ mod handling;
 mod incremental;
 mod injections;
 pub mod known_wires;
+mod lane_count;
 mod limit;
 pub mod lists;
 pub mod observer;

@@ -17,6 +17,7 @@ use super::attempt::{Made, Stage};
 use super::changes::Changes;
 use super::incremental::{self, Reduced, Remaining};
 use super::injections::{InjectedCopy, Injections};
+use super::lane_count;
 use super::limit;
 use super::observer::Observer;
 use super::place::{Place, Target};
@@ -86,7 +87,8 @@ impl<'a> PlannedCopy<'a> {
         &self.planned.plan
     }
 
-    /// Fits the plan of a dry run to what earlier commands found: which nodes others do not reach.
+    /// Fits the plan of a dry run to what earlier commands found: which nodes others do not reach,
+    /// and by which network card.
     ///
     /// # Errors
     /// When records of standing agents cannot be read, or this machine would have to feed too many
@@ -97,6 +99,9 @@ impl<'a> PlannedCopy<'a> {
         }
         let Planned { plan, nodes, .. } = &mut self.planned;
         *plan = reachability::expected(plan.clone(), nodes, self.place)?.plan;
+        if let Some(first) = reachability::known_address(nodes, self.place)? {
+            *plan = lane_count::keep_up(plan.clone(), first, self.spec, self.place);
+        }
         Ok(())
     }
 
@@ -172,6 +177,11 @@ impl<'a> PlannedCopy<'a> {
         let FittedPlan { plan, fed_here, reached } = match may_be_fitted {
             true => reachability::fit(plan, &mut fleet, place)?,
             false => FittedPlan::kept(plan),
+        };
+        let first = fleet.agents.iter().flatten().find_map(|agent| agent.addresses.first());
+        let plan = match first.filter(|_| may_be_fitted) {
+            Some(first) => lane_count::keep_up(plan, first.ip(), spec, place),
+            None => plan,
         };
         let by_ssh = names_by_ssh(&nodes, &fleet);
         let lab = place.lab.as_ref();

@@ -106,6 +106,22 @@ pub fn expected(plan: Plan, nodes: &[Node], place: &Place) -> Result<FittedPlan,
     }
 }
 
+/// Returns the address of the first of `nodes` that has a standing agent; `None` if none has.
+///
+/// # Errors
+/// When records of agents cannot be read.
+pub fn known_address(nodes: &[Node], place: &Place) -> Result<Option<IpAddr>, Failure> {
+    let records = RecordDir::open(&place.places, place.lab.as_ref().map(Lab::name))?;
+    for node in nodes {
+        if let Some(agent) = Standing::find(&records, &node.name)?
+            && let Some(&address) = agent.addresses.first()
+        {
+            return Ok(Some(address));
+        }
+    }
+    Ok(None)
+}
+
 /// Fits `plan` to what each node's predecessor reaches.
 fn fitted(plan: Plan, reaches: &[Reach]) -> Result<FittedPlan, Failure> {
     let ids = || (1..).map(NodeId).zip(reaches.iter().copied());

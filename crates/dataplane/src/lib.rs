@@ -9,7 +9,7 @@
 //! | `lane` | the thread of one lane: obeys the lane's relay machine with sockets |
 //! | `feed`, `forwarder` | what a lane sends: its own blocks, and blocks that still arrive |
 //! | `writer` | the threads that open, verify and write the blocks that have arrived |
-//! | `writer_count`, `write_waits` | how many writers a copy has; how long they sleep in writes |
+//! | `thread_count`, `write_waits` | how many threads read and write; how long they sleep in writes |
 //! | [`source`], [`tree`] | what is read: files, streams, directory trees |
 //! | [`store`], `read_back` | what is written: files, stripes, trees, pipes; and its check |
 //! | [`block_index`], [`manifest`] | digests of blocks that are kept for later copies, and names |
@@ -59,14 +59,15 @@ pub mod source;
 pub mod store;
 #[cfg(test)]
 mod tests;
+mod thread_count;
 pub mod tree;
 mod usage;
 mod write_waits;
 mod writer;
-mod writer_count;
 
 pub use awake::Awake;
 pub use calls::Calls;
 pub use faults::Faults;
 pub use read_back::read_back;
+pub use thread_count::processors;
 pub use usage::Usage;

@@ -10,7 +10,8 @@
 //!
 //! - `suggest` searches the fastest plan; it is judged in `tests/suggest.rs` and
 //!   `cli/tests/truth/suggest.rs`.
-//! - `measured` makes wires of measured rates, `processors` says what processors cost.
+//! - `measured` makes wires of measured rates, `processors` says what processors cost,
+//!   `threads` how many lanes keep up with a wire.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ mod network;
 mod payload;
 mod processors;
 mod suggest;
+mod threads;
 mod transfers;
 mod wires;
 
@@ -34,5 +36,6 @@ pub use processors::{CpuCosts, ProcessorLimit, Processors};
 pub use suggest::{
     Broadcast, OrderChoice, RouteShapes, SEARCH_SHARE, SIMULATED_HOP, Searched, Suggestion,
 };
+pub use threads::ONE_LANE;
 pub use transfers::{Transfer, transfers};
 pub use wires::Wires;

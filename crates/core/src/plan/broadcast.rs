@@ -211,6 +211,28 @@ impl Plan {
         self
     }
 
+    /// Splits each lane into `ways` lanes of the same route and address, which take its blocks in
+    /// turn: so that more threads of a node serve the same wire. The plan is returned unchanged if
+    /// it would have too many lanes, and if the blocks of a lane come in runs: a node stores or
+    /// reads such a run itself.
+    #[must_use]
+    pub fn split(mut self, ways: u16) -> Self {
+        let is_fine = self.lanes.iter().all(|lane| lane.blocks.run == 1);
+        let all = self.lanes.len() * usize::from(ways);
+        if !is_fine || !(1..=usize::from(LANES_MAX)).contains(&all) {
+            return self;
+        }
+        let part = |lane: &Lane, number: u16| {
+            let LaneBlocks { first, step, .. } = lane.blocks;
+            let first = first + u64::from(number) * step;
+            let step = step * u64::from(ways);
+            Lane { blocks: LaneBlocks { first, step, ..lane.blocks }, ..lane.clone() }
+        };
+        let parts = |lane| (0..ways).map(move |number| part(lane, number));
+        self.lanes = self.lanes.iter().flat_map(parts).collect();
+        self
+    }
+
     /// Adds nodes that joined during the copy, at the end of every lane.
     #[must_use]
     pub fn joined_by<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Self {
@@ -295,6 +317,30 @@ mod tests {
         ");
         let one = plan.by_one_lane();
         assert_eq!((one.lanes.len(), one.bytes_of(NodeId(2))), (1, 10_000));
+    }
+
+    #[test]
+    fn split_lanes_carry_each_block_once_over_the_same_addresses() {
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        for (rails, ways) in [(1, 4), (2, 3), (1, 1)] {
+            let plan = Plan::broadcast(Layout::new(100 * 4096, 4096).unwrap(), &names, rails);
+            let plan = plan.unwrap().split(ways);
+            assert_eq!(plan.lanes.len(), usize::from(rails * ways));
+            let mut carried: Vec<u64> =
+                plan.lanes.iter().flat_map(|lane| lane.blocks.indices()).collect();
+            carried.sort_unstable();
+            assert_eq!(carried, (0..100).collect::<Vec<_>>());
+            for rail in 0..rails {
+                let of_rail = plan.lanes.iter().filter(|lane| lane.rail == rail);
+                assert_eq!(of_rail.count(), usize::from(ways), "{plan}");
+            }
+        }
+        let layout = Layout::new(28_000, 4096).unwrap();
+        let names: Vec<String> = (1..=3).map(|number| format!("n{number}")).collect();
+        let parts = Plan::shared(layout, &names, 16, 1).unwrap();
+        assert_eq!(parts.clone().split(2), parts, "a reader's part stays whole");
+        let wide = Plan::broadcast(layout, &names, 40).unwrap();
+        assert_eq!(wide.clone().split(2), wide, "more than 64 lanes");
     }
 
     #[test]

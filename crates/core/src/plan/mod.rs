@@ -11,6 +11,7 @@ mod route;
 mod shape;
 mod stripe_set;
 mod stripes;
+mod threads;
 
 pub use broadcast::{LANES_MAX, Plan, PlanError, PlannedNode};
 pub use lane::{Lane, LaneBlocks};
@@ -22,3 +23,4 @@ pub use route::{Route, RouteError};
 pub use shape::{Pace, RouteShape, Shape};
 pub use stripe_set::{ASIDE, FoundStripe, ShownSet, StripeSet, StripeSetError};
 pub use stripes::{STRIPE_SERVERS_MAX, Stripe, Stripes, StripesError};
+pub use threads::{readers_of_lane, writer_count};

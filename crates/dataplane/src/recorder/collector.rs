@@ -13,7 +13,7 @@ use garland_sys::sync::Mutex;
 use super::at::At;
 use super::samples::Counters;
 use crate::context::LaneHandle;
-use crate::writer_count::writer_count;
+use crate::thread_count;
 
 /// The interval between samples of the kernel's counters, in nanoseconds.
 const SAMPLE_NS: u64 = 250_000_000;
@@ -53,7 +53,7 @@ impl Budget {
         let threads = match begin.end {
             // A node that receives has one thread per lane, and the writers. A source has three per
             // lane: the lane's own and two that read.
-            End::Sink(_) => lanes + writer_count(begin.layout.length),
+            End::Sink(_) => lanes + thread_count::writers(begin.layout, lanes),
             End::Source(_) => lanes * 3,
         };
         Self { records: begin.trace, threads }

@@ -19,6 +19,7 @@ use crate::compress::{self, Packer, are_zeros};
 use crate::context::{CopyConfig, CopyContext};
 use crate::feed::{Encoded, Feeder, Prepared, Wrapper};
 use crate::recorder::{At, Recorder};
+use crate::thread_count;
 
 /// The maximum number of bytes that are prepared ahead of the sender of one lane: what a
 /// processor's cache still has when it is sent. With 8 MiB, 1 GiB in memory took a fifth longer to
@@ -37,9 +38,8 @@ const SUPPLY: u32 = 1 << 20;
 /// The time between two looks at a wire that is not known yet.
 const WIRE_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The initial number of threads in a copy with one lane: one thread reads and encrypts about 2
-/// GB/s. In a copy with several lanes, each lane starts with one thread.
-const WORKERS: usize = 2;
+/// The least number of threads that compress blocks, of all lanes together.
+const COMPRESSORS: usize = 2;
 
 /// The maximum number of threads of a lane. The number grows if the disk is slow: each thread has
 /// one read in progress.
@@ -133,7 +133,7 @@ impl SourceFeeder {
         let name = source.name().into();
         let shared =
             Arc::new(Shared { copy, source, name, lane, blocks, state, claimable, filled });
-        let workers = if lanes == 1 { WORKERS } else { 1 };
+        let workers = thread_count::readers_of_lane(lanes);
         let repairs = BlockMaker::new(&shared.copy.config, lane);
         let feeder = Self { shared, repairs };
         (0..workers).try_for_each(|_| feeder.shared.add_worker(&mut feeder.shared.state.lock()))?;
@@ -457,7 +457,7 @@ impl Shared {
         if !pace.is_on() {
             return (Encoding::Plain, length);
         }
-        let threads = WORKERS.max(self.copy.config.lane_count);
+        let threads = COMPRESSORS.max(self.copy.config.lane_count);
         maker.room.resize(compress::room(self.copy.layout.block_size as usize), 0);
         let BlockMaker { packer, room, .. } = maker;
         pace.sample(packer, &buffer[..length], room, threads, clock::thread_cpu_ns);

@@ -94,3 +94,35 @@ fn a_long_file_has_several_writers_where_there_are_processors_for_them() {
         scratch.assert_nothing_left();
     }
 }
+
+#[test]
+fn a_fast_network_card_gets_lanes_that_keep_up_with_it() {
+    let ways: [(u64, &[&str], usize); 4] = [
+        (400, &[], 2),
+        (400, &["--rails", "1"], 1),
+        (400, &["--bwlimit", "10GB/s"], 1),
+        (10, &[], 1),
+    ];
+    for (gbits, more, lanes) in ways {
+        let scratch = Scratch::new("fast-card");
+        let from = scratch.path("source.bin");
+        // Each of two lanes has at least 128 MiB: a hole, which takes no time.
+        let file = std::fs::File::create(&from).expect("it can be made");
+        file.set_len(300 << 20).expect("it has room");
+        let garland = garland_in(&scratch);
+        let roots = scratch.path("roots");
+        let roots = roots.to_str().expect("a path in UTF-8");
+        let words = ["cp", "--local-root", roots, "source.bin", "local[1-2]:/x"];
+        let mut command = garland.command(&[&words, more].concat());
+        command.env("GARLAND_PROCESSORS", "16");
+        command.env("GARLAND_NIC_RATE", (gbits * 1_000_000_000).to_string());
+        let _ = Running::start(command).end().with_code(0);
+        assert_copied(&scratch, locals(2), "x", &from);
+        let plan = garland.runs()[0].join("plan.json");
+        let plan = std::fs::read_to_string(plan).expect("it was kept");
+        let plan: serde_json::Value = serde_json::from_str(&plan).expect("it is JSON");
+        let found = plan["lanes"].as_array().expect("a list").len();
+        assert_eq!(found, lanes, "{gbits} Gbit/s, {more:?}");
+        scratch.assert_nothing_left();
+    }
+}

@@ -1,6 +1,6 @@
 //! Commands on nodes that get a copy's bytes: their exit code is the verdict.
 
-use garland_testkit::{Garland, Scratch, Wire, verdict};
+use garland_testkit::{Garland, Running, Scratch, Wire, verdict};
 
 use crate::pipes::{assert_copied, await_bytes, garland_in, locals, source};
 
@@ -20,6 +20,30 @@ fn every_command_gets_all_bytes_in_the_folder_of_its_node() {
     let lanes = ["--rails", "2", "--no-encrypt", "source.bin", "local[1-3]:| cat >y"];
     let _ = garland.cp(&lanes).with_code(0);
     assert_copied(&scratch, locals(3), "y", &from);
+    scratch.assert_nothing_left();
+}
+
+/// Where there are processors for it, several threads open blocks and one at a time writes them.
+#[test]
+fn blocks_that_several_threads_open_are_written_in_order() {
+    let scratch = Scratch::new("command-openers");
+    let from = source(&scratch, 70_000_001);
+    let garland = garland_in(&scratch);
+    let roots = scratch.path("roots");
+    let roots = roots.to_str().expect("a path in UTF-8");
+    let ways: [&[&str]; 3] = [&[], &["--rails", "3"], &["--compress", "zstd"]];
+    for more in ways {
+        let words = ["cp", "--local-root", roots, "source.bin", "local[1-2]:|cat > x"];
+        let mut command = garland.command(&[&words, more].concat());
+        command.env("GARLAND_PROCESSORS", "16");
+        let _ = Running::start(command).end().with_code(0);
+        assert_copied(&scratch, locals(2), "x", &from);
+    }
+    let to = "local[1-2]:|head -c 5000000 > x";
+    let mut command = garland.command(&["cp", "--local-root", roots, "source.bin", to]);
+    command.env("GARLAND_PROCESSORS", "16");
+    let said = Running::start(command).end();
+    assert!(said.out.contains("local[1-2]"), "{}", said.out);
     scratch.assert_nothing_left();
 }
 

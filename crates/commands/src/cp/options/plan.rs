@@ -69,8 +69,8 @@ pub struct PlanArgs {
     )]
     pub shape: ShapeChoice,
     /// Number of lanes, each over its own address of every node; lanes beyond the number of
-    /// addresses share them [default: as many as all nodes have; 1 if the NICs of a lab are
-    /// bonded].
+    /// addresses share them [default: as many as all nodes have, times what a NIC of 25 Gbit/s and
+    /// more needs; 1 if the NICs of a lab are bonded].
     #[arg(long, value_name = "K", help_heading = TUNING, hide_short_help = true)]
     pub rails: Option<u16>,
     /// Bytes of a block, such as 1MiB: the unit of reading, encrypting, sending and writing
