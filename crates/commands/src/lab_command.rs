@@ -9,7 +9,7 @@ use garland_fleet::inventory::LAB_PREFIX;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
 use garland_lab::check::Report;
-use garland_lab::{Lab, Spec, plan};
+use garland_lab::{DelayBy, Lab, Spec, plan};
 use garland_results::head::{Head, Phases, print_json, show};
 use garland_state::places::Places;
 use garland_sys::identity::{self, Signal};
@@ -29,8 +29,9 @@ pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
         LabCommand::Up { what, check, dry_run } => {
             let wanted = spec(what)?;
             if *dry_run {
-                let shown: String =
-                    plan::steps(&wanted).iter().map(|step| format!("{step}\n")).collect();
+                // The lab's own delay line, where it is needed, is no command.
+                let steps = plan::steps(&wanted, DelayBy::Netem);
+                let shown: String = steps.iter().map(|step| format!("{step}\n")).collect();
                 output::print(shown)?;
                 return Ok(Exit::Done);
             }
@@ -54,13 +55,17 @@ fn spec(what: &What) -> Result<Spec, Failure> {
     let roots = what.roots.clone();
     let rate = what.rate.as_deref().map(str::parse::<Rate>).transpose();
     let rate = rate?.map(|rate| rate.bits_per_second());
+    let delay = what.delay.as_deref().map(str::parse::<Nanos>).transpose()?;
     let faults = what.fault.iter().map(|fault| fault.parse()).collect::<Result<Vec<_>, _>>();
     let faults = faults?;
     let spec = match (&what.topology, what.nodes) {
         (Some(argument), _) => {
             Spec { name: lab.to_owned(), topology: scenarios::load(argument)?, roots, faults }
         }
-        (None, Some(nodes)) => Spec { roots, faults, ..Spec::switch(lab, nodes, rate) },
+        (None, Some(nodes)) => {
+            let switch = Spec::switch(lab, nodes, rate).delayed(delay.unwrap_or_default());
+            Spec { roots, faults, ..switch }
+        }
         (None, None) => {
             return Err(Failure::usage("nothing to emulate: specify a topology or --nodes"));
         }

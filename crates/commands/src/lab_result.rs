@@ -3,9 +3,9 @@
 use std::fmt;
 
 use garland_core::printable;
-use garland_core::units::bytes;
+use garland_core::units::{Nanos, bytes};
 use garland_lab::check::Report;
-use garland_lab::{MediumStatus, NicStatus, NodeStatus, Status};
+use garland_lab::{DelayBy, DelayCounters, MediumStatus, NicStatus, NodeStatus, Status};
 use garland_results::head::Head;
 use garland_topology::MediumKind;
 use serde::Serialize;
@@ -41,6 +41,11 @@ pub struct RunResult {
     pub check: Option<Report>,
     /// The command's exit code; `None` if it was not run.
     pub code: Option<u8>,
+    /// What the lab's own delay line did while the command ran; `None` if the lab has none.
+    pub delay: Option<DelayCounters>,
+    /// Why what the command measured says nothing about the delay of the topology; `None` if it
+    /// does.
+    pub void: Option<String>,
 }
 
 /// The result object `garland.lab-status/2`.
@@ -67,6 +72,7 @@ fn write_lab(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
     let shape = &lab.spec.topology.name;
     writeln!(f, "{}: {shape}, up for {:.0} s, {root}", lab.spec.name, lab.age)?;
     write_media(f, lab)?;
+    write_delay(f, lab)?;
     lab.nodes.iter().enumerate().try_for_each(|(place, node)| write_node(f, place == 0, node))?;
     let roots = lab.nodes.first().and_then(|node| node.root.parent());
     roots.map_or(Ok(()), |roots| writeln!(f, "  directories {}/NODE", printable::path(roots)))
@@ -86,6 +92,26 @@ fn write_media(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
         writeln!(f, "  {name:<11} {word:<7} {rate:<27} {stations:>8} {carried:>11} {lost:>6}")?;
     }
     Ok(())
+}
+
+/// Writes what holds the frames of media with a delay, and how well it did.
+fn write_delay(f: &mut fmt::Formatter<'_>, lab: &Status) -> fmt::Result {
+    let delayed = lab.spec.topology.media.iter().filter(|medium| medium.delay > Nanos::ZERO);
+    for medium in delayed {
+        writeln!(f, "  {}: delay {}, one way", medium.name, medium.delay)?;
+    }
+    match (&lab.delay_by, &lab.delay) {
+        (None, _) => Ok(()),
+        (Some(DelayBy::Netem), _) | (_, None) => writeln!(f, "  delays by netem"),
+        (Some(DelayBy::Own), Some(counters)) => {
+            let DelayCounters { released, late, lost, worst } = counters;
+            writeln!(
+                f,
+                "  delays by a process: {released} frames, {late} late, {lost} lost, the worst late \
+                 by {worst}"
+            )
+        }
+    }
 }
 
 /// Writes a line for each NIC of a node: the first line also has the node's name and address.

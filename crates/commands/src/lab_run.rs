@@ -11,7 +11,7 @@ use garland_fleet::context::Context;
 use garland_fleet::launch::lab::state;
 use garland_fleet::standing::RecordDir;
 use garland_lab::check::Report;
-use garland_lab::{Lab, Spec};
+use garland_lab::{DelayCounters, Lab, Spec};
 use garland_results::head::{Head, Phases, print_json};
 use garland_state::places::Places;
 use garland_sys::clock;
@@ -35,6 +35,8 @@ struct Outcome {
     check: Option<Report>,
     code: Option<u8>,
     interrupted: bool,
+    /// What the lab's own delay line did while the command ran.
+    delay: Option<DelayCounters>,
 }
 
 /// Builds the lab, checks it if `check` is set, runs the command, and tears the lab down.
@@ -65,17 +67,23 @@ pub fn run(
     }
     RecordDir::open(&places, Some(&name))?.clear();
     phases.end("teardown");
-    let Outcome { check, code, interrupted } = outcome?;
+    let Outcome { check, code, interrupted, delay } = outcome?;
     ended?;
+    let void = delay.as_ref().and_then(DelayCounters::void);
+    if let Some(void) = &void {
+        garland_terminal::errln!("{void}");
+    }
     let exit = match (&check, code) {
         (Some(report), _) if !report.holds() => Exit::Fault,
+        // A failure of the command is more to the point.
+        (_, Some(0)) if void.is_some() => Exit::Fault,
         (_, Some(code)) => Exit::Code(code),
         _ if interrupted => Exit::Interrupted,
         _ => Exit::Done,
     };
     if context.json {
         let head = Head::new("garland.lab-run/2", None, phases);
-        print_json(&RunResult { head, lab: name, check, code })?;
+        print_json(&RunResult { head, lab: name, check, code, delay, void })?;
     }
     Ok(exit)
 }
@@ -104,11 +112,14 @@ fn check_and_run(
     outcome.interrupted = interrupts.pending();
     if let (Some((program, words)), false) = (command.split_first(), outcome.interrupted) {
         let mut command = Command::new(program);
+        let before = lab.delay_counters()?;
         signal::release_in(command.args(words).env(LAB_VARIABLE, lab.name()));
         process::end_with_parent(&mut command);
         let child = command.spawn();
         let child = child.or_nothing(format!("cannot start {}", program.to_string_lossy()))?;
         outcome.code = Some(wait(child, interrupts)?);
+        let after = lab.delay_counters()?;
+        outcome.delay = after.zip(before).map(|(after, before)| after.since(&before));
         phases.end("command");
     }
     Ok(outcome)

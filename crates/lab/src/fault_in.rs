@@ -3,7 +3,7 @@
 use garland_topology::Topology;
 
 use crate::medium::ports;
-use crate::{bond, shaping};
+use crate::{bond, delay, shaping};
 
 /// The maximum number of ports of a Linux bridge.
 const MOST_PORTS: usize = 1023;
@@ -18,7 +18,7 @@ pub(crate) fn topology(topology: &Topology) -> Option<String> {
 
 /// Returns the first fault of the devices and media of a topology, which may have cabling faults.
 pub(crate) fn cabling(topology: &Topology) -> Option<String> {
-    devices(topology).or_else(|| media(topology))
+    devices(topology).or_else(|| media(topology)).or_else(|| delay::fault(topology))
 }
 
 /// Finds NICs named `all` or `default`: below `net.ipv4.conf` these names stand for all devices.

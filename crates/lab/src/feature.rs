@@ -2,8 +2,8 @@
 
 use garland_topology::{Selector, Topology};
 
-use crate::LabError;
 use crate::tool::Tool;
+use crate::{LabError, delay};
 
 /// A kernel feature that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,7 @@ pub(crate) enum Feature {
     Nftables,
     Egress,
     Mptcp,
+    Netem,
 }
 
 /// The name of the device that the trials of kernel features create.
@@ -42,6 +43,7 @@ impl Feature {
                  CONFIG_NFT_FWD_NETDEV, CONFIG_NFT_HASH)"
             }
             Feature::Mptcp => "MPTCP (CONFIG_MPTCP)",
+            Feature::Netem => "netem (CONFIG_NET_SCH_NETEM)",
         }
     }
 
@@ -90,6 +92,7 @@ impl Feature {
             Feature::Mptcp => {
                 (Tool::Ip, "mptcp limits set subflows 1", "mptcp limits set subflows 0")
             }
+            Feature::Netem => (Tool::Tc, "qdisc add dev lo root netem delay 1ms", ROOT),
         }
     }
 }
@@ -101,8 +104,12 @@ pub(crate) fn needed(topology: &Topology) -> Vec<Feature> {
         features.push(Feature::Tbf);
     }
     let hub = topology.media.iter().any(|medium| medium.kind.is_hub());
-    if hub || topology.media.iter().any(|medium| medium.kind.backplane().is_some()) {
-        features.extend([Feature::Ifb, Feature::Ingress, Feature::U32, Feature::Mirred]);
+    let is_funnelled = hub || topology.media.iter().any(|medium| medium.kind.backplane().is_some());
+    if is_funnelled {
+        features.push(Feature::Ifb);
+    }
+    if is_funnelled || delay::is_wanted(topology) {
+        features.extend([Feature::Ingress, Feature::U32, Feature::Mirred]);
     }
     if hub {
         features.push(Feature::Htb);
@@ -155,7 +162,7 @@ pub(crate) fn unavailable(missing: &[Feature]) -> LabError {
     } else if missing == [Feature::Mptcp] {
         "topologies without bonds, and bonds with the selectors packet and flow, work without this"
     } else {
-        "switches without a backplane, and wires, work without this"
+        "switches and wires without backplane and delay work without this"
     };
     let problem = format!("this kernel does not support {}", names.join(", "));
     LabError::Unavailable { problem, hint: works.to_owned() }
@@ -184,7 +191,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "this kernel does not support ifb (CONFIG_IFB), htb (CONFIG_NET_SCH_HTB); switches \
-             without a backplane, and wires, work without this"
+             and wires without backplane and delay work without this"
         );
     }
 }

@@ -18,10 +18,12 @@ use garland_sys::inherited;
 use garland_sys::init::{self, Forked};
 use garland_sys::namespace::{self, Kind};
 
+use crate::delay::line::DelayLine;
+use crate::feature::Feature;
 use crate::medium::collisions;
 use crate::record::Keeper;
 use crate::share::{self, Shares};
-use crate::{LabError, Spec, apply, feature, plan, role};
+use crate::{DelayBy, DelayRecord, LabError, Spec, apply, delay, feature, plan, role};
 
 /// The keeper's reply to `lab up`: the description of its own process once the lab is built, or the
 /// error message.
@@ -43,12 +45,12 @@ pub fn main() -> ExitCode {
         }
     };
     // `_shares` must live as long as this process: it holds the claim on the control groups.
-    let (keeper, _shares) = match built {
+    let Built { keeper, line, _shares } = match built {
         Ok(built) => built,
         Err(error) => return refuse(&error),
     };
     if say(&Ok(keeper)).is_ok() && told_to_stay() && init::silence().is_ok() {
-        return serve(&spec);
+        return serve(&spec, line);
     }
     ExitCode::FAILURE
 }
@@ -60,8 +62,16 @@ fn refuse(reason: &impl ToString) -> ExitCode {
 }
 
 /// Reaps processes as long as the lab runs. If hubs have collisions, a second process adjusts the
-/// hubs' rates; like all processes of the lab, it ends with the keeper.
-fn serve(spec: &Spec) -> ExitCode {
+/// hubs' rates; if frames are held by the lab's own delay line, that is a process, too. Like all
+/// processes of the lab, they end with the keeper.
+fn serve(spec: &Spec, line: Option<DelayLine>) -> ExitCode {
+    // The counters must live as long as this process: commands read them from it.
+    let _counters = match line.map(|line| (init::fork(), line)) {
+        None => None,
+        Some((Ok(Forked::Child), line)) => line.run(),
+        Some((Ok(Forked::Parent), line)) => Some(line.into_counters()),
+        Some((Err(_), _)) => return ExitCode::FAILURE,
+    };
     if collisions::are_wanted(&spec.topology) {
         match init::fork() {
             Ok(Forked::Child) => collisions::keep(&spec.topology),
@@ -144,16 +154,33 @@ fn isolate() -> io::Result<(Forked, bool)> {
     Ok((init::fork()?, rootless))
 }
 
-/// Builds the lab; also returns the control groups of a lab whose nodes have CPU limits.
-fn build(spec: &Spec, rootless: bool) -> Result<(Keeper, Option<Shares>), LabError> {
+/// A lab that is built.
+struct Built {
+    keeper: Keeper,
+    /// The lab's own delay line; `None` if it needs none.
+    line: Option<DelayLine>,
+    /// The control groups of a lab whose nodes have CPU limits.
+    _shares: Option<Shares>,
+}
+
+/// Builds the lab.
+fn build(spec: &Spec, rootless: bool) -> Result<Built, LabError> {
     let shares = share::make(&spec.name, &spec.topology)?;
-    let built = emulate(spec).and_then(|()| {
-        Identity::own().map_err(LabError::file("read process information in", Path::new("/proc")))
+    let built = emulate(spec).and_then(|line| {
+        let identity = Identity::own();
+        let identity =
+            identity.map_err(LabError::file("read process information in", Path::new("/proc")))?;
+        Ok((identity, line))
     });
     match built {
-        Ok(identity) => {
+        Ok((identity, line)) => {
             let path = shares.as_ref().map(|shares| shares.path().to_owned());
-            Ok((Keeper::new(identity, rootless, path), shares))
+            let counters = line.as_ref().map(DelayLine::counters);
+            let by = if counters.is_some() { DelayBy::Own } else { DelayBy::Netem };
+            let record = DelayRecord { by, counters };
+            let delay = delay::is_wanted(&spec.topology).then_some(record);
+            let keeper = Keeper::new(identity, rootless, path, delay);
+            Ok(Built { keeper, line, _shares: shares })
         }
         Err(error) => {
             shares.into_iter().for_each(Shares::remove);
@@ -162,13 +189,25 @@ fn build(spec: &Spec, rootless: bool) -> Result<(Keeper, Option<Shares>), LabErr
     }
 }
 
-/// Executes the steps of the lab, if the kernel has the features that it needs.
-fn emulate(spec: &Spec) -> Result<(), LabError> {
+/// Executes the steps of the lab, if the kernel has the features that it needs. Returns the lab's
+/// own delay line if it needs one.
+fn emulate(spec: &Spec) -> Result<Option<DelayLine>, LabError> {
     let lacking = feature::missing(&feature::needed(&spec.topology))?;
     if !lacking.is_empty() {
         return Err(feature::unavailable(&lacking));
     }
-    apply::apply(&plan::steps(spec))
+    let topology = &spec.cabled();
+    if !delay::is_wanted(topology) || feature::missing(&[Feature::Netem])?.is_empty() {
+        apply::apply(&plan::steps(spec, DelayBy::Netem))?;
+        return Ok(None);
+    }
+    delay::check_own(topology)?;
+    apply::apply(&plan::steps(spec, DelayBy::Own))?;
+    DelayLine::open(topology).map(Some).map_err(|error| LabError::Tool {
+        tool: "the delay line",
+        place: "_media".to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 /// Returns what an administrator must change so that ordinary users can create namespaces. It is

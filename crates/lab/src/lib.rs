@@ -15,6 +15,7 @@
 //!
 //! - A medium is a file in `medium/`, chosen in `mod.rs` there; the compiler names further
 //!   matches.
+//! - What holds the frames of media with a delay is `delay/`.
 //! - Conditions of the time of a node are put into effect by `node.rs`, `vintage.rs` and
 //!   `programs.rs`.
 
@@ -22,6 +23,8 @@ mod apply;
 mod bond;
 pub mod check;
 mod counters;
+mod delay;
+mod delayed;
 pub mod device;
 mod error;
 pub mod fault;
@@ -54,6 +57,7 @@ mod warden;
 mod writer;
 
 pub use counters::PortCounters;
+pub use delay::{DelayBy, DelayCounters, DelayRecord};
 pub use error::LabError;
 pub use lab::Lab;
 pub use record::Record;

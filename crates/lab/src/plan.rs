@@ -4,20 +4,22 @@
 //! keeper ends.
 
 use crate::shaping::Shaping;
-use crate::{Spec, medium, node};
+use crate::{DelayBy, Spec, delay, medium, node};
 
 pub use crate::step::{Place, Step};
 pub use crate::tool::Tool;
 
-/// Returns the steps that build the lab `spec`: media, nodes, cables, queues of media, network
-/// settings of nodes.
-pub fn steps(spec: &Spec) -> Vec<Step> {
+/// Returns the steps that build the lab `spec`: media, nodes, cables, queues of media, delays,
+/// network settings of nodes. `delay_by` says what holds the frames of media with a delay; the
+/// lab's own delay line works beside these steps.
+pub fn steps(spec: &Spec, delay_by: DelayBy) -> Vec<Step> {
     let topology = &spec.cabled();
     let shaping = Shaping::new(topology);
     let mut steps = medium::bridges(topology);
     steps.extend(topology.nodes.iter().map(|node| Step::Namespace { node: node.name.clone() }));
     steps.extend(medium::cables(topology));
     steps.extend(medium::queues(topology, &shaping));
+    steps.extend(delay::steps(topology, delay_by));
     steps.extend((0..topology.nodes.len()).flat_map(|id| node::steps(topology, &shaping, id)));
     steps
 }
@@ -34,7 +36,7 @@ mod tests {
     }
 
     fn lines(spec: &Spec) -> String {
-        let lines: Vec<_> = steps(spec).iter().map(Step::to_string).collect();
+        let lines: Vec<_> = steps(spec, DelayBy::Netem).iter().map(Step::to_string).collect();
         lines.join("\n")
     }
 

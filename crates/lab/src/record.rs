@@ -8,7 +8,7 @@ use garland_sys::identity::Identity;
 use garland_sys::private_file;
 use serde::{Deserialize, Serialize};
 
-use crate::{LabError, Spec};
+use crate::{DelayRecord, LabError, Spec};
 
 /// The version of the format; records of other versions are rejected.
 const VERSION: u32 = 1;
@@ -39,12 +39,20 @@ pub struct Keeper {
     /// The lab's control group, which contains the groups of the nodes; `None` in a lab without CPU
     /// limits.
     pub shares: Option<PathBuf>,
+    /// What holds the frames of media with a delay; `None` in a lab without them.
+    #[serde(default)]
+    pub delay: Option<DelayRecord>,
 }
 
 impl Keeper {
-    pub(crate) fn new(identity: Identity, rootless: bool, shares: Option<PathBuf>) -> Keeper {
+    pub(crate) fn new(
+        identity: Identity,
+        rootless: bool,
+        shares: Option<PathBuf>,
+        delay: Option<DelayRecord>,
+    ) -> Keeper {
         let Identity { pid, start, boot } = identity;
-        Keeper { pid, start, boot, rootless, shares }
+        Keeper { pid, start, boot, rootless, shares, delay }
     }
 
     pub(crate) fn identity(&self) -> Identity {

@@ -1,6 +1,6 @@
-//! The lab of the options `--nodes N --rate R`.
+//! The lab of the options `--nodes N --rate R --delay D`.
 
-use garland_core::units::Rate;
+use garland_core::units::{Nanos, Rate};
 use garland_topology::shapes::{Basis, switch};
 
 use crate::Spec;
@@ -17,5 +17,12 @@ impl Spec {
             roots: None,
             faults: Vec::new(),
         }
+    }
+
+    /// Returns the lab with this delay, one way, in each of its media.
+    #[must_use]
+    pub fn delayed(mut self, delay: Nanos) -> Spec {
+        self.topology.media.iter_mut().for_each(|medium| medium.delay = delay);
+        self
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::counters::{Counters, PortCounters};
 use crate::medium::ports;
-use crate::{Lab, LabError, Spec, device};
+use crate::{DelayBy, DelayCounters, Lab, LabError, Spec, device};
 
 /// The current state of a lab.
 #[derive(Debug, Clone, Serialize)]
@@ -24,6 +24,10 @@ pub struct Status {
     pub age: f64,
     /// The lab's media.
     pub media: Vec<MediumStatus>,
+    /// What holds the frames of media with a delay; `None` in a lab without them.
+    pub delay_by: Option<DelayBy>,
+    /// What the lab's own delay line has done; `None` if the lab has none.
+    pub delay: Option<DelayCounters>,
     /// The lab's nodes, the head first.
     pub nodes: Vec<NodeStatus>,
 }
@@ -37,7 +41,8 @@ pub struct MediumStatus {
     pub stations: usize,
     /// The bytes that stations have sent, as the kernel counts them.
     pub carried: u64,
-    /// The frames that were dropped because a buffer of the medium was full.
+    /// The frames that were dropped because a buffer of the medium was full, or that the lab's own
+    /// delay line has lost.
     pub lost: u64,
 }
 
@@ -72,6 +77,10 @@ impl Lab {
     /// Returns the current state of the lab.
     pub fn status(&self) -> Result<Status, LabError> {
         let counters = self.counters()?;
+        let delayed = self.delay_counters_by_medium()?;
+        let lost_late = |medium: MediumId| {
+            delayed.as_ref().map_or(0, |all: &Vec<DelayCounters>| all[medium].lost)
+        };
         let topology = &self.spec().topology;
         let nodes = topology.nodes.iter().enumerate().map(|(id, node)| {
             let nics = topology.nics_of(id).map(|(id, nic)| NicStatus {
@@ -91,13 +100,17 @@ impl Lab {
             keeper: self.keeper().pid,
             rootless: self.keeper().rootless,
             age: identity::age(&self.keeper().identity()).unwrap_or(0.0),
-            media: (0..topology.media.len()).map(|id| self.medium(id, &counters)).collect(),
+            media: (0..topology.media.len())
+                .map(|id| self.medium(id, &counters, lost_late(id)))
+                .collect(),
+            delay_by: self.keeper().delay.as_ref().map(|delay| delay.by),
+            delay: self.delay_counters()?,
             nodes: nodes.collect::<Result<_, LabError>>()?,
             spec: self.spec().clone(),
         })
     }
 
-    fn medium(&self, id: MediumId, counters: &Counters) -> MediumStatus {
+    fn medium(&self, id: MediumId, counters: &Counters, lost_late: u64) -> MediumStatus {
         let topology = &self.spec().topology;
         let medium = &topology.media[id];
         let attached = ports(topology, id);
@@ -115,7 +128,7 @@ impl Lab {
             name: medium.name.clone(),
             stations: attached.len(),
             carried,
-            lost: lost + shared.drops,
+            lost: lost + shared.drops + lost_late,
         }
     }
 

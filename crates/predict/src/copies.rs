@@ -244,17 +244,17 @@ impl CopyTry<'_> {
             // While a chain fills, its hops do not yet compete for a shared medium. A head or relay
             // of a tree sends each slice several times from the start.
             let shared = if lane.route.is_chain() { uses.passes } else { 1.0 };
-            let latency = self.latency(lane);
-            lane.route.depth() as f64 * (slice * byte / shared + self.costs.hop) + latency
+            let delay = self.delay(lane);
+            lane.route.depth() as f64 * (slice * byte / shared + self.costs.hop) + delay
         };
         self.plan.lanes.iter().zip(routes).map(of_lane).fold(0.0, f64::max)
     }
 
-    /// Returns the latency of a lane's route in seconds. All hops are assumed to have the latency
-    /// of the first node's first hop.
-    fn latency(&self, lane: &Lane) -> f64 {
+    /// Returns the delay of a lane's route in seconds. All hops are assumed to have the delay of
+    /// the first node's first hop.
+    fn delay(&self, lane: &Lane) -> f64 {
         let first = self.places[lane.route.first().index()];
-        self.wires.latency(first) * lane.route.depth() as f64
+        self.wires.delay(first) * lane.route.depth() as f64
     }
 }
 

@@ -54,11 +54,11 @@ impl Wires<'_> {
         Work { name: name.clone(), reads, feeds, limit, is_shaped }
     }
 
-    /// Returns the latency of the medium that a node's first NIC is on, in seconds; 0 if unknown.
-    pub(super) fn latency(self, node: NodeId) -> f64 {
+    /// Returns the one-way delay of the medium that a node's first NIC is on, in seconds; 0 if unknown.
+    pub(super) fn delay(self, node: NodeId) -> f64 {
         let Self::Drawn(topology) = self else { return 0.0 };
         let medium = topology.nics_of(node).next().map(|(_, nic)| nic.medium);
-        medium.map_or(0.0, |medium| topology.media[medium].latency.as_secs_f64())
+        medium.map_or(0.0, |medium| topology.media[medium].delay.as_secs_f64())
     }
 
     /// Returns a number for each node of `places`, the head first. Nodes that are near each other

@@ -30,6 +30,7 @@ pub mod error;
 pub mod event;
 pub mod fifo;
 pub mod folder_events;
+pub mod frame_tap;
 pub mod fuse;
 pub mod holes;
 pub mod identity;
@@ -76,6 +77,7 @@ pub mod terminal;
 pub mod thread_io;
 pub mod threads;
 mod unix_sockets;
+pub mod urgent;
 pub mod uring;
 pub mod watch;
 #[cfg(feature = "simulated")]

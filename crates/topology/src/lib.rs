@@ -142,8 +142,10 @@ pub struct Medium {
     /// The rate in bits per second on the wire: of the whole hub, or of each direction of a wire or
     /// of a port of a switch. `None` means no limit; a hub must have a rate.
     pub rate: Option<Rate>,
-    /// The time that a frame takes from end to end; 0 if unknown.
-    pub latency: Nanos,
+    /// The time from the moment at which a frame has left its sender's queue until it reaches the
+    /// other end of the medium: one way, so that a round trip over the medium takes twice as long.
+    /// 0 if it is not known or does not count.
+    pub delay: Nanos,
     /// The size of a port's buffer in bytes; derived from the rate if `None`.
     pub buffer: Option<u64>,
     /// The price of the medium without cables.

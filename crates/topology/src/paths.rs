@@ -3,10 +3,13 @@
 
 use std::net::Ipv4Addr;
 
+use garland_core::units::Nanos;
 use serde::Serialize;
 
 use super::crossing::crossings;
-use super::{Forwarding, NextHop, NicId, NodeId, Resource, Selector, Topology};
+use super::{
+    Forwarding, MediumId, MediumKind, NextHop, NicId, NodeId, Resource, Selector, Topology,
+};
 
 /// The maximum number of choices that [`in_turn`] combines; beyond it, only one choice of each hop
 /// is used.
@@ -23,6 +26,32 @@ pub struct Path {
     pub resources: Vec<Resource>,
     /// The largest packet that passes the whole path, in bytes.
     pub mtu: u16,
+}
+
+impl Path {
+    /// Returns the time that a packet takes over the path in addition to its length and to queues:
+    /// the delay of each medium, as often as the packet leaves it.
+    pub fn delay(&self, topology: &Topology) -> Nanos {
+        let of = |medium: MediumId| topology.media[medium].delay.0;
+        // A hub is among the resources itself, the port through which a frame leaves it as well.
+        let unless_hub = |medium: MediumId| match topology.media[medium].kind {
+            MediumKind::Hub { .. } => 0,
+            MediumKind::Switch { .. } | MediumKind::Wire => of(medium),
+        };
+        let each = self.resources.iter().map(|resource| match *resource {
+            Resource::Hub(medium) => of(medium),
+            Resource::In(nic) => unless_hub(topology.nics[nic].medium),
+            // A wire has no resource at its far end.
+            Resource::Out(nic) => match topology.media[topology.nics[nic].medium].kind {
+                MediumKind::Wire => of(topology.nics[nic].medium),
+                MediumKind::Hub { .. } | MediumKind::Switch { .. } => 0,
+            },
+            Resource::Up(uplink) => unless_hub(topology.uplinks[uplink].from),
+            Resource::Down(uplink) => unless_hub(topology.uplinks[uplink].to),
+            Resource::Backplane(_) => 0,
+        });
+        Nanos(each.sum())
+    }
 }
 
 /// A share of the packets of a connection, and their path.
@@ -212,5 +241,32 @@ impl Choice {
             chance: self.chance * other.chance,
             legs: self.legs.iter().cloned().chain(more).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shapes::{Basis, Between, LeafSpine, hub, leaf_spine, star, switch};
+
+    /// Returns the delay from one node to another if every medium has one of a millisecond.
+    fn millis(mut topology: Topology, from: NodeId, to: NodeId) -> f64 {
+        topology.media.iter_mut().for_each(|medium| medium.delay = Nanos::from_millis(1));
+        let streams = Ways::new(&topology).between(from, to);
+        let path = &streams[0].there[0].legs[0].path;
+        path.delay(&topology).as_secs_f64() * 1e3
+    }
+
+    #[test]
+    fn each_medium_delays_a_packet_once() {
+        let basis = Basis::numbered("try", 4).at("100mbit".parse().unwrap());
+        assert_eq!(millis(switch(&basis, None), 0, 2), 1.0);
+        assert_eq!(millis(hub(&basis), 0, 2), 1.0);
+        assert_eq!(millis(star(&basis, Between::Forwarded), 0, 2), 1.0);
+        assert_eq!(millis(star(&basis, Between::Forwarded), 1, 2), 2.0, "over the head");
+        let measures = LeafSpine { leaves: 2, spines: 1, uplink: None };
+        let leaves = leaf_spine(&basis, &measures);
+        assert_eq!(millis(leaves.clone(), 0, 1), 1.0);
+        assert_eq!(millis(leaves, 0, 4), 3.0, "over two leaves and a spine");
     }
 }

@@ -18,6 +18,12 @@ pub struct What {
     /// The rate of every wire of that switch, such as 1gbit; unshaped without it.
     #[arg(long, conflicts_with = "topology")]
     pub rate: Option<String>,
+    /// The delay of that switch, one way, such as 20ms: a round trip takes twice as long.
+    ///
+    /// Frames are held behind the queue of the port, by netem if the kernel has it, or else by a
+    /// process of the lab, which refuses rates that it cannot hold.
+    #[arg(long, value_name = "TIME", requires = "rate", conflicts_with = "topology")]
+    pub delay: Option<String>,
     /// Cable it wrongly, to test diagnosis. May be repeated.
     ///
     /// swap:n2/eth0,n3/eth0 exchanges two NICs' cables; missing:n4/eth0 has one that leads nowhere;

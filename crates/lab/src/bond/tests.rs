@@ -1,10 +1,10 @@
 use garland_topology::shapes::{Basis, JoinedStars, Segment, bonded, joined_stars};
 
 use super::*;
-use crate::Spec;
 use crate::plan::steps;
 use crate::step::Place;
 use crate::tool::Tool;
+use crate::{DelayBy, Spec};
 
 /// Returns the steps that concern the bond of a node, as commands.
 fn of_node(topology: Topology, node: &str) -> String {
@@ -21,7 +21,7 @@ fn of_node(topology: Topology, node: &str) -> String {
         _ => false,
     };
     let lines: Vec<String> =
-        steps(&spec).iter().filter(|step| about(step)).map(Step::to_string).collect();
+        steps(&spec, DelayBy::Own).iter().filter(|step| about(step)).map(Step::to_string).collect();
     lines.join("\n")
 }
 

@@ -1,8 +1,9 @@
 //! Finds flows that cross only one medium.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use garland_topology::paths::{Stream, Ways};
+use garland_topology::paths::{Choice, Stream, Ways};
 use garland_topology::{MediumId, MediumKind, NicId, NodeId, Resource, Topology};
 
 use super::round::{Flow, weight};
@@ -88,6 +89,11 @@ pub(super) fn flow_over(
 ) -> Flow {
     let mut senders = Vec::new();
     let mut media = Vec::new();
+    let longest = |choices: fn(&Stream) -> &[Choice]| {
+        let legs = streams.iter().flat_map(choices).flat_map(|choice| &choice.legs);
+        legs.map(|leg| leg.path.delay(topology).0).max().unwrap_or(0)
+    };
+    let round_trip = longest(|stream| &stream.there) + longest(|stream| &stream.back);
     for path in streams.iter().flat_map(paths) {
         media.extend(path.resources.iter().filter_map(|resource| medium_of(topology, *resource)));
         // Each node on the path sends over one of its NICs on the next resource.
@@ -102,7 +108,8 @@ pub(super) fn flow_over(
     senders.dedup();
     media.sort_unstable();
     media.dedup();
-    Flow { from, to, address, theory, senders, media }
+    let round_trip = Duration::from_nanos(round_trip);
+    Flow { from, to, address, theory, senders, media, round_trip }
 }
 
 fn paths(stream: &Stream) -> impl Iterator<Item = &garland_topology::paths::Path> {

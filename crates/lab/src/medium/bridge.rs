@@ -3,9 +3,9 @@
 use garland_topology::{MediumId, MediumKind, NicId, Topology};
 
 use super::port::sends_from;
-use crate::device;
 use crate::step::Step;
 use crate::writer::MEDIA;
+use crate::{delay, device};
 
 /// Returns the settings of the namespace of the media. Bridged frames must not pass the firewall,
 /// whatever the host's default is.
@@ -37,7 +37,7 @@ pub(super) fn make(topology: &Topology, medium: MediumId) -> Vec<Step> {
     ]
 }
 
-/// Returns the steps that create a NIC and its port.
+/// Returns the steps that create a NIC and its port. If the medium has a delay, their cable is cut.
 pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     let nic = &topology.nics[id];
     let own = device::port(id);
@@ -45,25 +45,46 @@ pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     let node = &topology.nodes[nic.node].name;
     let ethernet = sends_from(topology, id);
     let mtu = mtu_option(nic.mtu);
-    vec![
-        MEDIA.ip(format!(
-            "link add {own}{mtu} type veth peer name {name} address {ethernet}{mtu} netns {node}"
-        )),
-        MEDIA.ip(format!("link set {own} master {} up", device::bridge(nic.medium))),
-    ]
+    let mut steps = Vec::new();
+    let port_side = if delay::cuts_nic(topology, id) {
+        let [inner, outer] = device::cut_cable(id);
+        steps.push(MEDIA.ip(format!("link add {own}{mtu} type veth peer name {inner}{mtu}")));
+        steps.push(MEDIA.ip(format!("link set {inner} up")));
+        outer
+    } else {
+        own.clone()
+    };
+    steps.push(MEDIA.ip(format!(
+        "link add {port_side}{mtu} type veth peer name {name} address {ethernet}{mtu} netns {node}"
+    )));
+    if port_side != own {
+        steps.push(MEDIA.ip(format!("link set {port_side} up")));
+    }
+    steps.push(MEDIA.ip(format!("link set {own} master {} up", device::bridge(nic.medium))));
+    steps
 }
 
-/// Returns the steps that create an uplink: a cable between two bridges.
+/// Returns the steps that create an uplink: a cable between two bridges. If one of them has a delay,
+/// the cable is cut.
 pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
     let uplink = &topology.uplinks[place];
     let [from, to] = device::uplink(place);
     let largest = |medium| topology.stations(medium).map(|(_, nic)| nic.mtu).max();
     let mtu = mtu_option(largest(uplink.from).max(largest(uplink.to)).unwrap_or(STANDARD_MTU));
-    vec![
-        MEDIA.ip(format!("link add {from}{mtu} type veth peer name {to}{mtu}")),
-        MEDIA.ip(format!("link set {from} master {} up", device::bridge(uplink.from))),
-        MEDIA.ip(format!("link set {to} master {} up", device::bridge(uplink.to))),
-    ]
+    let pair = |one: &str, other: &str| {
+        MEDIA.ip(format!("link add {one}{mtu} type veth peer name {other}{mtu}"))
+    };
+    let mut steps = Vec::new();
+    if delay::cuts_uplink(topology, place) {
+        let [near, far] = device::cut_uplink(place);
+        steps.extend([pair(&from, &near), pair(&to, &far)]);
+        steps.extend([near, far].map(|end| MEDIA.ip(format!("link set {end} up"))));
+    } else {
+        steps.push(pair(&from, &to));
+    }
+    steps.push(MEDIA.ip(format!("link set {from} master {} up", device::bridge(uplink.from))));
+    steps.push(MEDIA.ip(format!("link set {to} master {} up", device::bridge(uplink.to))));
+    steps
 }
 
 const STANDARD_MTU: u16 = 1500;

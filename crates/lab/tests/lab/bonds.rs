@@ -33,6 +33,7 @@ fn from_head(lab: &Lab, flows: usize) -> f64 {
         theory: 4e7,
         senders: Vec::new(),
         media: Vec::new(),
+        round_trip: Duration::ZERO,
     };
     let round = Round {
         flows: vec![flow; flows],

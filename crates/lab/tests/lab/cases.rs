@@ -12,12 +12,12 @@ use garland_lab::{Lab, LabError, Spec, StateDir};
 use garland_sys::clock::now_ns;
 use garland_sys::identity::{Identity, Signal, signal};
 
-use super::{bonds, shapes, shares};
+use super::{bonds, delays, shapes, shares};
 
 type Case = fn(&StateDir);
 
 /// All cases.
-pub const ALL: [(&str, Case); 26] = [
+pub const ALL: [(&str, Case); 32] = [
     ("up_exec_down", up_exec_down),
     ("exit_and_signals_pass_through", exit_and_signals_pass_through),
     ("rate_100mbit", |state| rate_holds(state, 100_000_000)),
@@ -44,9 +44,15 @@ pub const ALL: [(&str, Case); 26] = [
     ("cpu_share", shares::cpu),
     ("vintage", shares::vintage),
     ("half_duplex", half_duplex),
+    ("delay_round_trip", delays::round_trip),
+    ("delay_stream", delays::stream),
+    ("delay_order", delays::order),
+    ("delay_killed_keeper", delays::killed_keeper),
+    ("delay_too_fast", delays::too_fast),
+    ("delay_checked", delays::checked),
 ];
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).unwrap().trim().to_owned()
 }
@@ -282,7 +288,7 @@ fn listen(lab: &Lab, node: &str) -> Child {
 }
 
 /// Reads one line byte by byte, so that the next call reads the next line.
-fn first_line(child: &mut Child) -> String {
+pub fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     let output = child.stdout.as_mut().unwrap();
     BufReader::with_capacity(1, output).read_line(&mut line).unwrap();
@@ -290,14 +296,14 @@ fn first_line(child: &mut Child) -> String {
 }
 
 /// Returns the number of processes in the PID namespace of this run.
-fn processes() -> usize {
+pub fn processes() -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| Identity::from_pid(*pid).is_ok_and(|process| process.is_alive())).count()
 }
 
 /// Returns the number of namespace mounts that any process of this run can see.
-fn networks_on_record() -> usize {
+pub fn networks_on_record() -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let tables =
         entries.filter_map(|entry| fs::read_to_string(entry.path().join("mountinfo")).ok());
@@ -305,7 +311,7 @@ fn networks_on_record() -> usize {
 }
 
 /// Waits for a condition that becomes true unless something hangs, however busy this machine is.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     let patience = now_ns() + 60_000_000_000;
     while !holds() {
         assert!(now_ns() < patience, "{what}");

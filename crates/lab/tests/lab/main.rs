@@ -10,6 +10,7 @@
 
 mod bonds;
 mod cases;
+mod delays;
 mod parts;
 mod shapes;
 mod shares;
@@ -30,7 +31,7 @@ const PLACE: &str = "/tmp";
 
 /// Prefixes of the names of cases that may depend on privileges. The other cases run without root
 /// only in `make soak`.
-const WITHOUT_ROOT: [&str; 14] = [
+const WITHOUT_ROOT: [&str; 16] = [
     "up_exec_down",
     "exit_and_signals",
     "rate_100mbit",
@@ -45,6 +46,8 @@ const WITHOUT_ROOT: [&str; 14] = [
     "bond_by_packet",
     "bond_by_subflow",
     "cpu_share",
+    "delay_round_trip",
+    "delay_killed_keeper",
 ];
 
 fn main() -> ExitCode {

@@ -39,7 +39,7 @@ pub(super) fn read(
 
 /// Sets the properties of all `media` that are given in `section`, except rate and price.
 fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
-    let latency = section.read("latency", str::parse::<Nanos>)?;
+    let delay = section.read("delay", str::parse::<Nanos>)?;
     let buffer = section.read("buffer", bytes::parse)?;
     let cable = section.text("cable")?;
     if let Some(collisions) = section.boolean("collisions")?
@@ -49,7 +49,7 @@ fn set_media(section: &Section<'_>, media: &mut [Medium]) -> Result<(), Fault> {
         return Err(out_of_place(section, "collisions", reason));
     }
     for medium in media {
-        medium.latency = latency.unwrap_or(medium.latency);
+        medium.delay = delay.unwrap_or(medium.delay);
         medium.buffer = buffer.or(medium.buffer);
         if let Some(cable) = &cable {
             cable.value.trim().clone_into(&mut medium.cable.kind);
@@ -101,7 +101,7 @@ fn single(
             node.price = price.unwrap_or(node.price);
         }
     }
-    let keys = ["name", "rate", "latency", "buffer", "collisions", "price", "cable"];
+    let keys = ["name", "rate", "delay", "buffer", "collisions", "price", "cable"];
     let keys = beside(&keys, &explicit::MEDIUM_KEYS);
     for entry in section.sections("medium", "[[topology.medium]]", &keys)? {
         let name = entry.needed_text("name", "`name = \"switch\"`")?;

@@ -18,7 +18,7 @@ const TOPOLOGY_KEYS: [&str; 12] = [
     "rate",
     "subnet",
     "mtu",
-    "latency",
+    "delay",
     "buffer",
     "collisions",
     "cable",

@@ -16,7 +16,7 @@ nodes = "srv,n[1-3]"
 rate = "10mbit"
 subnet = "192.168.0.0/20"
 mtu = 1400
-latency = "50us"
+delay = "50us"
 buffer = "64KiB"
 collisions = true
 cable = "coax"
@@ -50,7 +50,7 @@ price = 99.99
 [[topology.medium]]
 name = "row2"
 rate = "5mbit"
-latency = "1ms"
+delay = "1ms"
 buffer = "1KiB"
 price = 7
 collisions = false
@@ -159,7 +159,7 @@ fn reads_all_of_a_shape() {
     assert_eq!(topology.nodes[2].vintage, vintage);
     assert_eq!(topology.nodes[1].vintage, Vintage::default());
     let row = &topology.media[0];
-    assert_eq!((row.latency, row.buffer), (Nanos::from_micros(50), Some(65536)));
+    assert_eq!((row.delay, row.buffer), (Nanos::from_micros(50), Some(65536)));
     // Two stations and the switch's port.
     assert_eq!(row.price, Price(3500));
     assert_eq!(row.cable, Cable { kind: "coax".into(), price: Price(250) });
@@ -168,7 +168,7 @@ fn reads_all_of_a_shape() {
     assert_eq!(other.kind, MediumKind::Hub { collisions: false });
     let slow = Rate::from_bits_per_second(5_000_000);
     assert_eq!((other.rate, other.price), (Some(slow), Price(700)));
-    assert_eq!((other.latency, other.buffer), (Nanos::from_millis(1), Some(1024)));
+    assert_eq!((other.delay, other.buffer), (Nanos::from_millis(1), Some(1024)));
     assert_eq!(other.cable, Cable { kind: "thin".into(), price: Price(250) });
     assert_eq!(topology.media[4].price, Price(11000));
     assert!(topology.routes.iter().all(|route| route.selector == Selector::Flow));
@@ -242,8 +242,8 @@ fn keys_are_those_of_the_shape() {
     den.toml:2:1: [topology] needs `nodes`: write `nodes = "n[0-3]"`, or 3 for the head n0 and the nodes n1 to n3
     den.toml:3:9: `shape` cannot be "swich" (did you mean switch?); allowed: hub, switch, star, bonded, mesh, joined, ring, full-mesh, leaf-spine, rail, explicit
     den.toml:3:9: `shape` must be a text in quotes, not 1
-    den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
-    den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, latency, buffer, collisions, cable, price, node, medium, between
+    den.toml:5:1: unknown key `columns` in [topology]; allowed: shape, nodes, rate, subnet, mtu, delay, buffer, collisions, cable, price, node, medium, between
+    den.toml:5:1: unknown key `betwen` in [topology] (did you mean between?); allowed: shape, nodes, rate, subnet, mtu, delay, buffer, collisions, cable, price, node, medium, between
     den.toml:5:11: `between` cannot be "isolatd" (did you mean isolated?); allowed: isolated, forwarded
     den.toml:7:1: unknown key `forwards` in [[topology.node]]; allowed: names, cpu, disk, copies, pipe, block, start, window, sack, reno, duplex, price
     den.toml:6:9: n9 is not the name of a node of this topology (did you mean n0?)
@@ -296,7 +296,7 @@ fn values_are_checked() {
         "shape = \"switch\"\nnodes = 3\nsubnet = \"10.0.0.0\"",
         "shape = \"switch\"\nnodes = 3\nsubnet = \"10.0.0.0/30\"",
         "shape = \"switch\"\nnodes = 3\nmtu = 100",
-        "shape = \"switch\"\nnodes = 3\nlatency = \"1 d\"",
+        "shape = \"switch\"\nnodes = 3\ndelay = \"1 d\"",
         "shape = \"switch\"\nnodes = 3\nbuffer = \"1 apple\"",
         "shape = \"switch\"\nnodes = 3\n[topology.price]\nnic = -1",
         "shape = \"switch\"\nnodes = 3\n[topology.price]\nnic = nan",
@@ -324,7 +324,7 @@ fn values_are_checked() {
     den.toml:5:10: `subnet`: "10.0.0.0" is not a network: write one such as 10.88.0.0/16
     den.toml:5:10: 10.0.0.0/30 has addresses for 2 nodes, but the topology has 4: use a shorter prefix
     den.toml:5:7: `mtu` must be a whole number from 576 to 65535, not 100
-    den.toml:5:11: `latency`: `1 d` is not a time: write a number and one of ns, us, ms, s, min, h
+    den.toml:5:9: `delay`: `1 d` is not a time: write a number and one of ns, us, ms, s, min, h
     den.toml:5:10: `buffer`: `1 apple` is not a number of bytes: write a number and one of B, K, KiB, M, MiB, G, GiB, T, TiB, P, PiB (steps of 1024) or kB, MB, GB, TB, PB (steps of 1000)
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not -1
     den.toml:6:7: `nic` must be a number from 0 to 10000000, not nan
