@@ -20,9 +20,12 @@ pub(crate) fn fault(topology: &Topology) -> Option<String> {
     ))
 }
 
-/// The time that the delay line works for a frame, and for a byte of it.
+/// The time that the delay line works for a frame, and for a byte of it, in nanoseconds, with what
+/// the kernel does at the receiving node. Measured on two processors of 2026: three streams of 940
+/// Mbit/s in segments kept it busy for a quarter of the time and none was late, four of 94 Mbit/s
+/// for 15 %. The time of a frame is for the worst case, one after the other.
 const FRAME_NS: f64 = 6_000.0;
-const BYTE_NS: f64 = 0.5;
+const BYTE_NS: f64 = 0.7;
 
 /// The length of the segments in which frames pass on media that do not count them one by one.
 const SEGMENT: f64 = 65_536.0;
@@ -59,4 +62,24 @@ fn work(topology: &Topology, shaping: &Shaping, medium: MediumId) -> f64 {
     let bytes = rates.skip(1).sum::<u64>() as f64 / 8.0;
     let frame = if shaping.exact(medium) { WIRE as f64 } else { SEGMENT };
     bytes * (FRAME_NS / frame + BYTE_NS) / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use garland_core::units::Nanos;
+
+    use super::*;
+    use crate::Spec;
+
+    #[test]
+    fn what_was_measured_is_held_and_much_more_is_refused() {
+        let is_held = |nodes, rate| {
+            let spec = Spec::switch("lab", nodes, Some(rate)).delayed(Nanos::from_millis(20));
+            check_own(&spec.topology).is_ok()
+        };
+        assert!(is_held(4, 100_000_000) && is_held(3, 1_000_000_000));
+        assert!(
+            !is_held(12, 100_000_000) && !is_held(8, 1_000_000_000) && !is_held(1, 10_000_000_000)
+        );
+    }
 }
