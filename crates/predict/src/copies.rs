@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use garland_core::plan::{Lane, Plan};
+use garland_core::plan::{Lane, NodeId as PlanNode, Plan};
 use garland_topology::NodeId;
 
 use super::fluid::Fluid;
@@ -18,6 +18,13 @@ const SLICE_MAX: u32 = 64 << 10;
 
 /// The number of bytes on the wire per byte of payload, with headers and acknowledgements.
 const FRAMED: f64 = 1.08;
+
+/// The round trips over a hop before its first byte: TCP connects, both ends greet each other, and
+/// the receiver answers what it is asked to take. All hops do it at the same time.
+const OPENING: f64 = 3.0;
+
+/// The bytes that TCP sends before the first acknowledgement: ten full segments (RFC 6928).
+const FIRST_WINDOW: f64 = 14_480.0;
 
 /// The costs of a copy in addition to wires and disks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,7 +138,14 @@ pub fn copy(copy: &CopyTry<'_>) -> Result<CopyRun, NoWay> {
     }
     while fluid.next(None).is_some() {}
     let busy = fluid.busy(fluid.now);
-    let stream = fluid.now + copy.costs.block * all / copy.plan.lanes.len().max(1) as f64;
+    let flowing = fluid.now;
+    let slow_starts = copy
+        .plan
+        .lanes
+        .iter()
+        .map(|lane| slow_start(bytes(lane), flowing, 2.0 * copy.farthest(lane)));
+    let blocks = copy.costs.block * all / copy.plan.lanes.len().max(1) as f64;
+    let stream = flowing + slow_starts.fold(0.0, f64::max) + blocks;
     let limit = busy.first().filter(|(_, share)| *share > 0.0).map(|(name, _)| name.clone());
     let fill = copy.fill(&network, &routes);
     let block = f64::from(layout.block_size).min(layout.length as f64);
@@ -177,7 +191,7 @@ pub fn processor_limits(copy: &CopyTry<'_>) -> Vec<ProcessorLimit> {
 impl CopyTry<'_> {
     /// Returns the use of wires and disks by a lane's route.
     fn route(&self, network: &mut Network, lane: &Lane) -> Result<RouteUse, NoWay> {
-        let place = |node: garland_core::plan::NodeId| self.places[node.index()];
+        let place = |node: PlanNode| self.places[node.index()];
         let hops: Vec<(NodeId, NodeId)> =
             lane.route.hops().map(|(near, far)| (place(near), place(far))).collect();
         let several = self.plan.lanes.iter().any(|lane| lane.rail > 0);
@@ -222,7 +236,7 @@ impl CopyTry<'_> {
     fn lane_work(&self, lane: &Lane) -> Vec<Work> {
         let mut feeds = vec![0; self.places.len()];
         lane.route.hops().for_each(|(near, _)| feeds[near.index()] += 1);
-        let work = |node: &garland_core::plan::NodeId| {
+        let work = |node: &PlanNode| {
             let reads = *node == lane.route.first();
             self.wires.work(self.places[node.index()], reads, feeds[node.index()])
         };
@@ -244,23 +258,61 @@ impl CopyTry<'_> {
             // While a chain fills, its hops do not yet compete for a shared medium. A head or relay
             // of a tree sends each slice several times from the start.
             let shared = if lane.route.is_chain() { uses.passes } else { 1.0 };
-            let delay = self.delay(lane);
+            let delay = self.delay(lane) + OPENING * 2.0 * self.farthest(lane);
             lane.route.depth() as f64 * (slice * byte / shared + self.costs.hop) + delay
         };
         self.plan.lanes.iter().zip(routes).map(of_lane).fold(0.0, f64::max)
     }
 
-    /// Returns the delay of a lane's route in seconds. All hops are assumed to have the delay of
-    /// the first node's first hop.
+    /// Returns the delay of a lane's route in seconds, one way: from its first node to the one that
+    /// it takes longest to.
     fn delay(&self, lane: &Lane) -> f64 {
-        let first = self.places[lane.route.first().index()];
-        self.wires.delay(first) * lane.route.depth() as f64
+        let hops: Vec<_> = lane.route.hops().collect();
+        let delays = self.delays(&hops);
+        // A node is after the one that feeds it.
+        let mut away = vec![0.0; self.places.len()];
+        for ((near, far), delay) in hops.iter().zip(delays) {
+            away[far.index()] = away[near.index()] + delay;
+        }
+        away.into_iter().fold(0.0, f64::max)
     }
+
+    /// Returns the longest delay of a hop of a lane in seconds, one way.
+    fn farthest(&self, lane: &Lane) -> f64 {
+        self.delays(&lane.route.hops().collect::<Vec<_>>()).into_iter().fold(0.0, f64::max)
+    }
+
+    /// Returns the delay of each of `hops` in seconds, one way.
+    fn delays(&self, hops: &[(PlanNode, PlanNode)]) -> Vec<f64> {
+        let place = |node: PlanNode| self.places[node.index()];
+        let hops: Vec<_> = hops.iter().map(|&(near, far)| (place(near), place(far))).collect();
+        self.wires.delays(&hops)
+    }
+}
+
+/// Returns the time by which TCP's slow start makes a stream of `bytes` longer that takes `seconds`
+/// at its full rate. In each round trip of `round_trip` seconds it sends twice as much as before.
+/// Links of relays open their windows while the one before them does, so this counts once.
+fn slow_start(bytes: f64, seconds: f64, round_trip: f64) -> f64 {
+    if seconds <= 0.0 {
+        return 0.0;
+    }
+    let rate = bytes / seconds;
+    let mut window = FIRST_WINDOW;
+    let mut sent = 0.0;
+    let mut passed = 0.0;
+    while window < rate * round_trip && sent + window < bytes {
+        sent += window;
+        passed += round_trip;
+        window *= 2.0;
+    }
+    (passed - sent / rate).max(0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use garland_core::plan::Layout;
+    use garland_core::units::Nanos;
     use garland_topology::Topology;
     use garland_topology::bounds::max_min;
     use garland_topology::shapes::{Basis, Between, hub, rail, star, switch};
@@ -312,6 +364,30 @@ mod tests {
         assert!((fast.fill / usual.fill - 1.0).abs() < 0.01, "{usual:?} {fast:?}");
         topology.nodes[2].disk = Some("20MB/s".parse().unwrap());
         assert!((run(&topology, costs).stream - 5.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn delays_cost_round_trips_and_each_hop_of_a_chain_once() {
+        let far = |millis: u64, nodes: u32| {
+            let mut topology = switch(&basis(nodes), None);
+            topology.media[0].delay = Nanos::from_millis(millis);
+            topology
+        };
+        let seconds = |millis: u64, nodes: u32, length: u64| {
+            run(&far(millis, nodes), &plan_for(length, nodes, 1)).seconds
+        };
+        // Three round trips, and the way to the last node.
+        for nodes in [1, 3] {
+            let more = seconds(100, nodes, 3) - seconds(0, nodes, 3);
+            assert!((more - (0.6 + 0.1 * f64::from(nodes))).abs() < 1e-6, "{more}");
+        }
+        // Eight round trips until the window has the 2.35 MB that fill the wire, in which 3.7 MB
+        // are sent.
+        let more = seconds(100, 1, 100_000_000) - seconds(0, 1, 100_000_000);
+        assert!((more - (0.6 + 0.1 + 1.6 - 0.314)).abs() < 0.01, "{more}");
+        // Over a millisecond the window is open at once.
+        let more = seconds(1, 1, 100_000_000) - seconds(0, 1, 100_000_000);
+        assert!(more < 0.01, "{more}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What connects the nodes of a copy: a topology, or rates that were measured between nodes.
 
+use garland_core::units::Nanos;
+use garland_topology::paths::Ways;
 use garland_topology::{NodeId, Topology};
 
 use super::measured::Measured;
@@ -54,11 +56,21 @@ impl Wires<'_> {
         Work { name: name.clone(), reads, feeds, limit, is_shaped }
     }
 
-    /// Returns the one-way delay of the medium that a node's first NIC is on, in seconds; 0 if unknown.
-    pub(super) fn delay(self, node: NodeId) -> f64 {
-        let Self::Drawn(topology) = self else { return 0.0 };
-        let medium = topology.nics_of(node).next().map(|(_, nic)| nic.medium);
-        medium.map_or(0.0, |medium| topology.media[medium].delay.as_secs_f64())
+    /// Returns for each of `hops`, a pair of sender and receiver, the longest delay of a packet, one
+    /// way, in seconds; 0 if unknown.
+    pub(super) fn delays(self, hops: &[(NodeId, NodeId)]) -> Vec<f64> {
+        let Self::Drawn(topology) = self else { return vec![0.0; hops.len()] };
+        if topology.media.iter().all(|medium| medium.delay == Nanos::ZERO) {
+            return vec![0.0; hops.len()];
+        }
+        let ways = Ways::new(topology);
+        let longest = |&(from, to): &(NodeId, NodeId)| {
+            let streams = ways.between(from, to);
+            let choices = streams.iter().flat_map(|stream| &stream.there);
+            let paths = choices.flat_map(|choice| choice.legs.iter().map(|leg| &leg.path));
+            paths.map(|path| path.delay(topology).as_secs_f64()).fold(0.0, f64::max)
+        };
+        hops.iter().map(longest).collect()
     }
 
     /// Returns a number for each node of `places`, the head first. Nodes that are near each other
