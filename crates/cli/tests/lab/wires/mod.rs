@@ -1,5 +1,6 @@
 //! `garland wires` in a lab of twelve nodes where something is slow, or nothing is.
 
+mod delay;
 mod endings;
 mod faults;
 mod healthy;
