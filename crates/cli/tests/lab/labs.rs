@@ -40,6 +40,26 @@ fn a_command_reaches_the_nodes_and_its_code_comes_back() {
 }
 
 #[test]
+fn a_delay_is_counted_and_refused_where_it_cannot_be_held() {
+    let scratch = Scratch::new("lab-delay");
+    let garland = garland_in(&scratch);
+    let own = env!("CARGO_BIN_EXE_garland");
+    let far = ["lab", "run", "--nodes", "2", "--rate", "100mbit", "--delay", "20ms", "--"];
+    // Inside the lab its delay line has counted what went over the wires.
+    let script = format!("'{own}' exec lab:n1 -- true && '{own}' lab status");
+    let said = garland.run(&[&far[..], &["sh", "-c", &script]].concat()).with_code(0);
+    assert!(said.out.contains("switch: delay 20.0 ms, one way"), "{}", said.out);
+    assert!(said.out.contains(" 0 lost, the worst late by "), "{}", said.out);
+    // A kernel with netem holds any rate.
+    let fast = ["lab", "up", "--nodes", "20", "--rate", "10gbit", "--delay", "20ms"];
+    let refused = garland.run(&fast).with_code(3);
+    assert!(refused.err.contains("cannot delay the frames of this lab"), "{}", refused.err);
+    let unlimited = garland.run(&["lab", "up", "--nodes", "2", "--delay", "20ms"]).with_code(2);
+    assert!(unlimited.err.contains("--rate"), "{}", unlimited.err);
+    nothing_is_up(&garland);
+}
+
+#[test]
 fn a_file_is_striped_over_a_wire_to_each_node_and_comes_back() {
     let scratch = Scratch::new("lab-stripe");
     let garland = garland_in(&scratch);
