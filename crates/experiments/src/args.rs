@@ -17,6 +17,11 @@ pub struct Scenario {
 pub enum ScenarioCommand {
     /// List the scenarios and their questions
     List,
+    /// Show what a scenario asks, and the published facts that it answers
+    Show {
+        /// A scenario's name or file.
+        name: String,
+    },
     /// Run a scenario, and print the published figures beside the emulated ones
     Run {
         /// A scenario's name or file.
@@ -25,10 +30,11 @@ pub enum ScenarioCommand {
         /// Run all scenarios that have a job, one after the other.
         #[arg(long, conflicts_with = "name")]
         all: bool,
-        /// Run each scenario once instead of three times, and grade nothing.
+        /// Run each scenario once, and grade nothing. Without it a scenario runs three times, or nine
+        /// times if that takes less than 20 seconds each.
         #[arg(long)]
         quick: bool,
-        /// Write a report of the runs to FILE, with all grades and what is open on top.
+        /// Write a report of the runs to FILE, with the account of all grades on top.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// Length of files as a share of the published length [default: the scenario's].

@@ -1,77 +1,61 @@
-//! A published statement beside what one repetition of an experiment measured for it.
+//! What one repetition of an experiment measured.
 
-use garland_analysis::grade::{Condition, Published, Sample, Statement, lead};
+use garland_analysis::grade::{Condition, Figure, Published, Runs, Sample, Statement};
+use serde::{Deserialize, Serialize};
 
-/// A published statement, and what one repetition measured.
+/// What one repetition measured of one quantity.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub(crate) what: String,
     pub(crate) unit: &'static str,
-    pub(crate) statement: Statement,
+    /// What the experiment itself expects, without any publication; `None` if nothing.
+    pub(crate) expected: Option<Statement>,
     pub(crate) sample: Sample,
     pub(crate) with: Vec<(Condition, Sample)>,
-    pub(crate) calibrated: Option<String>,
+}
+
+/// What all repetitions measured of one quantity. Statements of a scenario's file name it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Measure {
+    /// A description of the quantity.
+    pub what: String,
+    /// The unit of the values; empty if they have none.
+    pub unit: String,
+    /// What each run measured, the void ones too.
+    pub runs: Runs,
+    /// What runs with a condition of the time measured.
+    pub with: Vec<(Condition, Runs)>,
+    /// What the experiment itself expects, without any publication; `None` if nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Statement>,
 }
 
 impl Claim {
-    /// Claims that `what` is a published figure, in `unit`.
-    pub fn figure(
+    /// Creates a measurement of `what`, in `unit`.
+    pub fn measured(what: impl Into<String>, unit: &'static str, sample: Sample) -> Self {
+        Self { what: what.into(), unit, expected: None, sample, with: Vec::new() }
+    }
+
+    /// Creates a measurement of a quotient.
+    pub fn quotient(what: impl Into<String>, sample: Sample) -> Self {
+        Self::measured(what, "times", sample)
+    }
+
+    /// Creates a measurement that must give a figure which the experiment has put in.
+    pub fn put_in(
         what: impl Into<String>,
         unit: &'static str,
-        published: &Published,
+        figure: &Published,
         sample: Sample,
     ) -> Self {
-        Self::new(what, unit, Statement::Figure(published.clone()), sample)
+        let figure = Figure { published: figure.clone(), resolution: 0.0 };
+        Self { expected: Some(Statement::Figure(figure)), ..Self::measured(what, unit, sample) }
     }
 
-    /// Claims that `what` is at least a published figure, in `unit`.
-    pub fn at_least(
-        what: impl Into<String>,
-        unit: &'static str,
-        published: &Published,
-        sample: Sample,
-    ) -> Self {
-        Self::new(what, unit, Statement::AtLeast(published.clone()), sample)
-    }
-
-    /// Claims the order of two published figures, of which `sample` is the measured quotient.
-    /// `None` if the published figures have no order.
-    pub fn order(
-        what: impl Into<String>,
-        first: &Published,
-        second: &Published,
-        sample: Sample,
-    ) -> Option<Self> {
-        let quotient = first.over(second)?;
-        let is_order = quotient.most() < 1.0 || quotient.least() > 1.0;
-        is_order.then(|| Self::new(what, "times", Statement::Order(quotient), sample))
-    }
-
-    /// Claims that the first of two is smaller, of which `sample` is the measured quotient.
-    pub fn below(what: impl Into<String>, sample: Sample) -> Self {
-        Self::new(what, "times", Statement::Below, sample)
-    }
-
-    /// Claims that a curve has its peak at `place`.
-    pub fn peak(what: impl Into<String>, place: usize, curve: &[(usize, f64)]) -> Self {
-        let sample = lead(curve, place).map_or_else(Sample::none, Sample::new);
-        Self::new(what, "times the next", Statement::Peak(place), sample)
-    }
-
-    /// Claims that a question is answered with yes, as it was here if `yes`.
+    /// Creates the answer to a question that the experiment expects to be answered with yes.
     pub fn answer(what: impl Into<String>, yes: bool) -> Self {
         let sample = if yes { Sample::new(1.0) } else { Sample::none() };
-        Self::new(what, "", Statement::Answer, sample)
-    }
-
-    fn new(
-        what: impl Into<String>,
-        unit: &'static str,
-        statement: Statement,
-        sample: Sample,
-    ) -> Self {
-        let what = what.into();
-        Self { what, unit, statement, sample, with: Vec::new(), calibrated: None }
+        Self { expected: Some(Statement::Answer), ..Self::measured(what, "", sample) }
     }
 
     /// Adds what was measured with a condition of the time.
@@ -86,11 +70,52 @@ impl Claim {
     pub fn voided(self, lagged: bool) -> Self {
         Self { sample: self.sample.voided(lagged), ..self }
     }
+}
 
-    /// Marks the claim as one to which the emulation was fitted, as `reason` says. It is shown and
-    /// not counted.
-    #[must_use]
-    pub fn calibrated(self, reason: Option<&str>) -> Self {
-        Self { calibrated: reason.map(str::to_owned).or(self.calibrated), ..self }
+impl Measure {
+    /// Gathers what all repetitions measured, in the order of the first one.
+    pub fn gather(repetitions: &[Vec<Claim>]) -> Vec<Self> {
+        let first = repetitions.first().into_iter().flatten();
+        first.map(|claim| Self::of(claim, repetitions)).collect()
+    }
+
+    /// Gathers what all `repetitions` measured of the quantity of `claim`.
+    fn of(claim: &Claim, repetitions: &[Vec<Claim>]) -> Self {
+        let same: Vec<Option<&Claim>> =
+            repetitions.iter().map(|all| all.iter().find(|one| one.what == claim.what)).collect();
+        let gather = |sample: &dyn Fn(&Claim) -> Option<Sample>| {
+            let samples = same.iter().map(|one| one.and_then(sample).unwrap_or_else(Sample::none));
+            Runs::new(samples.collect())
+        };
+        let mut conditions: Vec<&Condition> = Vec::new();
+        for (condition, _) in same.iter().flatten().flat_map(|one| &one.with) {
+            if !conditions.contains(&condition) {
+                conditions.push(condition);
+            }
+        }
+        let with = conditions.into_iter().map(|condition| {
+            let runs = gather(&|one| {
+                one.with.iter().find(|(known, _)| known == condition).map(|(_, sample)| *sample)
+            });
+            (condition.clone(), runs)
+        });
+        Self {
+            what: claim.what.clone(),
+            unit: claim.unit.to_owned(),
+            runs: gather(&|one| Some(one.sample)),
+            with: with.collect(),
+            expected: claim.expected.clone(),
+        }
+    }
+
+    /// Returns the samples with a condition of this name, or those without any if it is `None`;
+    /// `None` if nothing was measured with the condition.
+    pub(crate) fn with(&self, condition: Option<&str>) -> Option<&Runs> {
+        match condition {
+            None => Some(&self.runs),
+            Some(name) => {
+                self.with.iter().find(|(known, _)| known.name() == name).map(|(_, runs)| runs)
+            }
+        }
     }
 }

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use garland_analysis::grade::RUNS;
+use garland_analysis::grade::{MANY_RUNS, RUNS, SHORT_S};
 use garland_fleet::context::Context;
 use garland_results::head::{Head, Phases, print_json, tell};
 use garland_state::places::Places;
 use garland_state::run::Run;
+use garland_sys::clock;
 use garland_sys::signal::Interrupts;
 use garland_terminal::failure::{Exit, Failure, OrFailure};
 use garland_terminal::output;
 use serde::Serialize;
 
 use crate::args::ScenarioCommand;
+use crate::judged::{Judged, Standing, wrapped};
 use crate::{Scenario, ScenarioResult, Stage};
 
 /// Writes a report of runs to a file. Returns a summary as text.
@@ -43,9 +45,9 @@ pub fn run(
                     scenarios.filter(|scenario| scenario.experiment().is_ok()).collect()
                 }
             };
-            let repetitions = if *quick { 1 } else { RUNS };
-            several(context, &wanted, *scale, repetitions, output.as_deref(), write_report)
+            several(context, &wanted, *scale, *quick, output.as_deref(), write_report)
         }
+        ScenarioCommand::Show { name } => show(context, name),
     }
 }
 
@@ -71,13 +73,73 @@ fn list(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Runs these scenarios one after the other, each so many times with files of a scale. Returns the
-/// last exit that is not [`Exit::Done`]; [`Exit::Done`] if there is none.
+/// The result object `garland.scenario-show/1`.
+#[derive(Serialize)]
+struct ShowResult {
+    #[serde(flatten)]
+    head: Head,
+    scenario: Scenario,
+    /// The facts that the scenario answers, and the statements of its file.
+    statements: Vec<Judged>,
+}
+
+/// Shows what a scenario is about: its question, its topologies, its constants, and the published
+/// facts that it answers.
+fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
+    let mut phases = Phases::begin();
+    let scenario = crate::find(name)?;
+    let account = scenario.experiment.as_ref().map(|one| one.account(&scenario.name));
+    let statements = account.map_or_else(Vec::new, |account| account.judge(&[]));
+    phases.end("read");
+    if context.json {
+        let head = Head::new("garland.scenario-show/1", None, phases);
+        print_json(&ShowResult { head, scenario, statements })?;
+    } else {
+        output::print(shown(&scenario, &statements))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns the text of [`show`].
+fn shown(scenario: &Scenario, statements: &[Judged]) -> String {
+    let Scenario { name, question, source, answer, topologies, experiment, .. } = scenario;
+    let mut lines = wrapped("", &format!("{name}: {question}"));
+    lines.extend(wrapped("", &format!("published: {source}")));
+    for topology in topologies {
+        let nodes = topology.nodes.len();
+        lines.push(format!("topology: {} with {nodes} nodes; garland net show {0}", topology.name));
+    }
+    lines.extend(answer.iter().flat_map(|answer| wrapped("", &format!("answer: {answer}"))));
+    let Some(experiment) = experiment else { return lines.join("\n") + "\n" };
+    let account = experiment.account(name);
+    for constant in account.constants {
+        let on = constant.on.join(", ");
+        lines.extend(wrapped("", &format!("constant: {}, from {on}", constant.name)));
+    }
+    for law in account.laws {
+        let rates = law.rates.join(", ");
+        lines.extend(wrapped("", &format!("law: {}, from {rates}", law.name)));
+    }
+    let titles = [("facts that count", true), ("beside these, shown and not counted", false)];
+    for (title, counts) in titles {
+        let is_here = |one: &&Judged| (one.standing == Standing::Counted) == counts;
+        let mut here = statements.iter().filter(is_here).peekable();
+        if here.peek().is_some() {
+            lines.push(format!("\n{title}:"));
+        }
+        lines.extend(here.flat_map(|one| wrapped("  ", &one.described())));
+    }
+    lines.push(format!("\nto run it: garland scenario run {name}"));
+    lines.join("\n") + "\n"
+}
+
+/// Runs these scenarios one after the other, each several times with files of a scale, or once if
+/// `quick`. Returns the last exit that is not [`Exit::Done`]; [`Exit::Done`] if there is none.
 fn several(
     context: &Context,
     wanted: &[Scenario],
     scale: Option<f64>,
-    repetitions: usize,
+    quick: bool,
     output: Option<&Path>,
     write_report: WriteReport,
 ) -> Result<Exit, Failure> {
@@ -89,7 +151,7 @@ fn several(
             output::print(format_args!("{}: {}\n", scenario.name, scenario.question))?;
         }
         let phases = std::mem::replace(&mut first, Phases::since_now());
-        let (run, exit) = rerun(context, scenario, scale, repetitions, phases)?;
+        let (run, exit) = rerun(context, scenario, scale, quick, phases)?;
         runs.push(run.name().to_owned());
         if exit != Exit::Done {
             end = exit;
@@ -108,7 +170,7 @@ fn rerun(
     context: &Context,
     scenario: &Scenario,
     scale: Option<f64>,
-    repetitions: usize,
+    quick: bool,
     mut phases: Phases,
 ) -> Result<(Run, Exit), Failure> {
     let experiment = scenario.experiment()?;
@@ -123,11 +185,19 @@ fn rerun(
         interrupts: &interrupts,
     };
     let mut tables = Vec::new();
-    for at in 1..=repetitions {
-        garland_terminal::errln!("{}, repetition {at} of {repetitions}:", scenario.name);
+    let mut repetitions = 1;
+    while tables.len() < repetitions {
+        let at = tables.len() + 1;
+        let of = if at > 1 { format!(" of {repetitions}") } else { String::new() };
+        garland_terminal::errln!("{}, repetition {at}{of}:", scenario.name);
+        let began_ns = clock::now_ns();
         tables.push(experiment.run(&stage, &mut phases)?);
+        if at == 1 && !quick {
+            let took_s = clock::now_ns().saturating_sub(began_ns) as f64 / 1e9;
+            repetitions = if took_s < SHORT_S { MANY_RUNS } else { RUNS };
+        }
     }
-    let head = Head::new("garland.scenario/3", Some(&run), phases);
+    let head = Head::new("garland.scenario/4", Some(&run), phases);
     let result = ScenarioResult::new(head, scenario, experiment, tables);
     tell(&run, context.json, &result)?;
     let exit = if result.is_settled() { Exit::Done } else { Exit::Fault };

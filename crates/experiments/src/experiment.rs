@@ -2,16 +2,15 @@
 
 use std::fmt;
 
-use garland_analysis::grade::EmulationError;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
+use super::judged::Account;
 use super::predicted::Prediction;
 use super::sections::Kind;
-use super::sections::Unmeasured;
 use super::stage::Stage;
 use super::{balance, broadcast, copy, farm, moves, pairs, ping, placements, scaling, stripes};
 
@@ -56,17 +55,10 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns by how much the emulation may be wrong.
-            pub fn emulation(&self) -> &EmulationError {
+            /// Returns what the file of the scenario `name` says about published statements.
+            pub fn account<'a>(&'a self, name: &'a str) -> Account<'a> {
                 match self {
-                    $(Self::$kind(one) => &one.emulation,)*
-                }
-            }
-
-            /// Returns the published figures that nothing measures.
-            pub fn unmeasured(&self) -> &[Unmeasured] {
-                match self {
-                    $(Self::$kind(one) => &one.unmeasured,)*
+                    $(Self::$kind(one) => one.account(name),)*
                 }
             }
 
@@ -101,7 +93,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the published statements, each with what was measured for it. Tables of one
+            /// Returns what was measured of each quantity that statements are about. Tables of one
             /// experiment return them in one order.
             pub fn claims(&self) -> Vec<Claim> {
                 match self {

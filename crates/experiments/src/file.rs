@@ -39,8 +39,8 @@ pub struct Scenario {
 /// The format version that this release reads.
 const VERSION: u32 = 1;
 
-/// A file that names topologies instead of describing one. [`Experiment::parse`] reads the last
-/// four sections.
+/// A file that names topologies instead of describing one. [`Experiment::parse`] reads the
+/// sections after them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Several {
@@ -55,15 +55,19 @@ struct Several {
     _emulation: toml::Table,
     #[serde(rename = "published", default)]
     _published: Vec<toml::Table>,
-    #[serde(rename = "unmeasured", default)]
-    _unmeasured: Vec<toml::Table>,
+    #[serde(rename = "statement", default)]
+    _statement: Vec<toml::Table>,
+    #[serde(rename = "constant", default)]
+    _constant: Vec<toml::Table>,
+    #[serde(rename = "law", default)]
+    _law: Vec<toml::Table>,
 }
 
 impl Scenario {
     fn parse(text: &str, path: &str) -> Result<Self, Failure> {
         let wrong = |error: toml::de::Error| Failure::usage(format!("{path}: {error}"));
         let table: toml::Table = toml::from_str(text).map_err(wrong)?;
-        let sections = ["job", "emulation", "published", "unmeasured"];
+        let sections = ["job", "emulation", "published", "statement", "constant", "law"];
         let is_run = sections.iter().any(|section| table.contains_key(*section));
         let several = table.contains_key("topologies");
         let experiment = (is_run || several).then(|| Experiment::parse(text, path)).transpose()?;
@@ -101,6 +105,7 @@ impl Scenario {
         };
         if let Some(experiment) = &scenario.experiment {
             let checked = experiment.check(&scenario.topologies);
+            let checked = checked.and_then(|()| experiment.account(&scenario.name).check());
             checked.map_err(|wrong| Failure::usage(format!("{path}: {}", wrong.message())))?;
         }
         Ok(scenario)
@@ -213,8 +218,8 @@ mod tests {
     fn no_scenario_is_left_out() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
         let files = std::fs::read_dir(folder).unwrap();
-        let mut files: Vec<_> =
-            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut files: Vec<_> = files.filter(|name| name != "facts.toml").collect();
         let mut own = scenarios::OWN.map(|(name, _)| format!("{name}.toml"));
         files.sort();
         own.sort();

@@ -18,9 +18,11 @@ pub mod command;
 mod copy;
 pub mod demo;
 mod experiment;
+pub mod facts;
 mod farm;
 mod file;
 mod judged;
+mod line;
 mod moves;
 mod pairs;
 mod ping;
@@ -36,9 +38,11 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use claim::Measure;
 pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};
-pub use judged::{Judged, Tally, judge};
+pub use judged::{Account, Judged, Standing, Tally, wrapped};
+pub use line::{Constant, Law, Line, Share};
 pub use result::ScenarioResult;
 pub use scenario_lab::ScenarioLab;
 pub use stage::Stage;

@@ -117,6 +117,7 @@ pub mod inputs {
         "wires: the rates of the topology's file, less the headers of Ethernet, IP and TCP";
     pub const PROCESSORS: &str =
         "processors: what a byte costs, measured on this machine without any copy, at first use";
+    pub const MEMORY: &str = "disks: those of the topology's file; where it has none, files are in this machine's memory";
     pub const SET_UP: &str = "set-up: the same commands with a file of one byte, before the copies";
     pub const FORECAST: &str = "forecast: the times of all jobs on the smaller numbers of nodes, which were measured before";
 }

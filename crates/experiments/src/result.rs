@@ -6,11 +6,12 @@ use std::fmt;
 use garland_results::head::Head;
 use serde::{Serialize, Serializer};
 
-use super::judged::{Judged, PARTS, Tally, judge};
+use super::claim::Measure;
+use super::judged::{Judged, Standing, Tally, write_wrapped};
 use super::predicted::{Agreement, Prediction};
 use super::{Experiment, Scenario, Table};
 
-/// The result object `garland.scenario/3`.
+/// The result object `garland.scenario/4`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioResult {
     #[serde(flatten)]
@@ -30,8 +31,10 @@ pub struct ScenarioResult {
     /// The published statements with their runs and grades.
     #[serde(serialize_with = "described")]
     statements: Vec<Judged>,
-    /// How many statements have which grade; `None` if nothing is graded.
+    /// How many counted facts have which grade; `None` if nothing is graded.
     grades: Option<Tally>,
+    /// What was measured of each quantity, from which the statements are graded.
+    measures: Vec<Measure>,
 }
 
 /// Serializes statements with what was published, what was measured and the verdict as texts, as a
@@ -62,9 +65,11 @@ impl ScenarioResult {
         tables: Vec<Table>,
     ) -> Self {
         let claims: Vec<_> = tables.iter().map(Table::claims).collect();
-        let statements = judge(&claims, experiment.unmeasured(), experiment.emulation());
+        let measures = Measure::gather(&claims);
+        let account = experiment.account(&scenario.name);
+        let statements = account.judge(&measures);
         let is_graded = statements.iter().any(|one| one.grade.is_some());
-        let grades = is_graded.then(|| Tally::count(&statements));
+        let grades = is_graded.then(|| Tally::count(&account, &statements));
         let predictions: Vec<_> = tables.iter().flat_map(Table::predictions).collect();
         let mut predicted_from: Vec<_> = tables.iter().flat_map(Table::predicted_from).collect();
         // Repetitions have the same inputs, but for what each calibrates.
@@ -84,27 +89,25 @@ impl ScenarioResult {
             broken,
             statements,
             grades,
+            measures,
         }
     }
 
-    /// Returns whether nothing is wrong, and no statement that counts is open.
+    /// Returns whether nothing is wrong, and every statement that counts came out.
     pub fn is_settled(&self) -> bool {
-        self.broken.is_none() && !self.statements.iter().any(Judged::is_open)
+        self.broken.is_none() && !self.statements.iter().any(Judged::is_unsettled)
     }
 
-    /// Writes the answer: the statements, the open ones first, with what was measured.
+    /// Writes the answer: the statements that count, and those beside them.
     fn answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "\n{:<58} {:<14} {:>15} {:>9}  grade  [all runs]",
-            "statement", "unit", "published", "median"
-        )?;
-        for title in PARTS {
-            let mut part = self.statements.iter().filter(|one| one.part() == title).peekable();
-            if part.peek().is_some() {
-                writeln!(f, "{title}:")?;
+        let is_counted = |one: &&Judged| one.standing == Standing::Counted;
+        let (counted, beside): (Vec<&Judged>, Vec<&Judged>) =
+            self.statements.iter().partition(is_counted);
+        for (title, statements) in [("statements", counted), ("beside, not counted", beside)] {
+            if !statements.is_empty() {
+                writeln!(f, "\n{title}:")?;
             }
-            part.try_for_each(|one| writeln!(f, "{one}"))?;
+            statements.into_iter().try_for_each(|one| write!(f, "{one}"))?;
         }
         Ok(())
     }
@@ -115,6 +118,9 @@ impl fmt::Display for ScenarioResult {
         let Scenario { name, question, source, .. } = &self.scenario;
         writeln!(f, "{name}: {question}")?;
         writeln!(f, "published: {source}")?;
+        if let Some(grades) = &self.grades {
+            write_wrapped(f, "", &grades.to_string())?;
+        }
         for (at, table) in self.repetitions.iter().enumerate() {
             if self.repetitions.len() > 1 {
                 writeln!(f, "\nrepetition {} of {}", at + 1, self.repetitions.len())?;
@@ -137,7 +143,7 @@ impl fmt::Display for ScenarioResult {
         }
         let run = self.head.run.as_deref().unwrap_or_default();
         match &self.grades {
-            Some(grades) => writeln!(f, "\n{grades}; run {run}"),
+            Some(_) => writeln!(f, "\nrun {run}"),
             None => writeln!(f, "\nungraded: made once; run {run}"),
         }
     }

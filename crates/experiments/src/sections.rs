@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use garland_analysis::grade::{EmulationError, Published};
+use garland_analysis::grade::EmulationError;
 use garland_terminal::failure::Failure;
 use garland_topology::{NodeId, Topology, bounds};
 use serde::{Deserialize, Serialize};
+
+use crate::judged::Account;
+use crate::line::{Constant, Law, Line};
 
 /// A kind of experiment, by its name in `[job]`; see `Experiment` for descriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -33,22 +36,29 @@ pub struct Sections<Job, Row> {
     /// The published figures that the job measures; empty if the file has none.
     #[serde(default = "Vec::new")]
     pub published: Vec<Row>,
-    /// The published figures that nothing measures; empty if the file has none.
+    /// The published statements, each with the measurements that grade it; empty if the file has
+    /// none.
     #[serde(default)]
-    pub unmeasured: Vec<Unmeasured>,
+    pub statement: Vec<Line>,
+    /// The constants of the lab that were fitted on published figures; empty if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constant: Vec<Constant>,
+    /// The laws that compute what the lab has not; empty if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub law: Vec<Law>,
 }
 
-/// Entry of `[[unmeasured]]`: a published figure that the scenario does not measure.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Unmeasured {
-    /// A description of the figure.
-    pub what: String,
-    /// The unit of the figure; empty if it has none.
-    #[serde(default)]
-    pub unit: String,
-    /// The figure, to the digit.
-    pub figure: Published,
+impl<Job, Row> Sections<Job, Row> {
+    /// Returns what the file of the scenario `name` says about statements and their grades.
+    pub fn account<'a>(&'a self, name: &'a str) -> Account<'a> {
+        Account {
+            scenario: name,
+            lines: &self.statement,
+            constants: &self.constant,
+            laws: &self.law,
+            error: &self.emulation,
+        }
+    }
 }
 
 /// Returns whether every flow of a topology has a route whose wires have rates.

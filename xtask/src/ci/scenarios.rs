@@ -12,14 +12,14 @@ use crate::package;
 /// Upper limit of the time of three repetitions of all scenarios on two processors, in seconds.
 const MOST_S: u64 = 90 * 60;
 
-/// The exit code if a published statement is open, which is a result and no failure.
+/// The exit code if a published fact did not come out, which is a result and no failure.
 const OPEN: i32 = 4;
 
 /// Runs all scenarios with the optimised build. Writes `target/scenarios/report.html`, and the runs
 /// into the same directory.
 ///
 /// # Errors
-/// If a scenario fails, or all together take longer than the limit. What is open is in the report.
+/// If a scenario fails, or all together take longer than the limit. What differs is in the report.
 pub(crate) fn scenarios(root: &Path) -> Result<()> {
     packages::install(packages::TESTS)?;
     let program = package::built(root)?;

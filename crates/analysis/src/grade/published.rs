@@ -52,6 +52,14 @@ impl Published {
         Self::between(self.least - other.most, self.most - other.least)
     }
 
+    /// Returns half a unit of the last digit of the text: 0.05 of `16.0`, 0.5 of `8`, and half a
+    /// second of minutes and seconds.
+    pub fn half_unit(&self) -> f64 {
+        let first = self.text.split(" - ").next().unwrap_or_default();
+        let decimals = first.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        0.5 * 0.1_f64.powi(i32::try_from(decimals).unwrap_or(0))
+    }
+
     /// Creates a figure that follows from published ones.
     fn between(least: f64, most: f64) -> Self {
         let text =

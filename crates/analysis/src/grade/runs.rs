@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::EmulationError;
-use super::limits::{RUNS, WIDEST};
-use super::verdict::Why;
+use super::limits::CONFIDENCE;
 use crate::pairs::median;
 
 /// What one run measured.
@@ -66,30 +64,49 @@ impl Runs {
         (self.valid().count(), self.valid().all(|sample| sample.value.is_some()))
     }
 
-    /// Returns the interval of the valid runs, widened on both sides by the error of the emulation.
-    pub(super) fn interval(&self, error: &EmulationError) -> Result<Interval, Why> {
-        let (valid, all_show) = self.shown();
-        if self.0.is_empty() {
-            return Err(Why::NotMeasured);
-        }
-        if valid < RUNS {
-            return Err(Why::Void { valid });
-        }
-        let middle = self.median().filter(|_| all_show).ok_or(Why::NotShown)?;
-        let values = || self.valid().filter_map(|sample| sample.value);
-        let widen = error.share() * middle.abs();
-        let least = values().fold(f64::INFINITY, f64::min) - widen;
-        let most = values().fold(f64::NEG_INFINITY, f64::max) + widen;
-        let half = (most - least) / 2.0;
-        if half > WIDEST * middle.abs() {
-            return Err(Why::Wide { half: half / middle.abs() });
-        }
-        Ok(Interval { least, most })
+    /// Returns the interval of the median of the valid runs. Of at least six it is the narrowest
+    /// between two of them that has the median with a probability of [`CONFIDENCE`], of fewer it has
+    /// them all. `None` if no valid run shows the figure.
+    pub(super) fn interval(&self) -> Option<Interval> {
+        let mut values: Vec<f64> = self.valid().filter_map(|sample| sample.value).collect();
+        values.sort_by(f64::total_cmp);
+        let skipped = skipped(values.len());
+        let least = *values.get(skipped)?;
+        let most = values[values.len() - 1 - skipped];
+        Some(Interval { least, most })
     }
 
     fn valid(&self) -> impl Iterator<Item = &Sample> {
         self.0.iter().filter(|sample| !sample.void)
     }
+}
+
+impl Interval {
+    /// Returns the interval with this much more on both sides.
+    pub(super) fn widened(self, by: f64) -> Self {
+        Self { least: self.least - by, most: self.most + by }
+    }
+
+    /// Returns whether the two have a value in common.
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.least <= other.most && other.least <= self.most
+    }
+}
+
+/// Returns how many of so many sorted values an interval of the median may leave out on each side:
+/// the median is below the k-th smallest of n values if fewer than k of n fair coins show heads.
+fn skipped(count: usize) -> usize {
+    let mut ways = 1.0_f64;
+    let mut below = 0.0;
+    let all = 2.0_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
+    for heads in 0..count / 2 {
+        below += ways / all;
+        if 1.0 - 2.0 * below < CONFIDENCE {
+            return heads.saturating_sub(1);
+        }
+        ways *= (count - heads) as f64 / (heads + 1) as f64;
+    }
+    (count / 2).saturating_sub(1)
 }
 
 /// Returns by which factor a curve is higher at `place` than at its highest other place: above 1 if

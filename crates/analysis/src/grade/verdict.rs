@@ -17,42 +17,49 @@ pub enum Grade {
         /// The condition's name.
         by: String,
     },
-    /// Neither.
-    Open(Why),
+    /// The runs have it with constants that were fitted on other figures.
+    Follows {
+        /// The constants, or the law that has them.
+        from: String,
+        /// By how much the median is off, as a share of what was published; `None` if that is no
+        /// figure.
+        off: Option<f64>,
+    },
+    /// The runs show that it is not so.
+    Differs {
+        /// What it is instead.
+        #[serde(flatten)]
+        why: Why,
+        /// The median divided by what was published; `None` if that is no figure above 0.
+        factor: Option<f64>,
+    },
+    /// The runs show too little to judge it.
+    TooNoisy(Noise),
+    /// It is about other hardware, or its conditions are not known.
+    OtherHardware {
+        /// Why it cannot be compared.
+        why: String,
+    },
+    /// Nothing measures it.
+    NotMeasured,
 }
 
-/// Why a statement is open.
+/// Why a statement differs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum Why {
-    /// Nothing measures it.
-    NotMeasured,
-    /// Too few runs are valid.
-    Void {
-        /// How many are.
-        valid: usize,
-    },
     /// A valid run does not show it.
     NotShown,
-    /// The interval is too wide to judge.
-    Wide {
-        /// Its half-width as a share of the median.
-        half: f64,
-    },
     /// The published figure is outside of the interval.
     Outside,
     /// The figure is less than the least that was published.
     Less,
-    /// The order is that of the publication, but the quotient is another one.
-    OtherSize,
+    /// The figure is more than the most that was published.
+    More,
     /// The order came out the other way.
     OtherWay,
     /// The two are equal within the interval.
     NoOrder,
-    /// The curve is flat.
-    Flat,
-    /// The curve has its peak at another place.
-    PeakElsewhere,
     /// A condition whose size has no source would explain it.
     Unsourced {
         /// The condition's name.
@@ -60,18 +67,26 @@ pub enum Why {
     },
 }
 
-impl Grade {
-    /// Returns whether the statement is open.
-    pub fn is_open(&self) -> bool {
-        matches!(self, Self::Open(_))
-    }
+/// Why runs show too little.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "noise", rename_all = "kebab-case")]
+pub enum Noise {
+    /// Too few runs are valid.
+    Void {
+        /// How many are.
+        valid: usize,
+    },
+    /// The interval has the published figure, and is too wide to find it.
+    Wide {
+        /// Its half-width as a share of the median.
+        half: f64,
+    },
 }
 
-impl Why {
-    /// Returns whether the runs show that the statement does not hold, rather than too little to
-    /// judge it.
-    pub(super) fn is_judged(&self) -> bool {
-        !matches!(self, Self::NotMeasured | Self::Void { .. } | Self::Wide { .. })
+impl Grade {
+    /// Returns whether the statement came out: reproduced, explained, or as what follows.
+    pub fn holds(&self) -> bool {
+        matches!(self, Self::Reproduced | Self::Explained { .. } | Self::Follows { .. })
     }
 }
 
@@ -80,7 +95,20 @@ impl fmt::Display for Grade {
         match self {
             Self::Reproduced => write!(f, "reproduced"),
             Self::Explained { by } => write!(f, "explained by {by}"),
-            Self::Open(why) => write!(f, "open: {why}"),
+            Self::Follows { from, off: None } => write!(f, "follows from {from}"),
+            Self::Follows { from, off: Some(off) } => {
+                write!(f, "follows from {from}, {:+.1} %", off * 100.0)
+            }
+            Self::Differs { why: Why::Outside, factor: Some(factor) } => {
+                write!(f, "differs: {factor:.2} times")
+            }
+            Self::Differs { why, factor: None } => write!(f, "differs: {why}"),
+            Self::Differs { why, factor: Some(factor) } => {
+                write!(f, "differs: {why}, {factor:.2} times")
+            }
+            Self::TooNoisy(noise) => write!(f, "too noisy: {noise}"),
+            Self::OtherHardware { why } => write!(f, "not compared: {why}"),
+            Self::NotMeasured => write!(f, "not measured"),
         }
     }
 }
@@ -88,23 +116,27 @@ impl fmt::Display for Grade {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotMeasured => write!(f, "not measured"),
-            Self::Void { valid } => write!(f, "valid runs: {valid} of {RUNS}"),
             Self::NotShown => write!(f, "not in every run"),
+            Self::Outside => write!(f, "another figure"),
+            Self::Less => write!(f, "less"),
+            Self::More => write!(f, "more"),
+            Self::OtherWay => write!(f, "the other way round"),
+            Self::NoOrder => write!(f, "neither is ahead"),
+            Self::Unsourced { condition } => {
+                write!(f, "{condition} would do it, but its size has no source")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Void { valid } => write!(f, "valid runs: {valid} of {RUNS}"),
             Self::Wide { half } => {
                 let half = half * 100.0;
                 let widest = WIDEST * 100.0;
                 write!(f, "half-width {half:.1} %, above {widest:.0} %")
-            }
-            Self::Outside => write!(f, "another figure"),
-            Self::Less => write!(f, "less"),
-            Self::OtherSize => write!(f, "the same order, by another factor"),
-            Self::OtherWay => write!(f, "the other way round"),
-            Self::NoOrder => write!(f, "neither is ahead"),
-            Self::Flat => write!(f, "the curve is flat"),
-            Self::PeakElsewhere => write!(f, "the peak is elsewhere"),
-            Self::Unsourced { condition } => {
-                write!(f, "{condition} would do it, but its size has no source")
             }
         }
     }

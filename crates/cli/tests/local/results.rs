@@ -276,9 +276,10 @@ receivers = 1
 seconds = "1.0 - 2.0"
 rate = "1.0"
 
-[[unmeasured]]
+[[statement]]
 what = "a figure"
-figure = "7m18s"
+published = "7m18s"
+figure = "what nothing measures"
 "#;
 
 #[test]
@@ -329,7 +330,7 @@ fn a_scenario() {
     let agreement = r#"agreement {"count":1,"median":"MEDIAN","void":0,"worst":"WORST"}"#;
     let text = text.replace("agreement null", agreement).replace(",\"void\":true", "");
     insta::assert_snapshot!(text, @r#"
-    schema "garland.scenario/3"
+    schema "garland.scenario/4"
     run "RUN"
     command ["garland","--json","scenario","run","--quick","small.toml"]
     elapsed_ns "ELAPSED_NS"
@@ -340,11 +341,12 @@ fn a_scenario() {
     agreement {"count":1,"median":"MEDIAN","void":0,"worst":"WORST"}
     broken null
     grades null
-    predicted_from ["wires: the rates of the topology's file, less the headers of Ethernet, IP and TCP","processors: what a byte costs, measured on this machine without any copy, at first use","set-up: the same commands with a file of one byte, before the copies","dolly's sync: the file's length by the rate of the condition's disk"]
+    measures []
+    predicted_from ["wires: the rates of the topology's file, less the headers of Ethernet, IP and TCP","processors: what a byte costs, measured on this machine without any copy, at first use","set-up: the same commands with a file of one byte, before the copies","disks: those of the topology's file; where it has none, files are in this machine's memory","dolly's sync: the file's length by the rate of the condition's disk"]
     predictions[] {"emulated":"EMULATED","predicted":"PREDICTED","unit":"s","what":"garland, cold to 1"}
-    repetitions[] {"bytes":1000000,"limit_s":0.008497237569060774,"refused":[],"rows":[{"busy":"BUSY","equal":true,"predicted_s":"PREDICTED_S","receivers":1,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S","with":null}],"scale":1.0}
-    scenario {"emulation":{"error":0.01,"reason":"a test"},"job":{"bytes":"1MB","kind":"broadcast","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":"1.0 - 2.0","tool":"pipes"}],"question":"Does it run?","source":"a test","topologies":"TOPOLOGIES","unmeasured":[{"figure":"7m18s","unit":"","what":"a figure"}]}
-    statements[] {"calibrated":null,"grade":null,"measured":"","published":"7m18s","runs":[],"statement":{"figure":"7m18s"},"unit":"","verdict":"ungraded","what":"a figure","with":[]}
+    repetitions[] {"bytes":1000000,"limit_s":0.008497237569060774,"refused":[],"rows":[{"busy":"BUSY","equal":true,"predicted_s":"PREDICTED_S","receivers":1,"short_s":null,"stream_s":"STREAM_S","tool":"cold","whole_s":"WHOLE_S","with":null}],"scale":1.0}
+    scenario {"emulation":{"error":0.01,"reason":"a test"},"job":{"bytes":"1MB","kind":"broadcast","receivers":[1],"steps":["cold"]},"name":"small","published":[{"rate":"RATE","receivers":1,"seconds":"1.0 - 2.0","tool":"pipes"}],"question":"Does it run?","source":"a test","statement":[{"figure":"what nothing measures","published":"7m18s","what":"a figure"}],"topologies":"TOPOLOGIES"}
+    statements[] {"fact":null,"grade":null,"measured":"","published":"7m18s","runs":[],"standing":"counted","statement":{"figure":{"published":"7m18s","resolution":0.5}},"unit":"","verdict":"ungraded","what":"a figure","with":[]}
     "#);
     scratch.assert_nothing_left();
 }

@@ -62,8 +62,6 @@ pub struct PublishedRow {
     /// Rate of all copies together, in MB/s: with `best` remote copies, or else the highest with
     /// any.
     pub rate: Published,
-    /// Why the emulation was fitted to this rate; `None` if it was not.
-    pub calibrated: Option<String>,
 }
 
 impl Balance {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use garland_analysis::grade::Sample;
+use garland_analysis::grade::{Sample, lead};
 use garland_core::units::bytes;
 use serde::Serialize;
 
@@ -32,8 +32,8 @@ pub struct Common {
 }
 
 impl Table {
-    /// Returns the published rates, the peak and the orders, each with what was measured with files
-    /// of the published length.
+    /// Returns the rates, the peak and the orders that were published, as measured with files of the
+    /// published length.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for then in &self.experiment.published {
@@ -47,21 +47,21 @@ impl Table {
             let of =
                 then.best.map_or_else(|| "its most".to_owned(), |best| format!("{best} remote"));
             let rate = row.map_or_else(Sample::none, |row| row.sample(row.rate / 1e6));
-            let claim = Claim::figure(format!("{name}, rate with {of}"), "MB/s", &then.rate, rate);
-            claims.push(claim.calibrated(then.calibrated.as_deref()));
+            claims.push(Claim::measured(format!("{name}, rate with {of}"), "MB/s", rate));
             if let Some(best) = then.best {
                 let curve: Vec<_> = rows.iter().map(|row| (row.remote, row.rate)).collect();
                 let lags = rows.iter().any(|row| row.busy.lags());
-                claims.push(Claim::peak(format!("{name}, peak"), best, &curve).voided(lags));
+                let ahead = lead(&curve, best).map_or_else(Sample::none, Sample::new);
+                claims.push(Claim::quotient(format!("{name}, peak"), ahead.voided(lags)));
             }
         }
         claims.extend(self.orders());
         claims
     }
 
-    /// Returns the published orders of the networks for files of the first length: the baseline is
-    /// the best with one remote copy, degrades with more, and is poorer than others on local wire
-    /// when all copies are remote; remote wire is then below local wire.
+    /// Returns the quotients of the published orders of the networks, for files of the first length:
+    /// the baseline is the best with one remote copy, degrades with more, and is poorer than others
+    /// on local wire when all copies are remote; remote wire is then below local wire.
     fn orders(&self) -> Vec<Claim> {
         let job = &self.experiment.job;
         let (Some(size), Some(baseline)) = (job.sizes.first(), &job.baseline) else {
@@ -78,21 +78,21 @@ impl Table {
         };
         let bonded = |remote: usize| at(baseline, Wire::Local, remote);
         let what = format!("{baseline}, {most} remote over 1");
-        let mut claims = vec![Claim::below(what, quotient(bonded(most), bonded(1)))];
+        let mut claims = vec![Claim::quotient(what, quotient(bonded(most), bonded(1)))];
         let mut others: Vec<&str> = self.rows.iter().map(|row| row.topology.as_str()).collect();
         others.dedup();
         for name in others.into_iter().filter(|name| name != baseline) {
             let local = |remote: usize| at(name, Wire::Local, remote);
             let remote = at(name, Wire::Remote, most);
-            claims.push(Claim::below(
+            claims.push(Claim::quotient(
                 format!("1 remote, {name} on local wire over {baseline}"),
                 quotient(local(1), bonded(1)),
             ));
-            claims.push(Claim::below(
+            claims.push(Claim::quotient(
                 format!("{most} remote, {baseline} over {name} on local wire"),
                 quotient(bonded(most), local(most)),
             ));
-            claims.push(Claim::below(
+            claims.push(Claim::quotient(
                 format!("{most} remote, {name}, remote over local wire"),
                 quotient(remote, local(most)),
             ));

@@ -6,7 +6,8 @@ use super::job::Balance;
 use super::row::Row;
 use super::table::{Common, Table};
 use crate::Experiment;
-use crate::judged::judge;
+use crate::claim::Measure;
+use crate::judged::{Judged, Standing};
 use crate::pairs::Wire;
 use crate::scenario_lab::Busy;
 
@@ -62,10 +63,12 @@ fn disks_that_make_the_published_rate_everywhere_are_no_peak() {
     // The rate of the disks is chosen so that local copies have it, whatever the networks do.
     let mut table = ideal(&own, &own);
     table.rows.iter_mut().for_each(|row| row.rate = 7.2e6);
-    let all = judge(&vec![table.claims(); RUNS], &[], &own.emulation);
-    let peak = all.iter().find(|one| one.what.ends_with("peak")).unwrap();
-    assert_eq!(peak.grade, Some(Grade::Open(Why::Flat)));
-    let rate = all.iter().find(|one| one.what == "bonded-dual-net, local wire, rate with 1 remote");
-    assert!(rate.unwrap().calibrated.is_some(), "not counted");
-    assert!(all.iter().all(|one| one.calibrated.is_some() || one.is_open()));
+    let measures = Measure::gather(&vec![table.claims(); RUNS]);
+    let all = own.account("beowulf-1996").judge(&measures);
+    let of = |fact: &str| all.iter().find(|one| one.fact.as_deref() == Some(fact)).unwrap();
+    let grade = of("bw.bonded.where").grade.clone().unwrap();
+    assert!(matches!(grade, Grade::Differs { why: Why::NoOrder, .. }), "{grade}");
+    assert_eq!(of("bw.bonded.peak").standing, Standing::Fitted);
+    let counted = all.iter().filter(|one| one.standing == Standing::Counted);
+    assert!(counted.clone().count() > 3 && counted.clone().all(Judged::is_unsettled));
 }

@@ -10,7 +10,7 @@ use crate::sections::refuse;
 
 /// Entry of `[[job.condition]]`: a condition of the time at all nodes. The keys other than its name
 /// and its source are those of `[[topology.node]]`. `disk` changes only dolly's chain, which ends
-/// with a `sync`, and the others only the script.
+/// with a `sync`, `start` also Garland's agents, and the others only the script.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeCondition {
@@ -102,6 +102,11 @@ impl Setting {
     /// Whether this is the disk of dolly's chain.
     pub fn is_disk(&self) -> bool {
         self.disk.is_some()
+    }
+
+    /// Whether programs start slowly, and nothing else is as it was.
+    pub fn is_slow_start(&self) -> bool {
+        self.is_alone() && self.vintage.start.is_some()
     }
 
     /// Returns `topology` with these conditions at all nodes.

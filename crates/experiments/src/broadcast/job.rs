@@ -24,8 +24,13 @@ pub struct Job {
     pub receivers: Vec<u32>,
     /// The tools, in the table's order.
     pub steps: Vec<Tool>,
+    /// The length of a file that Garland copies after each of its copies, with agents that are
+    /// started for it and with standing ones: so short that starting them is what counts. `None` to
+    /// copy none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<String>,
     /// The conditions of the time: the script runs with each of them alone, and with all together;
-    /// dolly's chain runs with disks of the time.
+    /// dolly's chain runs with disks of the time, and Garland with slow starts.
     #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<TimeCondition>,
 }
@@ -45,9 +50,14 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Returns the tool that is run with conditions of the time.
-    pub fn with(setting: &Setting) -> Self {
-        if setting.is_disk() { Self::Dolly } else { Self::Pipes }
+    /// Returns whether conditions of the time change what the tool does: disks of the time change
+    /// dolly's chain, slow starts also Garland's agents, and everything else the script.
+    pub fn is_changed_by(self, setting: &Setting) -> bool {
+        match self {
+            Self::Pipes => !setting.is_disk(),
+            Self::Dolly => setting.is_disk(),
+            Self::Cold | Self::Up => setting.is_slow_start(),
+        }
     }
 
     /// Returns the tool's name for the table.
@@ -100,7 +110,9 @@ impl Broadcast {
     /// Checks that the topology has enough nodes for each number of receivers, and that the length
     /// of the file can be parsed.
     pub fn check(&self, topologies: &[Topology]) -> Result<(), Failure> {
-        bytes::parse(&self.job.bytes).map_err(Failure::usage)?;
+        for text in [&self.job.bytes].into_iter().chain(&self.job.short) {
+            bytes::parse(text).map_err(Failure::usage)?;
+        }
         self.settings()?;
         let topology = only(topologies, "a broadcast")?;
         let others = topology.nodes.len() - 1;

@@ -12,6 +12,7 @@ mod tests;
 
 use std::path::Path;
 
+use garland_core::units::bytes;
 use garland_results::head::Phases;
 use garland_terminal::failure::Failure;
 use garland_topology::Topology;
@@ -79,11 +80,16 @@ impl Broadcast {
         let nodes: Vec<String> = topology.nodes.iter().map(|node| node.name.clone()).collect();
         let source = lab.random_file("source", length)?;
         let nothing = lab.random_file("nothing", NEXT_TO_NOTHING)?;
+        let short = self.job.short.as_ref().map(|text| {
+            let length = bytes::parse(text).map_err(Failure::usage)?;
+            lab.random_file("short", length)
+        });
+        let short = short.transpose()?;
         let places: Vec<usize> = (0..nodes.len()).collect();
         let processors = lab.processors()?;
         phases.end("set-up");
         let with = setting.map(|setting| setting.condition().name().to_owned());
-        let is_run = |tool: &&Tool| setting.is_none_or(|setting| Tool::with(setting) == **tool);
+        let is_run = |tool: &&Tool| setting.is_none_or(|setting| tool.is_changed_by(setting));
         let mut rows = Vec::new();
         for &tool in self.job.steps.iter().filter(is_run) {
             for receivers in self.receivers(tool) {
@@ -99,14 +105,33 @@ impl Broadcast {
                 for node in &used[1..] {
                     equal &= lab.verify(node, NAME, &source)?;
                 }
+                let is_garland = matches!(tool, Tool::Cold | Tool::Up);
+                let short_s = match short.as_ref().filter(|_| is_garland) {
+                    Some(short) => {
+                        let (short_ns, _) = copy(lab, tool, short, used)?;
+                        for node in &used[1..] {
+                            equal &= lab.verify(node, NAME, short)?;
+                        }
+                        Some(short_ns as f64 / 1e9)
+                    }
+                    None => None,
+                };
                 let whole_s = whole_ns as f64 / 1e9;
                 let stream_s = stream_ns as f64 / 1e9;
                 let sync_s = synced_s(tool, topology, length);
                 let predicted_s = start_ns as f64 / 1e9 + wires_s + sync_s;
                 let with = with.clone();
-                let row =
-                    Row { tool, receivers, with, predicted_s, whole_s, stream_s, busy, equal };
-                rows.push(row);
+                rows.push(Row {
+                    tool,
+                    receivers,
+                    with,
+                    predicted_s,
+                    whole_s,
+                    stream_s,
+                    short_s,
+                    busy,
+                    equal,
+                });
             }
         }
         phases.end("copies");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_analysis::grade::{Published, Sample};
+use garland_analysis::grade::Sample;
 use serde::Serialize;
 
 use super::condition::Setting;
@@ -31,11 +31,6 @@ pub struct Common {
     pub refused: Vec<String>,
 }
 
-/// Returns the quotient of the times of two rows.
-fn quotient(row: &Row, other: &Row) -> Sample {
-    row.sample(row.whole_s / other.whole_s).voided(other.busy.lags())
-}
-
 /// A copy with one tool to one number of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
@@ -53,6 +48,8 @@ pub struct Row {
     /// Seconds from the first byte until the last node has received its last byte; of dolly's
     /// chain, those that it reports.
     pub stream_s: f64,
+    /// Seconds of the whole command for the short file of the job; `None` if it was not copied.
+    pub short_s: Option<f64>,
     /// The share of this machine's processor time that was in use during the copy.
     pub busy: Busy,
     /// Whether every node's file equals the source.
@@ -60,10 +57,6 @@ pub struct Row {
 }
 
 impl Row {
-    fn seconds(&self) -> Sample {
-        self.sample(self.whole_s)
-    }
-
     /// Returns the seconds of the whole command that are not in what the tool reports.
     fn uncounted_s(&self) -> f64 {
         self.whole_s - self.stream_s
@@ -76,74 +69,29 @@ impl Row {
 }
 
 impl Table {
-    /// Returns the published times, rates and orders of the script and of dolly, each with what was
-    /// measured, and whether standing agents save what they were proposed for.
+    /// Returns the times and rates of the script and of dolly, each with what it is with each
+    /// condition of the time, and by which factor a standing chain takes less time than another.
     pub fn claims(&self) -> Vec<Claim> {
-        let published = |row: &Row| self.experiment.published(row.tool, row.receivers);
-        let pipes = self.by(Tool::Pipes, None);
-        let rows: Vec<_> = pipes.filter_map(|row| Some((row, published(row)?))).collect();
         let mut claims = Vec::new();
-        for (row, then) in &rows {
+        for row in self.by(Tool::Pipes, None) {
             let what = format!("{} to {}", row.tool.name(), row.receivers);
-            let rate = |row: &Row| row.sample(self.rate(row.whole_s));
-            let seconds = Claim::figure(format!("{what}, time"), "s", &then.seconds, row.seconds());
-            let rates = Claim::figure(format!("{what}, rate"), "MB/s", &then.rate, rate(row));
-            let of = |with: &str| self.of(row.tool, with, row.receivers);
-            claims.push(self.conditioned(seconds, |with| Some(of(with)?.seconds())));
-            claims.push(self.conditioned(rates, |with| of(with).map(rate)));
+            let seconds: fn(&Self, &Row) -> f64 = |table, row| table.then_s(row.whole_s);
+            let rate: fn(&Self, &Row) -> f64 = |table, row| table.rate(row.whole_s);
+            claims.push(self.conditioned(row, format!("{what}, time"), "s", seconds));
+            claims.push(self.conditioned(row, format!("{what}, rate"), "MB/s", rate));
         }
-        for (at, (later, then)) in rows.iter().enumerate() {
-            for (first, before) in &rows[..at] {
-                let what = format!(
-                    "time to {} over time to {}, {}",
-                    later.receivers,
-                    first.receivers,
-                    later.tool.name()
-                );
-                let over = quotient(later, first);
-                let claim = Claim::order(what, &then.seconds, &before.seconds, over);
-                claims.extend(claim.map(|claim| {
-                    self.conditioned(claim, |with| {
-                        let of = |row: &Row| self.of(row.tool, with, row.receivers);
-                        Some(quotient(of(later)?, of(first)?))
-                    })
-                }));
-            }
+        for row in self.by(Tool::Dolly, None) {
+            let mut claim = |what: &str, unit, value: fn(&Self, &Row) -> f64| {
+                let what = format!("dolly to {}, {what}", row.receivers);
+                claims.push(self.conditioned(row, what, unit, value));
+            };
+            claim("whole command", "s", |table, row| table.then_s(row.whole_s));
+            claim("rate of the whole command", "MB/s", |table, row| table.rate(row.whole_s));
+            claim("transfer as it reports it", "s", |table, row| table.then_s(row.stream_s));
+            claim("what it does not count", "s", |table, row| table.then_s(row.uncounted_s()));
+            claim("rate as it reports it", "MB/s", |table, row| table.rate(row.stream_s));
         }
-        claims.extend(self.by(Tool::Dolly, None).flat_map(|row| self.of_dolly(row)));
         claims.extend(self.standing());
-        claims
-    }
-
-    /// Returns what dolly took and reported, and the difference, which it does not count.
-    fn of_dolly(&self, row: &Row) -> Vec<Claim> {
-        let Some(then) = self.experiment.published(row.tool, row.receivers) else {
-            return Vec::new();
-        };
-        let to = format!("dolly to {}", row.receivers);
-        let claim = |what: &str, unit, published: &Published, value: &dyn Fn(&Row) -> f64| {
-            let sample = row.sample(value(row));
-            let claim = Claim::figure(format!("{to}, {what}"), unit, published, sample);
-            self.conditioned(claim, |with| {
-                let row = self.of(row.tool, with, row.receivers)?;
-                Some(row.sample(value(row)))
-            })
-        };
-        let whole_s = |row: &Row| row.whole_s;
-        let whole_rate = |row: &Row| self.rate(row.whole_s);
-        let mut claims = vec![
-            claim("whole command", "s", &then.seconds, &whole_s),
-            claim("rate of the whole command", "MB/s", &then.rate, &whole_rate),
-        ];
-        if let Some(transfer) = &then.transfer {
-            let left = then.seconds.less(transfer);
-            claims.push(claim("transfer as it reports it", "s", transfer, &|row| row.stream_s));
-            claims.push(claim("what it does not count", "s", &left, &Row::uncounted_s));
-        }
-        if let Some(rate) = &then.transfer_rate {
-            let reported = |row: &Row| self.rate(row.stream_s);
-            claims.push(claim("rate as it reports it", "MB/s", rate, &reported));
-        }
         claims
     }
 
@@ -163,11 +111,21 @@ impl Table {
         self.experiment.settings().unwrap_or_default()
     }
 
-    /// Adds to a claim what was measured with each condition of the time.
-    fn conditioned(&self, claim: Claim, value: impl Fn(&str) -> Option<Sample>) -> Claim {
+    /// Returns a value of a row, with what it is with each condition of the time.
+    fn conditioned(
+        &self,
+        row: &Row,
+        what: String,
+        unit: &'static str,
+        value: fn(&Self, &Row) -> f64,
+    ) -> Claim {
+        let claim = Claim::measured(what, unit, row.sample(value(self, row)));
         self.settings().into_iter().fold(claim, |claim, setting| {
-            match value(setting.condition().name()) {
-                Some(sample) => claim.with(setting.condition().clone(), sample),
+            let with = self.of(row.tool, setting.condition().name(), row.receivers);
+            match with {
+                Some(with) => {
+                    claim.with(setting.condition().clone(), with.sample(value(self, with)))
+                }
                 None => claim,
             }
         })
@@ -177,7 +135,7 @@ impl Table {
     /// rows are left out.
     fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut settings = self.settings();
-        settings.retain(|setting| Tool::with(setting) == Tool::Pipes);
+        settings.retain(|setting| Tool::Pipes.is_changed_by(setting));
         let most = self.by(Tool::Pipes, None).max_by_key(|row| row.receivers);
         let Some(row) = most.filter(|_| !settings.is_empty()) else { return Ok(()) };
         let Some(then) = self.experiment.published(row.tool, row.receivers) else { return Ok(()) };
@@ -223,18 +181,39 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the claims that a chain of standing agents takes less time than one that is started
-    /// for the copy, which is why a daemon was proposed.
+    /// Returns the times of a chain of standing agents, divided by those of one that is started for
+    /// the copy: less is why a daemon was proposed. So for the file, and for the short one.
     fn standing(&self) -> Vec<Claim> {
-        let of = |tool: Tool, receivers: u32| {
-            self.rows.iter().find(|row| row.tool == tool && row.receivers == receivers)
-        };
-        let claim = |up: &Row| {
-            let cold = of(Tool::Cold, up.receivers)?;
+        let whole: fn(&Row) -> Option<f64> = |row| Some(row.whole_s);
+        let short: fn(&Row) -> Option<f64> = |row| row.short_s;
+        let mut claims = Vec::new();
+        for up in self.by(Tool::Up, None) {
             let what = format!("standing chain over one set up for it, to {}", up.receivers);
-            Some(Claim::below(what, quotient(up, cold)))
+            claims.extend(self.saved(up, &what, whole));
+            let short_file = self.experiment.job.short.as_deref().unwrap_or_default();
+            claims.extend(self.saved(up, &format!("{short_file}: {what}"), short));
+        }
+        claims
+    }
+
+    /// Returns a time of a standing chain divided by that of one that was set up for the copy, with
+    /// what it is with each condition of the time; `None` if one of them was not measured.
+    fn saved(&self, up: &Row, what: &str, seconds: fn(&Row) -> Option<f64>) -> Option<Claim> {
+        let quotient = |up: &Row| {
+            let with = up.with.as_deref();
+            let mut cold = self.by(Tool::Cold, with);
+            let cold = cold.find(|row| row.receivers == up.receivers)?;
+            let sample = up.sample(seconds(up)? / seconds(cold)?);
+            Some(sample.voided(cold.busy.lags()))
         };
-        self.rows.iter().filter(|row| row.tool == Tool::Up).filter_map(claim).collect()
+        let claim = Claim::quotient(what, quotient(up)?);
+        Some(self.settings().into_iter().fold(claim, |claim, setting| {
+            let with = self.of(Tool::Up, setting.condition().name(), up.receivers);
+            match with.and_then(quotient) {
+                Some(sample) => claim.with(setting.condition().clone(), sample),
+                None => claim,
+            }
+        }))
     }
 
     /// Describes the first copy that differs from its source; `None` if there is none.
@@ -259,7 +238,15 @@ impl Table {
     /// Returns what they were predicted from, and where each input came from.
     pub fn predicted_from(&self) -> Vec<String> {
         let synced = "dolly's sync: the file's length by the rate of the condition's disk";
-        [inputs::WIRES, inputs::PROCESSORS, inputs::SET_UP, synced].map(str::to_owned).to_vec()
+        [inputs::WIRES, inputs::PROCESSORS, inputs::SET_UP, inputs::MEMORY, synced]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    /// Returns the seconds that the whole published file would take, which is as many times longer as
+    /// it is longer.
+    fn then_s(&self, seconds: f64) -> f64 {
+        seconds / self.common.size.scale
     }
 
     fn rate(&self, seconds: f64) -> f64 {
@@ -293,7 +280,8 @@ impl fmt::Display for Table {
         }
         for setting in self.settings() {
             let with = setting.condition().name();
-            let mut rows = self.by(Tool::with(&setting), Some(with)).peekable();
+            let is_with = |row: &&Row| row.with.as_deref() == Some(with);
+            let mut rows = self.rows.iter().filter(is_with).peekable();
             if rows.peek().is_some() {
                 writeln!(f, "with {with}:")?;
             }

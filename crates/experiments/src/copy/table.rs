@@ -39,36 +39,25 @@ pub struct Row {
 }
 
 impl Table {
-    /// Returns the published times, rates, percentages and orders, each with what was measured
-    /// through a mount, or by `garland cp` if nothing else was. Times are those of the whole
-    /// published file: as many times longer as it is longer.
+    /// Returns the times, rates and percentages of copies through a mount, or by `garland cp` if
+    /// nothing else copied. Times are those of the whole published file: as many times longer as it
+    /// is longer.
     pub fn claims(&self) -> Vec<Claim> {
         let is_by_mount = self.rows.iter().any(|row| row.by == CopyTool::Mount);
         let by = if is_by_mount { CopyTool::Mount } else { CopyTool::Cp };
-        let published = |row: &Row| self.experiment.published(&row.topology);
-        let rows = self.rows.iter().filter(|row| row.by == by);
-        let rows: Vec<_> = rows.filter_map(|row| Some((row, published(row)?))).collect();
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.by == by).collect();
         let mut claims = Vec::new();
-        let Some((base, _)) = rows.first() else { return claims };
-        for (row, then) in &rows {
+        let Some(base) = rows.first() else { return claims };
+        for row in &rows {
             let name = &row.topology;
-            let over = row.whole_s / base.whole_s;
             let seconds = row.sample(row.whole_s / self.common.scale);
-            let percent = row.sample(over * 100.0).voided(base.busy.lags());
-            claims.push(Claim::figure(format!("{name}, time"), "s", &then.seconds, seconds));
+            claims.push(Claim::measured(format!("{name}, time"), "s", seconds));
             let rate = row.sample(self.rate(row.whole_s));
-            claims.push(Claim::figure(format!("{name}, rate"), "MiB/s", &then.rate, rate));
+            claims.push(Claim::measured(format!("{name}, rate"), "MiB/s", rate));
             if row.topology != base.topology {
+                let percent = row.sample(row.whole_s / base.whole_s * 100.0);
                 let what = format!("{name}, of {}", base.topology);
-                claims.push(Claim::figure(what, "%", &then.percent, percent));
-            }
-        }
-        for (at, (row, then)) in rows.iter().enumerate() {
-            for (other, before) in &rows[..at] {
-                let what = format!("time over {}, over that over {}", row.topology, other.topology);
-                let quotient = row.sample(row.whole_s / other.whole_s);
-                let quotient = quotient.voided(other.busy.lags());
-                claims.extend(Claim::order(what, &then.seconds, &before.seconds, quotient));
+                claims.push(Claim::measured(what, "%", percent.voided(base.busy.lags())));
             }
         }
         claims
@@ -91,7 +80,9 @@ impl Table {
 
     /// Returns what they were predicted from, and where each input came from.
     pub fn predicted_from(&self) -> Vec<String> {
-        [inputs::WIRES, inputs::PROCESSORS, inputs::SET_UP].map(str::to_owned).to_vec()
+        [inputs::WIRES, inputs::PROCESSORS, inputs::SET_UP, inputs::MEMORY]
+            .map(str::to_owned)
+            .to_vec()
     }
 
     /// Returns the rate in MiB/s of a copy of the file that takes `seconds`.

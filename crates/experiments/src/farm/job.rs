@@ -37,6 +37,10 @@ pub struct Job {
     pub nodes: Vec<String>,
     /// The CPU limit of each node, as a share of one CPU.
     pub share: f64,
+    /// Whether running jobs move to idle nodes, as openMosix moved processes. They start over there,
+    /// as no encoder can go on elsewhere.
+    #[serde(default)]
+    pub migrate: bool,
     /// The power of a node in 2004 with its unit, such as `300MHz`.
     pub unit: String,
     /// The encoder. Its last two arguments are `-`, for standard input, and the name of the output.
@@ -136,8 +140,6 @@ pub struct PublishedRow {
     pub at_least: BTreeMap<String, Published>,
     /// The rate of the copy in MiB/s.
     pub rate: Option<Published>,
-    /// Why the emulation was fitted to `slowest`; `None` if it was not.
-    pub calibrated: Option<String>,
 }
 
 impl Farm {
@@ -223,6 +225,13 @@ impl Farm {
         }
         check_counts(&growth.measured, &growth.forecast, growth.nodes.len(), "in `nodes`")?;
         has_nodes(topology, &growth.nodes)
+    }
+
+    /// Returns the options of `garland farm run` that start all jobs at once, each where it costs
+    /// least, and move them as the job says.
+    pub fn placed(&self) -> impl Iterator<Item = &'static str> {
+        let how = ["--data", "mount", "--all-at-once", "--placement", "mosix"];
+        how.into_iter().chain(self.job.migrate.then_some("--migrate"))
     }
 
     /// Returns the load `name`; `None` if there is none.

@@ -55,6 +55,8 @@ pub struct Row {
     pub seconds: f64,
     /// The times of the slowest and the fastest job; `None` for one machine.
     pub spread: Option<Spread>,
+    /// The seconds of each job; empty for one machine.
+    pub jobs_s: Vec<f64>,
     /// The power of one machine that would be as fast as the cluster; `None` for one machine.
     pub equivalent: Option<f64>,
     /// The relative difference of `equivalent` from the total power of the nodes.

@@ -61,7 +61,9 @@ impl Table {
     /// Returns what they were predicted from, and where each input came from.
     pub fn predicted_from(&self) -> Vec<String> {
         let jobs = "jobs: their times on all PCs over wires that never are the bottleneck";
-        [inputs::WIRES, jobs, inputs::PROCESSORS, inputs::FORECAST].map(str::to_owned).to_vec()
+        [inputs::WIRES, jobs, inputs::PROCESSORS, inputs::FORECAST, inputs::MEMORY]
+            .map(str::to_owned)
+            .to_vec()
     }
 
     /// Describes the first load whose outputs differ; `None` if there is none.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use garland_analysis::farm::{Power, standing};
-use garland_core::farm::Outcome;
+use garland_core::farm::{Outcome, Record};
 use garland_core::printable;
 use garland_core::units::{Rate, bytes};
 use garland_farm::result::FarmResult;
@@ -181,6 +181,7 @@ impl FarmTrial<'_> {
         let words = self.mounted(load, sounds);
         let (report, busy) = lab.watch(|| ask(lab, &words))?;
         let carried = count_carried(&report, &lab_nodes(&job.nodes[..1]));
+        let jobs_s = times(&report.records);
         let made = count_made(&report);
         let FarmResult { head, summary, .. } = report;
         let run = head.run.unwrap_or_default();
@@ -192,6 +193,7 @@ impl FarmTrial<'_> {
             load: load.name.clone(),
             seconds: summary.total,
             spread: summary.spread,
+            jobs_s,
             equivalent: worth.map(|worth| worth.equivalent),
             difference: worth.map(|worth| worth.difference),
             losses: summary.losses,
@@ -219,7 +221,7 @@ impl FarmTrial<'_> {
     /// Returns the arguments of a farm that starts all jobs at once and mounts the files of the
     /// first node.
     fn mounted(&self, load: &LoadKind, sounds: &[PathBuf]) -> Vec<String> {
-        let how = ["--data", "mount", "--all-at-once", "--placement", "mosix"].map(str::to_owned);
+        let how = self.experiment.placed().map(str::to_owned).collect::<Vec<_>>();
         self.words(&lab_nodes(&self.experiment.job.nodes), load, &how, MADE, sounds)
     }
 
@@ -334,6 +336,12 @@ fn are_equal(sounds: &[PathBuf], made: &str) -> Result<bool, Failure> {
 fn count_made(report: &FarmResult) -> f64 {
     let all: u64 = report.records.iter().map(|record| record.bytes_out).sum();
     all as f64 / report.records.len().max(1) as f64
+}
+
+/// Returns the seconds of each job that was done, from its start to its end.
+fn times(records: &[Record]) -> Vec<f64> {
+    let done = records.iter().filter_map(|record| Some(record.ended? - record.started?));
+    done.collect()
 }
 
 /// Returns the bytes carried by the NICs of `server` (the node with the files), and the bytes of

@@ -88,9 +88,12 @@ impl Table {
                 let lags = one.busy.lags() || other.busy.lags();
                 Sample::new(one.seconds / other.seconds).voided(lags)
             });
-            Claim::below(what, sample)
+            Claim::quotient(what, sample)
         };
+        let moved = row(Treatment::Migrate)
+            .map_or_else(Sample::none, |row| Sample::new(row.moves as f64).voided(row.busy.lags()));
         vec![
+            Claim::measured("jobs that moved while they ran", "jobs", moved),
             claim(Treatment::Restart, Treatment::Stay),
             claim(Treatment::Migrate, Treatment::Stay),
             claim(Treatment::Migrate, Treatment::Restart),

@@ -1,25 +1,15 @@
 //! The sections of a pairs scenario.
 
-use garland_analysis::grade::EmulationError;
 use garland_core::units::bytes;
 use garland_terminal::failure::Failure;
 use garland_topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
-use crate::sections::{Kind, Unmeasured, refuse};
+use crate::sections::{Kind, Sections, refuse};
 
-/// The sections of a pairs scenario's file.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Pairs {
-    /// Section `[job]`: the copies that are measured.
-    pub job: Job,
-    /// Section `[emulation]`: by how much the emulation may be wrong.
-    pub emulation: EmulationError,
-    /// The published figures that nothing measures.
-    #[serde(default)]
-    pub unmeasured: Vec<Unmeasured>,
-}
+/// The sections of a pairs scenario's file, which has no published figures.
+pub type Pairs = Sections<Job, ()>;
 
 /// Section `[job]`: the copies that are measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]

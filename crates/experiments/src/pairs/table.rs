@@ -71,12 +71,12 @@ impl Table {
             let name = &local.topology;
             if let Some(baseline) = all().find(is_baseline) {
                 let what = format!("{most} pairs, rate of {} over {name}", baseline.topology);
-                claims.push(Claim::below(what, quotient(baseline, local)));
+                claims.push(Claim::quotient(what, quotient(baseline, local)));
             }
             let remote = all().find(|row| row.wire == Wire::Remote && row.topology == *name);
             claims.extend(remote.map(|remote| {
                 let what = format!("{most} pairs, {name}, rate of remote over local wire");
-                Claim::below(what, quotient(remote, local))
+                Claim::quotient(what, quotient(remote, local))
             }));
         }
         claims

@@ -7,7 +7,7 @@ use garland_analysis::grade::Sample;
 use garland_farm::result::took;
 use serde::Serialize;
 
-use super::job::{COST, Placements, TURNS};
+use super::job::{COST, Placements};
 use crate::claim::Claim;
 use crate::predicted::Prediction;
 use crate::scenario_lab::Busy;
@@ -59,26 +59,18 @@ impl Table {
         Vec::new()
     }
 
-    /// Returns the published mean slowdowns and their order, each with what was measured where jobs
-    /// start as slots become free.
+    /// Returns the mean slowdowns, and the jobs of each node, where jobs start as slots become free.
     pub fn claims(&self) -> Vec<Claim> {
-        let sample = |row: &Row, value: Option<f64>| {
-            value.map_or_else(Sample::none, Sample::new).voided(row.busy.lags())
-        };
-        let published = |row: &Row| self.experiment.published(&row.placement);
-        let rows = self.rows.iter().filter(|row| !row.at_once);
-        let rows: Vec<_> = rows.filter_map(|row| Some((row, published(row)?))).collect();
         let mut claims = Vec::new();
-        for (row, then) in &rows {
+        for row in self.rows.iter().filter(|row| !row.at_once) {
+            let slowdown = row.slowdown.map_or_else(Sample::none, Sample::new);
+            let lags = row.busy.lags();
             let what = format!("mean slowdown, {}", row.placement);
-            claims.push(Claim::figure(what, "", &then.slowdown, sample(row, row.slowdown)));
-        }
-        let of = |name: &str| rows.iter().find(|(row, _)| row.placement == name);
-        if let (Some((turns, slow)), Some((cost, fast))) = (of(TURNS), of(COST)) {
-            let what = format!("mean slowdown, {TURNS} over {COST}");
-            let quotient = turns.slowdown.zip(cost.slowdown).map(|(turns, cost)| turns / cost);
-            let quotient = sample(turns, quotient).voided(cost.busy.lags());
-            claims.extend(Claim::order(what, &slow.slowdown, &fast.slowdown, quotient));
+            claims.push(Claim::measured(what, "", slowdown.voided(lags)));
+            for (node, done) in self.experiment.job.nodes.iter().zip(&row.done) {
+                let what = format!("jobs of {node}, {}", row.placement);
+                claims.push(Claim::measured(what, "jobs", Sample::new(*done as f64).voided(lags)));
+            }
         }
         claims
     }

@@ -13,7 +13,7 @@ pub fn ideal(shape: &Placements, own: &Placements) -> Table {
         bound_s: None,
         slowdown: Some(then.slowdown.middle()),
         spread: None,
-        done: vec![own.job.jobs],
+        done: vec![6, 12, own.job.jobs - 18],
         busy: Busy::default(),
         run: String::new(),
     });

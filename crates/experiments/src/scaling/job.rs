@@ -42,9 +42,6 @@ pub struct PublishedRow {
     pub nodes: u32,
     /// The power of these nodes: the number of nodes that would be as fast without any losses.
     pub power: Published,
-    /// The condition of the lab whose size no source gives, so that the figure stays open; `None`
-    /// if there is none.
-    pub unsourced: Option<String>,
 }
 
 impl Scaling {

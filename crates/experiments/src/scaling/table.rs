@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use garland_analysis::grade::{Condition, Sample};
+use garland_analysis::grade::Sample;
 use serde::Serialize;
 
 use super::curve::{Columns, CountRow, Curve};
@@ -36,27 +36,16 @@ impl Table {
         [inputs::WIRES, inputs::FORECAST].map(str::to_owned).to_vec()
     }
 
-    /// Returns the published powers, and the questions whether few nodes could have told, and
-    /// whether there is a knee: each with what was measured.
+    /// Returns the powers, and the questions whether few nodes could have told, and whether there is
+    /// a knee: each with what was measured.
     pub fn claims(&self) -> Vec<Claim> {
         let curve = self.curve();
-        let figures = self.rows.iter().filter_map(|row| {
-            let then = self.experiment.published(row.nodes)?;
+        let powers = self.rows.iter().map(|row| {
             let power = curve.power(row).map_or_else(Sample::none, Sample::new);
-            let power = power.voided(curve.lags(row));
-            let of = |sample: Sample| {
-                let what = format!("power of {} nodes", row.nodes);
-                Claim::figure(what, "nodes", &then.power, sample)
-            };
-            Some(match &then.unsourced {
-                None => of(power),
-                // What the lab is without the condition is not known.
-                Some(condition) => {
-                    of(Sample::none()).with(Condition::new(condition.as_str(), None), power)
-                }
-            })
+            let what = format!("power of {} nodes", row.nodes);
+            Claim::measured(what, "nodes", power.voided(curve.lags(row)))
         });
-        let mut claims: Vec<Claim> = figures.chain(curve.told("")).collect();
+        let mut claims: Vec<Claim> = powers.chain(curve.told("")).collect();
         claims.push(self.limit());
         claims
     }

@@ -7,7 +7,8 @@ use super::forecast::{Answer, At, Knee, ScalingForecast};
 use super::job::Scaling;
 use super::table::{Common, Table};
 use crate::Experiment;
-use crate::judged::judge;
+use crate::claim::Measure;
+use crate::judged::Judged;
 use crate::scenario_lab::Busy;
 
 /// Returns a table of `own` with what `shape` published, and forecasts that held.
@@ -34,6 +35,8 @@ fn table_of(own: &Scaling, powers: &[(u32, f64)]) -> Table {
     Table::new(own, Common { scale: 1.0, prediction }, rows)
 }
 
+const NOT_SHOWN: Grade = Grade::Differs { why: Why::NotShown, factor: None };
+
 fn own_scaling(name: &str) -> Scaling {
     let scenario = garland_topology::scenarios::text(name).unwrap();
     match Experiment::parse(scenario, "x.toml") {
@@ -42,10 +45,12 @@ fn own_scaling(name: &str) -> Scaling {
     }
 }
 
-/// Returns the grade of a statement about a table, if each repetition gave that table.
-fn grade(own: &Scaling, table: &Table, what: &str) -> Grade {
-    let all = judge(&vec![table.claims(); RUNS], &[], &own.emulation);
-    all.into_iter().find(|one| one.what == what).and_then(|one| one.grade).unwrap()
+/// Returns the grade of a fact, or of what the experiment expects, if each repetition gave a table.
+fn grade(own: &Scaling, table: &Table, name: &str) -> Grade {
+    let measures = Measure::gather(&vec![table.claims(); RUNS]);
+    let all = own.account("fifteen-of-24").judge(&measures);
+    let is_it = |one: &Judged| one.fact.as_deref() == Some(name) || one.what == name;
+    all.into_iter().find(is_it).and_then(|one| one.grade).unwrap()
 }
 
 #[test]
@@ -63,24 +68,27 @@ fn a_star_has_no_knee_if_its_last_nodes_gained_power_and_the_answer_says_what_wa
         let said = "knee, measured: none up to 15 nodes, which have the power of 13.7";
         assert!(text.contains(said), "{text}");
         let (grade, text) = of([1.0, 2.0, 3.9, 7.6, 7.7]);
-        assert_eq!(grade, Grade::Open(Why::NotShown), "a flat end");
+        assert_eq!(grade, NOT_SHOWN, "a flat end");
         let said = "knee, measured: 8 nodes have the power of 7.6, and 15 that of 7.7";
         assert!(text.contains(said), "{text}");
         let (grade, text) = of([1.0; 5]);
-        assert_eq!(grade, Grade::Open(Why::NotShown), "a flat curve");
+        assert_eq!(grade, NOT_SHOWN, "a flat curve");
         assert!(text.contains("knee, measured: 1 nodes have"), "{text}");
     }
 }
 
 #[test]
-fn a_figure_whose_condition_has_no_source_stays_open_whatever_was_measured() {
+fn a_figure_whose_conditions_nobody_told_has_no_grade_whatever_was_measured() {
     let own = own_scaling("fifteen-of-24");
-    let condition = own.published(20).and_then(|then| then.unsourced.clone()).unwrap();
-    let with = |power: f64| table_of(&own, &[(1, 1.0), (16, 12.0), (20, power), (24, 15.0)]);
-    let what = "power of 20 nodes";
-    assert_eq!(grade(&own, &with(17.0), what), Grade::Open(Why::Unsourced { condition }));
-    assert_eq!(grade(&own, &with(14.0), what), Grade::Open(Why::NotShown));
-    assert_eq!(grade(&own, &with(14.0), "power of 24 nodes"), Grade::Reproduced);
+    for power in [14.0, 15.0] {
+        let table = table_of(&own, &[(1, 1.0), (16, 12.0), (20, 13.0), (24, power)]);
+        let cited = grade(&own, &table, "om.cite.24");
+        assert!(
+            matches!(&cited, Grade::OtherHardware { why } if why.starts_with("cited")),
+            "{cited}"
+        );
+        assert_eq!(grade(&own, &table, "om.less"), Grade::Reproduced);
+    }
 }
 
 #[test]
@@ -90,7 +98,7 @@ fn without_a_forecast_no_node_was_told() {
     let what = "time on 24 nodes is within its forecast's interval";
     assert_eq!(grade(&own, &table, what), Grade::Reproduced);
     table.common.prediction = None;
-    assert_eq!(grade(&own, &table, what), Grade::Open(Why::NotShown));
+    assert_eq!(grade(&own, &table, what), NOT_SHOWN);
     assert!(table.predictions().is_empty());
     assert!(table.to_string().contains("knee, from the first 4: none"), "{table}");
 }

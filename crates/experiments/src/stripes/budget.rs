@@ -8,7 +8,6 @@ use garland_core::units::bytes;
 use super::job::PublishedCopy;
 use super::table::{Row, Table};
 use super::varied::Varied;
-use crate::claim::Claim;
 
 /// The milliseconds of an operation.
 struct Budget {
@@ -39,16 +38,6 @@ impl Table {
         let suspects = self.experiment.job.suspects.iter();
         let pauses: f64 = suspects.filter_map(|one| one.seconds().ok()).sum::<f64>() * 1e3;
         Budget { whole, bytes, rest: whole - bytes - pauses }
-    }
-
-    /// Returns the claim about the part of an operation's time that the published parts leave;
-    /// `None` if they leave none.
-    pub(super) fn rest(&self, then: &PublishedCopy, free: &Row, paused: &Row) -> Option<Claim> {
-        let rest = self.budget_then(then).rest;
-        let half = (then.between_ms.most() - then.between_ms.least()) / 2.0;
-        let range = format!("{:.1} - {:.1}", rest - half, rest + half).parse::<Published>().ok()?;
-        let now = paused.sample(self.budget_now(free, paused).rest).voided(free.busy.lags());
-        Some(Claim::figure("an operation without bytes and pauses", "ms", &range, now))
     }
 
     /// Writes both budgets, and how much of what nobody explained the lab has.

@@ -35,9 +35,6 @@ pub struct Job {
     pub pauses: Vec<String>,
     /// The pauses that the published copy probably had; all are injected at once.
     pub suspects: Vec<Pause>,
-    /// Where the lengths of these pauses come from; `None` if that is unknown, so that they explain
-    /// nothing.
-    pub suspected: Option<String>,
     /// Further copies in operations with the suspects' pauses.
     #[serde(default)]
     pub varied: Vec<Variation>,

@@ -71,8 +71,8 @@ impl Table {
         Some(format!("{words}: the file differs from its source"))
     }
 
-    /// Returns the published rates, with and without the suspects' pauses, and what the traces show
-    /// about each injected pause.
+    /// Returns the rates, with and without the suspects' pauses, and what the traces show about each
+    /// injected pause.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = self.rates();
         for answer in &self.common.answers {
@@ -81,32 +81,29 @@ impl Table {
         claims
     }
 
-    /// Returns the claims about rates. The suspects' pauses are a condition of the time.
+    /// Returns the measured rates. The suspects' pauses are a condition that is put in as long as
+    /// published.
     fn rates(&self) -> Vec<Claim> {
         let of = |held, paused| self.row(held, paused);
-        let (Some(then), Some(free), Some(held), Some(paused)) =
-            (self.experiment.published.first(), of(false, false), of(true, false), of(true, true))
+        let (Some(free), Some(held), Some(paused)) =
+            (of(false, false), of(true, false), of(true, true))
         else {
             return Vec::new();
         };
-        let pauses = || Condition::new(self.suspects(), self.experiment.job.suspected.clone());
+        let on = self.experiment.constant.iter().flat_map(|one| one.on.clone()).collect();
+        let pauses = Condition::fitted(self.suspects(), on);
         let rate = |row: &Row| row.sample(self.gbit(row.whole_s));
         let transfer = free.sample(self.gbit(free.stream_s));
         let by = |row: &Row| row.sample(free.stream_s / row.whole_s).voided(free.busy.lags());
-        let copy = Claim::figure("the whole copy", "Gbit/s", &then.copy, rate(held));
-        let what = "rate of the copy over that of its transfers";
-        let ratio = Claim::order(what, &then.copy, &then.transfer, by(held));
-        let transfer = Claim::figure("while bytes go", "Gbit/s", &then.transfer, transfer);
-        let buffer = Claim::figure(
-            "a transfer of 1 MB, about",
-            "ms",
-            &then.buffer_ms,
-            free.sample(self.common.buffer_ms),
-        );
-        let mut claims = vec![transfer, buffer, copy.with(pauses(), rate(paused))];
-        claims.extend(self.rest(then, free, paused));
-        claims.extend(ratio.map(|ratio| ratio.with(pauses(), by(paused))));
-        claims
+        let buffer = free.sample(self.common.buffer_ms);
+        vec![
+            Claim::measured("while bytes go", "Gbit/s", transfer),
+            Claim::measured("a transfer of 1 MB, about", "ms", buffer),
+            Claim::measured("the whole copy", "Gbit/s", rate(held))
+                .with(pauses.clone(), rate(paused)),
+            Claim::quotient("rate of the copy over that of its transfers", by(held))
+                .with(pauses, by(paused)),
+        ]
     }
 
     /// Returns the claims about an injected pause: with the traces of both ends it has its length
@@ -117,23 +114,19 @@ impl Table {
         let maker = answer.maker.words();
         let of = if answer.together { "the published gaps: " } else { "" };
         let what = format!("{of}{pause} by {maker}");
-        let published = self.experiment.published.first().filter(|_| answer.together);
         let injected = pause.parse::<Nanos>().map_or(0, |pause| pause.0) as f64 / 1e6;
-        let then = match published {
-            Some(then) if answer.maker.is_the_clients() => Ok(then.between_ms.clone()),
-            Some(then) => Ok(then.end_ms.clone()),
-            None => injected.to_string().parse::<Published>(),
+        let found = format!("{what}, found by both traces");
+        let found = match injected.to_string().parse::<Published>() {
+            // The published gaps are no figures of this experiment.
+            Ok(injected) if !answer.together => {
+                Claim::put_in(found, "ms", &injected, answer.found_ms())
+            }
+            _ => Claim::measured(found, "ms", answer.found_ms()),
         };
-        let found = then.ok().map(|then| {
-            let what = format!("{what}, found by both traces");
-            let claim = Claim::figure(what, "ms each", &then, answer.found_ms());
-            let reason = published.map(|_| "the pause was put in as long as published");
-            claim.calibrated(reason)
-        });
         let should = if answer.maker.is_the_clients() { "named" } else { "left undecided" };
         let half = Claim::answer(format!("{what}, {should} by one trace"), answer.half.right);
         let half = half.voided(answer.busy.lags());
-        found.into_iter().chain([half]).collect()
+        vec![found, half]
     }
 
     /// Returns the predicted times, each with the time measured in the lab.

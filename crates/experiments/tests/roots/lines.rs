@@ -1,18 +1,20 @@
-//! docs/roots/lines.md: every command, figure, claim, question and wish of the five documents, with
-//! its grade.
+//! docs/roots/lines.md: every command, fact, question and wish of the five documents, with its
+//! grade; and the account on top of it and of docs/roots/README.md.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 
-use garland_experiments::{Judged, Tally, find};
+use garland_experiments::facts::{Fact, FactType, Facts};
+use garland_experiments::{Judged, Standing, Tally, all, wrapped};
 use serde::Deserialize;
-use serde_json::Value;
 
-use crate::{kept, must_be};
+use crate::{PAGES, RUNS, kept, must_be};
 
 /// The book's pages about commands.
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference");
+
+/// What precedes and follows the account in the pages of docs/roots.
+const MARKS: [&str; 2] = ["<!-- account -->", "<!-- end of account -->"];
 
 /// Returns whether a page of the book has the help of `command`, such as `garland lab up`.
 fn has_help(command: &str) -> bool {
@@ -22,137 +24,239 @@ fn has_help(command: &str) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Lines {
     part: Vec<Document>,
 }
 
 /// A document.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Document {
+    /// Its number in the list of facts.
+    document: String,
+    /// The name of its page in docs/roots.
+    page: String,
     title: String,
     source: String,
-    scenarios: Vec<String>,
-    line: Vec<Line>,
+    commands: Vec<Line>,
+    /// The commands that answer its questions, by their ids.
+    answers: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
-    kind: String,
     text: String,
-    /// The command that answers it.
+    /// The command of Garland that does the same.
     with: Option<String>,
-    /// The statements that grade it.
-    #[serde(default)]
-    by: Vec<String>,
 }
 
-/// Returns the grade of a line in words.
-fn grade(line: &Line, known: &BTreeMap<String, Judged>, all_kept: bool) -> String {
-    if line.by.is_empty() {
-        return match &line.with {
-            None => "open: nothing answers it".to_owned(),
-            Some(_) if line.kind == "command" => String::new(),
-            Some(_) => "not graded".to_owned(),
-        };
-    }
-    let found: Vec<&Judged> = line.by.iter().filter_map(|what| known.get(what)).collect();
-    if found.len() < line.by.len() {
-        let missing: Vec<_> = line.by.iter().filter(|what| !known.contains_key(*what)).collect();
-        assert!(!all_kept, "{}: no statement {missing:?}", line.text);
-        return "no kept run".to_owned();
-    }
-    match found[..] {
-        [one] => one.verdict(),
-        _ => found
-            .iter()
-            .map(|one| format!("{}: {}", one.what, one.verdict()))
-            .collect::<Vec<_>>()
-            .join("; "),
-    }
+/// All kept runs: the statements by their facts, and those that the documents do not have.
+struct Graded {
+    facts: BTreeMap<String, Judged>,
+    extras: Vec<(String, Vec<Judged>)>,
+    /// The facts that each constant of a scenario was fitted on.
+    constants: Vec<Vec<String>>,
 }
 
-fn write_document(page: &mut String, part: &Document) -> std::fmt::Result {
-    let runs: Vec<(&String, Option<Vec<Judged>>)> =
-        part.scenarios.iter().map(|name| (name, kept(name))).collect();
-    let all_kept = runs.iter().all(|(_, run)| run.is_some());
-    let known = runs.iter().filter_map(|(_, run)| run.clone()).flatten();
-    let known: BTreeMap<String, Judged> = known.map(|one| (one.what.clone(), one)).collect();
-    writeln!(page, "\n## {}\n\n{}.\n", part.title, part.source)?;
-    writeln!(page, "| kind | what | command | grade |\n|---|---|---|---|")?;
-    for line in &part.line {
-        let kinds = ["command", "claim", "question", "wish"];
-        assert!(kinds.contains(&line.kind.as_str()), "{}", line.kind);
-        let with = line.with.as_ref().map_or_else(String::new, |with| {
-            assert!(has_help(with), "{with} is no command");
-            format!("`{with}`")
-        });
-        let kept = grade(line, &known, all_kept);
-        writeln!(page, "| {} | {} | {with} | {kept} |", line.kind, line.text)?;
-    }
-    for (name, run) in runs {
-        let command = format!("`garland scenario run {name}`");
-        match run {
-            Some(run) => {
-                writeln!(page, "\n{command}: {}.\n", Tally::count(&run))?;
-                writeln!(
-                    page,
-                    "| figure | unit | published | median | grade |\n|---|---|--:|--:|---|"
-                )?;
-                for one in &run {
-                    let median =
-                        one.runs.median().map_or_else(String::new, |it| format!("{it:.3}"));
-                    let what = &one.what;
-                    let unit = &one.unit;
-                    let then = one.published();
-                    writeln!(page, "| {what} | {unit} | {then} | {median} | {} |", one.verdict())?;
-                }
-            }
-            None => {
-                let mut figures = String::new();
-                let scenario = find(name).expect("a scenario");
-                let experiment = scenario.experiment().expect("it can be run");
-                let value = serde_json::to_value(experiment).expect("it can be serialized");
-                for section in ["published", "unmeasured"] {
-                    let rows = value[section].as_array().into_iter().flatten();
-                    for fields in rows.filter_map(Value::as_object) {
-                        let texts = fields.iter().filter_map(|(key, value)| match value {
-                            Value::String(text) if !text.is_empty() => {
-                                Some(format!("{key} {text}"))
-                            }
-                            Value::Number(number) => Some(format!("{key} {number}")),
-                            Value::Object(all) if !all.is_empty() => Some(format!("{key} {value}")),
-                            _ => None,
-                        });
-                        writeln!(figures, "- {}", texts.collect::<Vec<_>>().join(", "))?;
-                    }
-                }
-                if figures.is_empty() {
-                    writeln!(page, "\n{command}: no run is kept; no figure was published.")?;
-                } else {
-                    let why = "no run is kept. Its figures are not graded here";
-                    write!(page, "\n{command}: {why}:\n\n{figures}")?;
-                }
-            }
+/// Grades all kept runs.
+fn graded() -> Graded {
+    let mut facts = BTreeMap::new();
+    let mut all_extras = Vec::new();
+    let mut constants = Vec::new();
+    for scenario in all().expect("scenarios can be read") {
+        let Ok(experiment) = scenario.experiment() else { continue };
+        let name = &scenario.name;
+        constants.extend(experiment.account(name).constants.iter().map(|one| one.on.clone()));
+        let (of_facts, extras): (Vec<Judged>, Vec<Judged>) =
+            kept(name).into_iter().partition(|one| one.fact.is_some());
+        for one in of_facts {
+            let id = one.fact.clone().unwrap_or_default();
+            assert!(facts.insert(id, one).is_none(), "a fact has two grades");
         }
+        all_extras.push((name.clone(), extras));
     }
-    Ok(())
+    Graded { facts, extras: all_extras, constants }
+}
+
+impl Graded {
+    /// Counts the facts of a document.
+    fn tally(&self, document: &str) -> Tally {
+        let facts = Facts::embedded();
+        let is_here = |id: &String| facts.find(id).is_some_and(|fact| fact.document == document);
+        let constants = self.constants.iter().filter(|on| on.iter().any(is_here)).count();
+        let mut tally = Tally { constants, ..Tally::default() };
+        for fact in facts.all().iter().filter(|fact| fact.document == document) {
+            let judged = self.facts.get(&fact.id);
+            let is_fitted = judged.is_some_and(|one| one.standing == Standing::Fitted);
+            if fact.counts() && !is_fitted {
+                tally.add(judged.and_then(|one| one.grade.as_ref()));
+            }
+            tally.other_hardware += usize::from(fact.is_of_other_hardware());
+        }
+        tally
+    }
+}
+
+/// Returns an account in bold, in lines of a page.
+fn account(tally: Tally) -> String {
+    wrapped("", &format!("**{tally}**")).join("\n")
+}
+
+/// Checks that a page of docs/roots has this text between its marks, or writes it.
+fn must_have(name: &str, text: &str) {
+    let path = format!("{PAGES}/{name}");
+    let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let (before, rest) = page.split_once(MARKS[0]).expect("the place of the account");
+    let (_, after) = rest.split_once(MARKS[1]).expect("the end of the account");
+    must_be(name, &format!("{before}{}\n{text}\n{}{after}", MARKS[0], MARKS[1]));
+}
+
+/// Returns a list element of the page.
+fn element(text: &str) -> String {
+    let lines = wrapped("  ", text);
+    let lines = lines.iter().enumerate().map(|(at, line)| match at {
+        0 => format!("- {}\n", line.trim_start()),
+        _ => format!("  {}\n", line.trim_start()),
+    });
+    lines.collect()
+}
+
+/// Returns the element about a statement with its grade; `figures` are what was published and the
+/// median.
+fn graded_element(name: &str, what: &str, figures: &str, verdict: &str) -> String {
+    let name = if name.is_empty() { String::new() } else { format!("`{name}`: ") };
+    let figures = if figures.is_empty() { String::new() } else { format!("; {figures}") };
+    element(&format!("{name}{what}{figures}: **{verdict}**"))
+}
+
+/// Returns the elements of the facts of a document that `is` chooses; empty if there are none.
+fn section(
+    title: &str,
+    document: &str,
+    graded: &Graded,
+    is: impl Fn(&Fact, Option<&Judged>) -> bool,
+) -> String {
+    let facts = Facts::embedded().all().iter().filter(|fact| fact.document == document);
+    let elements: String = facts
+        .map(|fact| (fact, graded.facts.get(&fact.id)))
+        .filter(|(fact, judged)| is(fact, *judged))
+        .map(|(fact, judged)| match judged {
+            Some(one) => graded_element(&fact.id, &one.what, &one.figures(), &one.verdict()),
+            None => {
+                let figure = format!("published {} {}", fact.published(), fact.unit);
+                let figure = if fact.published().is_empty() { "" } else { &figure };
+                graded_element(&fact.id, &fact.statement, figure, "not measured")
+            }
+        })
+        .collect();
+    if elements.is_empty() { String::new() } else { format!("\n### {title}\n\n{elements}") }
+}
+
+fn document(part: &Document, graded: &Graded) -> String {
+    let mut page = format!("\n## {}\n\n{}.\n\n### Commands\n\n", part.title, part.source);
+    for line in &part.commands {
+        let with = line.with.as_ref().map_or_else(
+            || "nothing in Garland".to_owned(),
+            |with| {
+                assert!(has_help(with), "{with} is no command");
+                format!("`{with}`")
+            },
+        );
+        page.push_str(&element(&format!("{}: {with}", line.text)));
+    }
+    page.push_str("\n### Questions and wishes\n\n");
+    let questions = Facts::embedded().questions().iter();
+    for one in questions.filter(|one| one.document == part.document) {
+        let with = &part.answers[&one.id];
+        assert!(has_help(with), "{with} is no command");
+        let text = format!(
+            "`{}`: {} `{with}`. What counts as an answer: {}",
+            one.id, one.question, one.answer
+        );
+        page.push_str(&element(&text));
+    }
+    let is_fitted =
+        |judged: Option<&Judged>| judged.is_some_and(|one| one.standing == Standing::Fitted);
+    let name = &part.document;
+    page.push_str(&section("Facts that count", name, graded, |fact, judged| {
+        fact.counts() && !is_fitted(judged)
+    }));
+    page.push_str(&section("Put in, or fitted on: not counted", name, graded, |_, judged| {
+        is_fitted(judged)
+    }));
+    page.push_str(&section("Beside these, not counted", name, graded, |fact, judged| {
+        let is_condition = fact.fact_type == FactType::Condition;
+        judged.is_some() && !fact.counts() && !is_condition && !is_fitted(judged)
+    }));
+    page
 }
 
 #[test]
-fn every_line_of_the_documents_is_in_the_page() {
+fn every_fact_of_the_documents_is_in_the_page_and_the_account_on_top() {
     let lines: Lines = toml::from_str(include_str!("lines.toml")).expect("parts with lines");
-    let mut page = "\
-# Every line of the five documents
+    let graded = graded();
+    let tallies = lines.part.iter().map(|part| graded.tally(&part.document));
+    let all = account(tallies.fold(Tally::default(), Tally::and));
+    let mut page = format!(
+        "\
+# Every fact of the five documents
 
-Commands, figures, claims, questions and wishes of the [five roots](README.md), in our words, each beside the command of
-Garland that answers it and its [grade](../scenarios.md#grades). This page is generated:
-`GARLAND_ROOTS=write cargo test -p garland-experiments --test roots` writes it, from kept runs of three repetitions each
-(`crates/experiments/tests/roots/runs`). Where a statement has no grade, nothing measures it.
+{all}
+
+Commands, questions, wishes and facts of the [five roots](README.md), in our words: those of the
+frozen list `scenarios/facts.toml`, each with its [grade](../scenarios.md#grades). This page is
+generated: `GARLAND_ROOTS=write cargo test -p garland-experiments --test roots` writes it, from kept
+runs of three repetitions each (`crates/experiments/tests/roots/runs`). What those runs did not
+measure yet is not measured here.
 "
-    .to_owned();
+    );
     for part in &lines.part {
-        write_document(&mut page, part).expect("a text can be written");
+        page.push_str(&document(part, &graded));
+    }
+    page.push_str("\n## What the documents do not have\n");
+    for (name, extras) in graded.extras.iter().filter(|(_, extras)| !extras.is_empty()) {
+        page.push_str(&format!("\n`garland scenario run {name}`:\n\n"));
+        for one in extras {
+            page.push_str(&graded_element("", &one.what, &one.figures(), &one.verdict()));
+        }
     }
     must_be("lines.md", &page);
+    must_have("README.md", &all);
+    for part in &lines.part {
+        must_have(&part.page, &account(graded.tally(&part.document)));
+    }
+}
+
+/// Measurements of statements that the kept runs do not have yet.
+const LATER: [&str; 15] = [
+    "light, switch100, jobs of less than 14 minutes",
+    "heavy, switch100, load of the server's NICs",
+    "heavy, hub10, work over what is lost",
+    "heavy, switch100, work over what is lost",
+    "light, p2p-star, work over what is lost",
+    "light, hub10, work over what is lost",
+    "jobs of n1, mosix",
+    "jobs of n2, mosix",
+    "jobs of n3, mosix",
+    "jobs that moved while they ran",
+    "1MB: standing chain over one set up for it, to 1",
+    "1MB: standing chain over one set up for it, to 2",
+    "1MB: standing chain over one set up for it, to 5",
+    "1MB: standing chain over one set up for it, to 10",
+    "1MB: standing chain over one set up for it, to 20",
+];
+
+#[test]
+fn statements_name_what_is_measured() {
+    for scenario in all().expect("scenarios can be read") {
+        let Ok(experiment) = scenario.experiment() else { continue };
+        let text = fs::read_to_string(format!("{RUNS}/{}.json", scenario.name)).expect("a run");
+        let account = experiment.account(&scenario.name);
+        for name in account.lines.iter().flat_map(|line| line.measures(account.lines)) {
+            let is_kept = text.contains(&format!("\"what\": \"{name}\""));
+            assert!(is_kept || LATER.contains(&name.as_str()), "{}: {name}", scenario.name);
+        }
+    }
 }

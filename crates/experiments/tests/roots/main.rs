@@ -1,9 +1,9 @@
-//! The generated parts of docs/roots, from kept runs: every line of the documents with its grade,
-//! and the pictures.
+//! The generated parts of docs/roots, from kept runs: every fact of the documents with its grade, and
+//! the pictures.
 
 use std::fs;
 
-use garland_experiments::{Judged, find};
+use garland_experiments::{Judged, Measure, find};
 
 mod lines;
 mod picture;
@@ -11,15 +11,14 @@ mod picture;
 const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/roots/runs");
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/roots");
 
-/// Returns the statements of the kept run of a scenario with their grades; `None` if no run of it
-/// is kept.
-fn kept(name: &str) -> Option<Vec<Judged>> {
-    let text = fs::read_to_string(format!("{RUNS}/{name}.json")).ok()?;
-    let all: Vec<Judged> =
+/// Returns the statements of the kept run of a scenario with their grades.
+fn kept(name: &str) -> Vec<Judged> {
+    let path = format!("{RUNS}/{name}.json");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let measures: Vec<Measure> =
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     let scenario = find(name).expect("a scenario");
-    let error = scenario.experiment().expect("it can be run").emulation();
-    Some(all.into_iter().map(|one| one.graded(error)).collect())
+    scenario.experiment().expect("it can be run").account(name).judge(&measures)
 }
 
 /// Checks that a generated file of docs/roots has this text, or writes it with

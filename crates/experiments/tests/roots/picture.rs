@@ -29,7 +29,7 @@ struct Picture {
     /// The scenario, whose name the file has, too.
     scenario: String,
     title: String,
-    /// The statements, each with its label.
+    /// The ids of facts, each with its label.
     rows: Vec<[String; 2]>,
 }
 
@@ -44,17 +44,13 @@ struct Bar {
 /// Returns the bars of a statement: what was published, and the medians of the runs without
 /// conditions and with each.
 fn bars(one: &Judged) -> Vec<Bar> {
-    let (Statement::Figure(then) | Statement::Order(then) | Statement::AtLeast(then)) =
-        &one.statement
-    else {
-        panic!("{}: no figure was published", one.what);
+    let (least, most) = match &one.statement {
+        Some(Statement::Figure(figure)) => (figure.published.least(), figure.published.most()),
+        Some(Statement::AtLeast(least)) => (*least, *least),
+        _ => panic!("{}: no figure was published", one.what),
     };
-    let published = Bar {
-        what: format!("{} published", one.published()),
-        least: then.least(),
-        most: then.most(),
-        class: "then",
-    };
+    let published =
+        Bar { what: format!("{} published", one.published()), least, most, class: "then" };
     let measured = |median: Option<f64>, name: &str, class| {
         median.map(|value| Bar {
             what: format!("{} {name}", digits(value)),
@@ -92,9 +88,9 @@ fn draw(picture: &Picture, all: &[Judged]) -> String {
     let rows: Vec<(&str, Vec<Bar>)> = picture
         .rows
         .iter()
-        .map(|[what, label]| {
-            let one = all.iter().find(|one| one.what == *what);
-            let one = one.unwrap_or_else(|| panic!("{}: no statement {what}", picture.scenario));
+        .map(|[fact, label]| {
+            let one = all.iter().find(|one| one.fact.as_ref() == Some(fact));
+            let one = one.unwrap_or_else(|| panic!("{}: no fact {fact}", picture.scenario));
             (label.as_str(), bars(one))
         })
         .collect();
@@ -149,8 +145,7 @@ fn every_page_has_its_picture() {
         toml::from_str(include_str!("pictures.toml")).expect("pictures");
     for picture in &all {
         let name = &picture.scenario;
-        let run = kept(name).unwrap_or_else(|| panic!("{name}: no run is kept"));
-        must_be(&format!("{name}.svg"), &draw(picture, &run));
+        must_be(&format!("{name}.svg"), &draw(picture, &kept(name)));
         let page = std::fs::read_to_string(format!("{}/{name}.md", crate::PAGES)).expect("a page");
         assert!(page.contains(&format!("]({name}.svg)")), "{name}.md does not show its picture");
     }

@@ -123,6 +123,8 @@ pub fn launch(lab: &Lab, name: &str, orders: &Orders, log: &Path) -> LaunchResul
     // The log of this machine is not that of an emulated node.
     let orders = Orders { disk: lab.disk(node)?, no_syslog: true, ..orders.clone() };
     let addresses = lab.rails(node)?.into_iter().map(IpAddr::V4).collect();
+    // A program of a time with slow starts begins as late, whoever starts it.
+    lab.await_start(node)?;
     // The node's network is its own, and measurements beside its wires come over loopback.
     start_confined(command, name, &lab.root(node)?, addresses, ListenAt::ALL, &orders, log)
 }

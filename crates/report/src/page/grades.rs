@@ -1,5 +1,5 @@
-//! The grades of scenarios: every published statement with what was measured, and what is open on
-//! top.
+//! The grades of scenarios: the account of all facts on top, then every statement with what was
+//! measured.
 
 use std::io::{self, Write};
 
@@ -17,19 +17,32 @@ pub(super) fn write(output: &mut dyn Write, sheets: &[Sheet]) -> io::Result<()> 
     if scenarios.is_empty() {
         return Ok(());
     }
-    let all = || scenarios.iter().flat_map(|(_, statements)| statements.iter());
-    let graded = all().filter(|one| is_graded(one)).count();
-    let open = all().filter(is_open).count();
+    let grades = || sheets.iter().map(|sheet| &sheet.result["grades"]);
+    let graded = grades().any(|grades| grades.is_object());
+    let sum = |key: &str| grades().filter_map(|grades| grades[key].as_u64()).sum::<u64>();
     output.write_all(b"<section class=\"words grades\" aria-label=\"Grades\">\n")?;
     match graded {
-        0 => writeln!(output, "<h2>Ungraded: made once</h2>")?,
-        _ => writeln!(output, "<h2>Open: {open} of {graded} published statements</h2>")?,
+        false => writeln!(output, "<h2>Ungraded: made once</h2>")?,
+        true => writeln!(
+            output,
+            "<h2>{} independent comparable facts: {} reproduced, {} explained, {} follow from {} \
+             constants, {} differ, {} too noisy, {} not measured; {} of other hardware</h2>",
+            sum("counted"),
+            sum("reproduced"),
+            sum("explained"),
+            sum("follow"),
+            sum("constants"),
+            sum("differ"),
+            sum("noisy"),
+            sum("not_measured"),
+            sum("other_hardware")
+        )?,
     }
     for (scenario, statements) in &scenarios {
-        let mut open = statements.iter().filter(is_open).peekable();
-        if open.peek().is_some() {
+        let mut differing = statements.iter().filter(|one| differs(one)).peekable();
+        if differing.peek().is_some() {
             writeln!(output, "<h3>{}</h3>\n<ul>", text(&scenario["name"]))?;
-            open.try_for_each(|one| {
+            differing.try_for_each(|one| {
                 let what = text(&one["what"]);
                 let verdict = text(&one["verdict"]);
                 writeln!(output, "<li>{what}: {verdict}</li>")
@@ -58,12 +71,9 @@ fn statements(sheet: &Sheet) -> Option<(&Value, &[Value])> {
     Some((&sheet.result["scenario"], statements))
 }
 
-fn is_graded(statement: &Value) -> bool {
-    statement["calibrated"].is_null() && statement["grade"].is_object()
-}
-
-fn is_open(statement: &&Value) -> bool {
-    is_graded(statement) && statement["grade"]["grade"] == "open"
+/// Returns whether a statement counts and did not come out.
+fn differs(statement: &Value) -> bool {
+    statement["standing"] == "counted" && statement["grade"]["grade"] == "differs"
 }
 
 fn row(output: &mut dyn Write, one: &Value) -> io::Result<()> {

@@ -63,32 +63,38 @@ fn summary_has_nodes_time_and_limit() {
 }
 
 #[test]
-fn what_is_open_stands_on_top_and_every_statement_has_its_grade() {
+fn the_account_stands_on_top_and_every_statement_has_its_grade() {
     let statement = |what: &str, grade: Value, verdict: &str| {
         json!({
             "what": what, "unit": "s", "published": "8.9 - 9.3", "measured": "7.4 7.4 7.5 (void)",
-            "calibrated": null, "grade": grade, "verdict": verdict,
+            "standing": "counted", "grade": grade, "verdict": verdict,
         })
     };
-    let open = statement("the <chain>", json!({ "grade": "open" }), "open: another figure");
+    let other = json!({ "grade": "differs", "why": "outside", "factor": 0.9 });
+    let other = statement("the <chain>", other, "differs: 0.90 times");
     let found = statement("the hub", json!({ "grade": "reproduced" }), "reproduced");
     let fitted =
-        json!({ "what": "the base", "calibrated": "chosen", "grade": { "grade": "open" } });
-    let of = |statements: Vec<Value>| {
+        json!({ "what": "the base", "standing": "fitted", "grade": { "grade": "differs" } });
+    let of = |statements: Vec<Value>, grades: Value| {
         let scenario = json!({ "name": "dolly", "question": "How long?" });
         let result = json!({
-            "schema": "garland.scenario/3", "scenario": scenario, "statements": statements,
+            "schema": "garland.scenario/4", "scenario": scenario, "statements": statements,
+            "grades": grades,
         });
         written(&[sheet(copy()), sheet(result)], None)
     };
-    let page = of(vec![found, open, fitted]);
-    assert!(page.contains("Open: 1 of 2 published statements"), "{}", &page[..6000]);
+    let grades = json!({ "counted": 2, "reproduced": 1, "differ": 1, "other_hardware": 3 });
+    let page = of(vec![found, other, fitted], grades);
+    let account = "<h2>2 independent comparable facts: 1 reproduced, 0 explained, 0 follow from 0 \
+                   constants, 1 differ, 0 too noisy, 0 not measured; 3 of other hardware</h2>";
+    assert!(page.contains(account), "{}", &page[..6000]);
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
-    assert!(at("<li>the &lt;chain&gt;: open: another figure</li>") < at("<td>the hub</td>"));
+    assert!(at("<li>the &lt;chain&gt;: differs: 0.90 times</li>") < at("<td>the hub</td>"));
     assert!(
         at("<td>8.9 - 9.3</td><td>7.4 7.4 7.5 (void)</td><td>reproduced</td>") < at("to 1 of 2")
     );
-    assert!(of(vec![statement("x", Value::Null, "ungraded")]).contains("Ungraded: made once"));
+    let ungraded = of(vec![statement("x", Value::Null, "ungraded")], Value::Null);
+    assert!(ungraded.contains("Ungraded: made once") && !ungraded.contains("<li>the base"));
     assert!(!written(&[sheet(copy())], None).contains("aria-label=\"Grades\""));
 }
 

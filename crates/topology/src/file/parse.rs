@@ -24,8 +24,8 @@ pub struct TopologyFile {
     pub topology: Topology,
 }
 
-/// The allowed keys; the last four are read by the experiment of a scenario.
-const KEYS: [&str; 10] = [
+/// The allowed keys; the last six are read by the experiment of a scenario.
+const KEYS: [&str; 12] = [
     "version",
     "name",
     "question",
@@ -35,7 +35,9 @@ const KEYS: [&str; 10] = [
     "job",
     "emulation",
     "published",
-    "unmeasured",
+    "statement",
+    "constant",
+    "law",
 ];
 
 /// Parses the text of a [topology file](super). `file_name` appears in messages; if the file has no

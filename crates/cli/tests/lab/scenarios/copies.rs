@@ -25,9 +25,19 @@ topology = \"switch100\"
 seconds = \"0.86\"
 rate = \"11.2\"
 percent = \"100\"
-[[unmeasured]]
+[[statement]]
+what = \"the copy over the switch\"
+published = \"0.86\"
+figure = \"switch100, time\"
+[[statement]]
+what = \"its rate\"
+published = \"11.2\"
+beside = true
+figure = \"switch100, rate\"
+[[statement]]
 what = \"a figure\"
-figure = \"7m18s\"
+published = \"7m18s\"
+figure = \"what nothing measures\"
 ";
 
 const PAIRS: &str = "\
@@ -53,7 +63,7 @@ reason = \"a test\"
 
 /// A chain of pipes that takes a second more than its wire if programs start slowly. What was
 /// published leaves half a second for whatever else the machine does: without slow starts it takes
-/// 1.9 s, with them 2.9 s.
+/// 0.6 s, with them 1.6 s.
 const CHAIN: &str = "\
 version = 1
 name = \"chain\"
@@ -62,7 +72,7 @@ source = \"a test\"
 [topology]
 shape = \"switch\"
 nodes = 2
-rate = \"25mbit\"
+rate = \"100mbit\"
 [job]
 kind = \"broadcast\"
 bytes = \"5MB\"
@@ -80,10 +90,10 @@ start = \"500ms\"
 [emulation]
 error = 0.01
 reason = \"a test\"
-[[published]]
-receivers = 2
-seconds = \"2.4 - 3.6\"
-rate = \"2.08 - 1.39\"
+[[statement]]
+what = \"time to 2\"
+published = \"1.1 - 2.4\"
+figure = \"pipe script to 2, time\"
 ";
 
 /// Wires allow what they are; so near to it is nobody with a file this small.
@@ -116,26 +126,33 @@ fn a_copy_over_two_topologies_stands_beside_their_wires() {
 }
 
 #[test]
-fn three_repetitions_are_graded_and_all_are_shown() {
+fn nine_short_repetitions_are_graded_and_all_are_shown() {
     let scratch = Scratch::new("scenario-grades");
     // A wire of 100 Mbit/s does not carry 10 MB in 0.1 s.
     let wrong = COPY.replace("by = [\"cp\", \"mount\"]", "by = [\"cp\"]");
-    let wrong = wrong.replace("seconds = \"0.86\"", "seconds = \"0.1\"");
+    let wrong = wrong.replace("published = \"0.86\"", "published = \"0.1\"");
     let page = scratch.path("report.html");
     let result = run_as(&scratch, &wrong, &["-o", &page.display().to_string()]).with_code(4);
-    assert_eq!(result["repetitions"].as_array().unwrap().len(), 3);
-    predictions(&result, 6);
+    // The first one decides: it takes less than 20 s, unless the machine is busy.
+    let count = result["repetitions"].as_array().unwrap().len();
+    assert!(count == 9 || count == 3, "{count}");
+    predictions(&result, 2 * count);
     let statements = result["statements"].as_array().unwrap();
     let names: Vec<_> = statements.iter().map(|one| one["what"].as_str().unwrap()).collect();
-    assert_eq!(names, ["switch100, time", "switch100, rate", "a figure"]);
-    assert_eq!(statements[0]["statement"]["figure"], "0.1");
-    assert_eq!(statements[0]["grade"]["grade"], "open");
-    assert_eq!(statements[0]["runs"].as_array().unwrap().len(), 3);
-    assert_eq!(statements[2]["grade"]["why"], "not-measured");
-    assert!(result["grades"]["open"].as_u64() >= Some(2), "{}", result["grades"]);
+    assert_eq!(names, ["the copy over the switch", "its rate", "a figure"]);
+    assert_eq!(statements[0]["statement"]["figure"]["published"], "0.1");
+    assert_eq!(statements[0]["runs"].as_array().unwrap().len(), count);
+    assert_eq!(statements[1]["standing"], "extra", "it is shown beside");
+    assert_eq!(statements[2]["grade"]["grade"], "not-measured");
+    let grades = &result["grades"];
+    assert_eq!((&grades["counted"], &grades["not_measured"]), (&2.into(), &1.into()), "{grades}");
+    // Runs that this machine had no time to emulate are void, and prove nothing.
+    if grades["void"] == 0 {
+        assert_eq!(statements[0]["grade"]["grade"], "differs", "{}", statements[0]);
+        assert!(statements[0]["grade"]["factor"].as_f64() > Some(5.0), "{}", statements[0]);
+    }
     let page = std::fs::read_to_string(page).expect("a report");
-    let open = result["grades"]["open"].as_u64().unwrap();
-    assert!(page.contains(&format!("<h2>Open: {open} of 3 published statements</h2>")), "{open}");
+    assert!(page.contains("<h2>2 independent comparable facts: 0 reproduced"), "{page}");
     assert!(result["scenario"]["answer"].is_null(), "the answer is what was measured");
 }
 
