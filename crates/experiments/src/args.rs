@@ -30,8 +30,7 @@ pub enum ScenarioCommand {
         /// Run all scenarios that have a job, one after the other.
         #[arg(long, conflicts_with = "name")]
         all: bool,
-        /// Run each scenario once, and grade nothing. Without it a scenario runs three times, or nine
-        /// times if that takes less than 20 seconds each.
+        /// Run each scenario once, instead of three times or nine short ones, and grade nothing.
         #[arg(long)]
         quick: bool,
         /// Write a report of the runs to FILE, with the account of all grades on top.

@@ -76,11 +76,11 @@ impl Measure {
     /// Gathers what all repetitions measured, in the order of the first one.
     pub fn gather(repetitions: &[Vec<Claim>]) -> Vec<Self> {
         let first = repetitions.first().into_iter().flatten();
-        first.map(|claim| Self::of(claim, repetitions)).collect()
+        first.map(|claim| Self::from_claim(claim, repetitions)).collect()
     }
 
     /// Gathers what all `repetitions` measured of the quantity of `claim`.
-    fn of(claim: &Claim, repetitions: &[Vec<Claim>]) -> Self {
+    fn from_claim(claim: &Claim, repetitions: &[Vec<Claim>]) -> Self {
         let same: Vec<Option<&Claim>> =
             repetitions.iter().map(|all| all.iter().find(|one| one.what == claim.what)).collect();
         let gather = |sample: &dyn Fn(&Claim) -> Option<Sample>| {

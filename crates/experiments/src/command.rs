@@ -203,3 +203,35 @@ fn rerun(
     let exit = if result.is_settled() { Exit::Done } else { Exit::Fault };
     Ok((run, exit))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_scenario_asks_is_shown_with_its_constants_and_facts() {
+        let shown_of = |name: &str| {
+            let scenario = crate::find(name).unwrap();
+            let account = scenario.experiment.as_ref().map(|one| one.account(name));
+            let statements = account.map_or_else(Vec::new, |account| account.judge(&[]));
+            let text = shown(&scenario, &statements);
+            assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+            // Words are in lines of their own.
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let text = shown_of("beowulf-1996");
+        for part in [
+            "topology: routed-mesh with 16 nodes; garland net show routed-mesh",
+            "constant: the rate of the disks, from bw.bonded.peak",
+            "facts that count: bw.routed.peak:",
+            "published 6 MB/s",
+            "(put in, or fitted on it)",
+            "to run it: garland scenario run beowulf-1996",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(shown_of("pvfs2-cp-2007").contains("(nothing measures it)"));
+        assert!(shown_of("openmosix-copy-2004").contains("from om.disk.new, om.disk.old"));
+        assert!(shown_of("hub10").contains("answer: "), "a topology has its answer in words");
+    }
+}

@@ -1,6 +1,6 @@
 //! The frozen list of what the five documents say, `scenarios/facts.toml`: which facts are
-//! independent of each other, and which an emulation can be compared with. Grades are given over it.
-//! Its rules are in its head.
+//! independent of each other, and which an emulation can be compared with. Grades are given over
+//! it. Its rules are in its head.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

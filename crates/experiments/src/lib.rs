@@ -42,7 +42,7 @@ pub use claim::Measure;
 pub use experiment::{Experiment, Table};
 pub use file::{Scenario, all, find};
 pub use judged::{Account, Judged, Standing, Tally, wrapped};
-pub use line::{Constant, Law, Line, Share};
+pub use line::{Constant, Law, Line, Portion};
 pub use result::ScenarioResult;
 pub use scenario_lab::ScenarioLab;
 pub use stage::Stage;

@@ -50,14 +50,14 @@ pub struct Line {
     pub alike: Vec<String>,
     /// A condition that must bring a share of what the lab lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<Share>,
+    pub share: Option<Portion>,
 }
 
-/// A cause that was named: with this condition alone, the lab must come so much of the way from what
-/// it measures without to what was published.
+/// A cause that was named: with this condition alone, the lab must come so much of the way from
+/// what it measures without to what was published.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Share {
+pub struct Portion {
     /// The id of the fact with the published figure.
     pub of: String,
     /// The condition's name.
@@ -132,7 +132,7 @@ impl Line {
         if self.figure.is_some() && self.published().is_none() && !is_bound {
             return refuse(format!("{name} has no figure to compare with"));
         }
-        if let Some(Share { of, .. }) = &self.share
+        if let Some(Portion { of, .. }) = &self.share
             && Facts::embedded().find(of).and_then(Fact::figure).is_none()
         {
             return refuse(format!("{name} is about {of}, which is no fact with a figure"));
@@ -242,7 +242,7 @@ impl Line {
     }
 }
 
-impl Share {
+impl Portion {
     /// Returns the name of the measurement of the fact, from the statement about it.
     fn measure<'a>(&self, all: &'a [Line]) -> Option<&'a String> {
         let line = all.iter().find(|line| line.fact.as_deref() == Some(&self.of))?;
@@ -285,14 +285,14 @@ impl Law {
     /// Adds what the law computes to the measurements that it concerns.
     pub fn apply(&self, measures: &mut [Measure]) {
         let Some(seconds) = self.seconds() else { return };
-        let law = Condition::law(&self.name, self.rates.clone());
+        let computed = Condition::law(&self.name, self.rates.clone());
         for measure in measures.iter_mut().filter(|one| self.measures.contains(&one.what)) {
             let later = |sample: &Sample| Sample {
                 value: sample.value.map(|value| value + seconds),
                 ..*sample
             };
             let runs = Runs::new(measure.runs.samples().iter().map(later).collect());
-            measure.with.push((law.clone(), runs));
+            measure.with.push((computed.clone(), runs));
         }
     }
 }

@@ -282,13 +282,13 @@ fn shuffled(lines: &[Line], seed: u64) -> Vec<Line> {
 
 /// The share of the shuffled figures that hold, of all scenarios with these measurements. Each is
 /// shuffled by as many seeds.
-fn share(measures: impl Fn(&str, &Experiment) -> Vec<Measure>) -> f64 {
+fn share(measured: impl Fn(&str, &Experiment) -> Vec<Measure>) -> f64 {
     let mut all = 0;
     let mut held = 0;
     for name in ALL {
         let experiment = read(name);
         let account = experiment.account(name);
-        let measures = measures(name, &experiment);
+        let measures = measured(name, &experiment);
         for seed in 0..20 {
             let lines = shuffled(account.lines, seed);
             let judged = Account { lines: &lines, ..account }.judge(&measures);

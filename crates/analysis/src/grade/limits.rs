@@ -16,6 +16,6 @@ pub const WIDEST: f64 = 0.05;
 /// The least probability that an interval of the median has, where there are runs enough for it.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// By how much a figure may be off that a law computes, as a share of it: as much as predictions may
-/// be off in the median.
+/// By how much a figure may be off that a law computes, as a share of it: as much as predictions
+/// may be off in the median.
 pub const LAW_ERROR: f64 = 0.03;

@@ -65,14 +65,14 @@ impl Runs {
     }
 
     /// Returns the interval of the median of the valid runs. Of at least six it is the narrowest
-    /// between two of them that has the median with a probability of [`CONFIDENCE`], of fewer it has
-    /// them all. `None` if no valid run shows the figure.
+    /// between two of them that has the median with a probability of [`CONFIDENCE`], of fewer it
+    /// has them all. `None` if no valid run shows the figure.
     pub(super) fn interval(&self) -> Option<Interval> {
         let mut values: Vec<f64> = self.valid().filter_map(|sample| sample.value).collect();
         values.sort_by(f64::total_cmp);
-        let skipped = skipped(values.len());
-        let least = *values.get(skipped)?;
-        let most = values[values.len() - 1 - skipped];
+        let left_out = count_skipped(values.len());
+        let least = *values.get(left_out)?;
+        let most = values[values.len() - 1 - left_out];
         Some(Interval { least, most })
     }
 
@@ -95,7 +95,7 @@ impl Interval {
 
 /// Returns how many of so many sorted values an interval of the median may leave out on each side:
 /// the median is below the k-th smallest of n values if fewer than k of n fair coins show heads.
-fn skipped(count: usize) -> usize {
+fn count_skipped(count: usize) -> usize {
     let mut ways = 1.0_f64;
     let mut below = 0.0;
     let all = 2.0_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));

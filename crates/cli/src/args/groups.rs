@@ -37,7 +37,7 @@ pub fn grouped(command: Command) -> Command {
         listed.push('\n');
     }
     command.help_template(format!(
-        "{ABOUT}\n\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n{HINT}"
+        "{ABOUT}\n{{usage-heading}} {{usage}}\n\n{listed}Options:\n{{options}}\n{HINT}"
     ))
 }
 

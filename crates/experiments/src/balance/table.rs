@@ -32,8 +32,8 @@ pub struct Common {
 }
 
 impl Table {
-    /// Returns the rates, the peak and the orders that were published, as measured with files of the
-    /// published length.
+    /// Returns the rates, the peak and the orders that were published, as measured with files of
+    /// the published length.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for then in &self.experiment.published {
@@ -59,9 +59,9 @@ impl Table {
         claims
     }
 
-    /// Returns the quotients of the published orders of the networks, for files of the first length:
-    /// the baseline is the best with one remote copy, degrades with more, and is poorer than others
-    /// on local wire when all copies are remote; remote wire is then below local wire.
+    /// Returns the quotients of the published orders of the networks, for files of the first
+    /// length: the baseline is the best with one remote copy, degrades with more, and is poorer
+    /// than others on local wire when all copies are remote; remote wire is then below local wire.
     fn orders(&self) -> Vec<Claim> {
         let job = &self.experiment.job;
         let (Some(size), Some(baseline)) = (job.sizes.first(), &job.baseline) else {

@@ -243,8 +243,8 @@ impl Table {
             .to_vec()
     }
 
-    /// Returns the seconds that the whole published file would take, which is as many times longer as
-    /// it is longer.
+    /// Returns the seconds that the whole published file would take, which is as many times longer
+    /// as it is longer.
     fn then_s(&self, seconds: f64) -> f64 {
         seconds / self.common.size.scale
     }

@@ -37,8 +37,8 @@ pub struct Job {
     pub nodes: Vec<String>,
     /// The CPU limit of each node, as a share of one CPU.
     pub share: f64,
-    /// Whether running jobs move to idle nodes, as openMosix moved processes. They start over there,
-    /// as no encoder can go on elsewhere.
+    /// Whether running jobs move to idle nodes, as openMosix moved processes. They start over
+    /// there, as no encoder can go on elsewhere.
     #[serde(default)]
     pub migrate: bool,
     /// The power of a node in 2004 with its unit, such as `300MHz`.

@@ -12,8 +12,8 @@ use crate::predicted::Prediction;
 use crate::scenario_lab::Waited;
 use crate::table;
 
-/// The nanoseconds below which the time of a read of memory says nothing: it is no longer than what a
-/// processor does beside it.
+/// The nanoseconds below which the time of a read of memory says nothing: it is no longer than what
+/// a processor does beside it.
 const SHORTEST_NS: f64 = 50.0;
 
 /// The table: for each transport, a row for each size, and for each number of gets in flight.
@@ -82,8 +82,8 @@ impl Table {
         self.rows.iter().filter(move |row| row.transport == transport && row.deep == deep)
     }
 
-    /// Returns the times and rates of the published lines over TCP, the emulation of the adapter. No
-    /// wire is emulated that could lag, but a figure is void if programs waited for a processor.
+    /// Returns the times and rates of the published lines over TCP, the emulation of the adapter.
+    /// No wire is emulated that could lag, but a figure is void if programs waited for a processor.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for deep in [false, true] {

@@ -59,7 +59,8 @@ impl Table {
         Vec::new()
     }
 
-    /// Returns the mean slowdowns, and the jobs of each node, where jobs start as slots become free.
+    /// Returns the mean slowdowns, and the jobs of each node, where jobs start as slots become
+    /// free.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for row in self.rows.iter().filter(|row| !row.at_once) {

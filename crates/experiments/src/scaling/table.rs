@@ -36,8 +36,8 @@ impl Table {
         [inputs::WIRES, inputs::FORECAST].map(str::to_owned).to_vec()
     }
 
-    /// Returns the powers, and the questions whether few nodes could have told, and whether there is
-    /// a knee: each with what was measured.
+    /// Returns the powers, and the questions whether few nodes could have told, and whether there
+    /// is a knee: each with what was measured.
     pub fn claims(&self) -> Vec<Claim> {
         let curve = self.curve();
         let powers = self.rows.iter().map(|row| {

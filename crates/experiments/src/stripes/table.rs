@@ -71,8 +71,8 @@ impl Table {
         Some(format!("{words}: the file differs from its source"))
     }
 
-    /// Returns the rates, with and without the suspects' pauses, and what the traces show about each
-    /// injected pause.
+    /// Returns the rates, with and without the suspects' pauses, and what the traces show about
+    /// each injected pause.
     pub fn claims(&self) -> Vec<Claim> {
         let mut claims = self.rates();
         for answer in &self.common.answers {

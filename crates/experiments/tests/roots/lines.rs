@@ -61,7 +61,7 @@ struct Graded {
 }
 
 /// Grades all kept runs.
-fn graded() -> Graded {
+fn grade_all() -> Graded {
     let mut facts = BTreeMap::new();
     let mut all_extras = Vec::new();
     let mut constants = Vec::new();
@@ -196,7 +196,7 @@ fn document(part: &Document, graded: &Graded) -> String {
 #[test]
 fn every_fact_of_the_documents_is_in_the_page_and_the_account_on_top() {
     let lines: Lines = toml::from_str(include_str!("lines.toml")).expect("parts with lines");
-    let graded = graded();
+    let graded = grade_all();
     let tallies = lines.part.iter().map(|part| graded.tally(&part.document));
     let all = account(tallies.fold(Tally::default(), Tally::and));
     let mut page = format!(

@@ -1,5 +1,5 @@
-//! The generated parts of docs/roots, from kept runs: every fact of the documents with its grade, and
-//! the pictures.
+//! The generated parts of docs/roots, from kept runs: every fact of the documents with its grade,
+//! and the pictures.
 
 use std::fs;
 
