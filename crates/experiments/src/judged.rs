@@ -246,7 +246,9 @@ impl Judged {
             true => format!("{text} {}", self.unit).trim_end().to_owned(),
             false => text.to_owned(),
         };
-        let parts = [("published", published), ("median", median)];
+        let is_figure = matches!(self.statement, Some(Statement::Figure(_)) | None);
+        let then = if is_figure { "published" } else { "must be" };
+        let parts = [(then, published), ("median", median)];
         let parts = parts.iter().filter(|(_, text)| !text.is_empty());
         parts
             .map(|(name, text)| format!("{name} {}", with_unit(text)))
