@@ -336,14 +336,14 @@ const NAMES: [&str; 10] = [
     "nodes",
 ];
 
-/// Adds the texts of the figures in `value`, which is at `key`, to `found`.
-fn texts(key: &str, value: &serde_json::Value, found: &mut Vec<String>) {
+/// Adds the texts of the figures in `value` to `found`.
+fn texts(value: &serde_json::Value, found: &mut Vec<String>) {
     match value {
         serde_json::Value::Object(fields) => {
             let fields = fields.iter().filter(|(key, _)| !NAMES.contains(&key.as_str()));
-            fields.for_each(|(key, value)| texts(key, value, found));
+            fields.for_each(|(_, value)| texts(value, found));
         }
-        serde_json::Value::Array(all) => all.iter().for_each(|value| texts(key, value, found)),
+        serde_json::Value::Array(all) => all.iter().for_each(|value| texts(value, found)),
         serde_json::Value::String(text) => found.push(text.clone()),
         _ => {}
     }
@@ -362,7 +362,7 @@ fn figures_of_tables_are_those_of_the_facts_to_the_digit() {
     for name in ALL.into_iter().filter(|name| *name != "placements") {
         let value = serde_json::to_value(read(name)).unwrap();
         let mut found = Vec::new();
-        texts("published", &value["published"], &mut found);
+        texts(&value["published"], &mut found);
         for figure in found {
             // The list of facts has 20 nodes of 100 MHz in MHz.
             let is_known = facts.contains(&ends(&figure)) || figure == "17";
