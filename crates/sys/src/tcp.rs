@@ -168,12 +168,19 @@ pub fn congestion_in_force(wanted: &[&str]) -> io::Result<String> {
 /// Wakes a reader of `stream` only after at least `bytes` bytes have arrived, or the stream has
 /// ended (`SO_RCVLOWAT`). This saves CPU time if bytes arrive in small pieces.
 ///
+/// At most a quarter of the window is waited for: about an eighth of the receive buffer. The kernel
+/// enlarges the buffer by what a reader takes in a round trip beyond what is left in the queue (Linux
+/// 6.16 and later, `tcp_rcv_space_adjust`). If each call had to wait for a whole window, that would
+/// be nothing, and the window would stay as small as it was: 64 KiB for each round trip.
+///
 /// # Errors
 /// When the kernel refuses.
 pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
     if stream.is_simulated() {
         return Ok(());
     }
+    let most = SockRef::from(stream).recv_buffer_size()? / 8;
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(most.max(1));
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     // SAFETY: the descriptor is open for the call's duration (borrowed from `stream`), and the
     // option's value is a C int whose address and size are passed.
@@ -318,7 +325,23 @@ mod tests {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let stream = connect(address, Duration::from_secs(1), Transport::Tcp).unwrap();
         assert!(!choose_congestion(&stream, &PREFERRED).unwrap().is_empty());
-        assert!(set_low_water(&stream, 4096).is_ok());
+        set_low_water(&stream, 1 << 20).unwrap();
+        let option = std::os::fd::AsRawFd::as_raw_fd(&stream);
+        let mut waited_for: libc::c_int = 0;
+        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes, the size of
+        // the value.
+        let result = unsafe {
+            libc::getsockopt(
+                option,
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                (&raw mut waited_for).cast(),
+                &raw mut length,
+            )
+        };
+        let buffer = SockRef::from(&stream).recv_buffer_size().unwrap();
+        assert_eq!((result, waited_for as usize), (0, buffer / 8), "a quarter of the window");
         assert_eq!(listen(port, Transport::Tcp).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 
