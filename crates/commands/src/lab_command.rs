@@ -30,8 +30,8 @@ pub fn run(context: &Context, command: &LabCommand) -> Result<Exit, Failure> {
             let wanted = spec(what)?;
             if *dry_run {
                 // The lab's own delay line, where it is needed, is no command.
-                let steps = plan::steps(&wanted, DelayBy::Netem);
-                let shown: String = steps.iter().map(|step| format!("{step}\n")).collect();
+                let commands = plan::steps(&wanted, DelayBy::Netem);
+                let shown: String = commands.iter().map(|step| format!("{step}\n")).collect();
                 output::print(shown)?;
                 return Ok(Exit::Done);
             }
@@ -63,8 +63,8 @@ fn spec(what: &What) -> Result<Spec, Failure> {
             Spec { name: lab.to_owned(), topology: scenarios::load(argument)?, roots, faults }
         }
         (None, Some(nodes)) => {
-            let switch = Spec::switch(lab, nodes, rate).delayed(delay.unwrap_or_default());
-            Spec { roots, faults, ..switch }
+            let plain = Spec::switch(lab, nodes, rate).delayed(delay.unwrap_or_default());
+            Spec { roots, faults, ..plain }
         }
         (None, None) => {
             return Err(Failure::usage("nothing to emulate: specify a topology or --nodes"));

@@ -1,5 +1,7 @@
 //! A copy to nodes: plan, fleet, comparison, copy, result.
 
+use std::time::Duration;
+
 use garland_control::{Agent, Outcome};
 use garland_core::cluster::Node;
 use garland_core::plan::Plan;
@@ -17,7 +19,7 @@ use super::attempt::{Made, Stage};
 use super::changes::Changes;
 use super::incremental::{self, Reduced, Remaining};
 use super::injections::{InjectedCopy, Injections};
-use super::lane_count;
+use super::lane_count::{self, FirstWire};
 use super::limit;
 use super::observer::Observer;
 use super::place::{Place, Target};
@@ -99,8 +101,10 @@ impl<'a> PlannedCopy<'a> {
         }
         let Planned { plan, nodes, .. } = &mut self.planned;
         *plan = reachability::expected(plan.clone(), nodes, self.place)?.plan;
-        if let Some(first) = reachability::known_address(nodes, self.place)? {
-            *plan = lane_count::keep_up(plan.clone(), first, self.spec, self.place);
+        if let Some(to) = reachability::known_address(nodes, self.place)? {
+            // Nobody was asked, so no time of a round trip is known.
+            let first = FirstWire { to, round_trip: Duration::ZERO };
+            *plan = lane_count::keep_up(plan.clone(), &first, self.spec, self.place);
         }
         Ok(())
     }
@@ -178,9 +182,13 @@ impl<'a> PlannedCopy<'a> {
             true => reachability::fit(plan, &mut fleet, place)?,
             false => FittedPlan::kept(plan),
         };
-        let first = fleet.agents.iter().flatten().find_map(|agent| agent.addresses.first());
-        let plan = match first.filter(|_| may_be_fitted) {
-            Some(first) => lane_count::keep_up(plan, first.ip(), spec, place),
+        let first = fleet.agents.iter().flatten().next().filter(|_| may_be_fitted);
+        let first = first.and_then(|agent| {
+            let round_trip = agent.connection.round_trip().unwrap_or_default();
+            Some(FirstWire { to: agent.addresses.first()?.ip(), round_trip })
+        });
+        let plan = match first {
+            Some(first) => lane_count::keep_up(plan, &first, spec, place),
             None => plan,
         };
         let by_ssh = names_by_ssh(&nodes, &fleet);

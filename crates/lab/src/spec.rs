@@ -55,7 +55,8 @@ impl Spec {
     }
 
     /// Returns warnings about properties that the lab emulates badly on a machine with `cpus` CPUs:
-    /// media that carry more than the machine can move. Two CPUs of 2.6 GHz can emulate at most 20 relays at 1 Gbit/s each (measured), which is 10 Gbit/s of links per CPU.
+    /// media that carry more than the machine can move. Two CPUs of 2.6 GHz can emulate at most 20
+    /// relays at 1 Gbit/s each (measured), which is 10 Gbit/s of links per CPU.
     pub fn cautions(&self, cpus: usize) -> Vec<String> {
         let mut cautions = Vec::new();
         let all = shaping::load(&self.cabled());

@@ -56,8 +56,8 @@ impl Wires<'_> {
         Work { name: name.clone(), reads, feeds, limit, is_shaped }
     }
 
-    /// Returns for each of `hops`, a pair of sender and receiver, the longest delay of a packet, one
-    /// way, in seconds; 0 if unknown.
+    /// Returns for each of `hops`, a pair of sender and receiver, the longest delay of a packet,
+    /// one way, in seconds; 0 if unknown.
     pub(super) fn delays(self, hops: &[(NodeId, NodeId)]) -> Vec<f64> {
         let Self::Drawn(topology) = self else { return vec![0.0; hops.len()] };
         if topology.media.iter().all(|medium| medium.delay == Nanos::ZERO) {

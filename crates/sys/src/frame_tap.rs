@@ -77,8 +77,8 @@ impl FrameTap {
             message.msg_iovlen = 1;
             message.msg_control = (&raw mut control).cast();
             message.msg_controllen = size_of::<Control>() as _;
-            // SAFETY: the message points to a name, a buffer and a control buffer that live here and
-            // have the lengths that it says.
+            // SAFETY: the message points to a name, a buffer and a control buffer that live here
+            // and have the lengths that it says.
             let got =
                 unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
             let Ok(length) = usize::try_from(got) else {

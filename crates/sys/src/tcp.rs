@@ -169,7 +169,8 @@ pub fn congestion_in_force(wanted: &[&str]) -> io::Result<String> {
 /// ended (`SO_RCVLOWAT`). This saves CPU time if bytes arrive in small pieces.
 ///
 /// At most a quarter of the window is waited for: about an eighth of the receive buffer. The kernel
-/// enlarges the buffer by what a reader takes in a round trip beyond what is left in the queue (Linux
+/// enlarges the buffer by what a reader takes in a round trip beyond what is left in the queue
+/// (Linux
 /// 6.16 and later, `tcp_rcv_space_adjust`). If each call had to wait for a whole window, that would
 /// be nothing, and the window would stay as small as it was: 64 KiB for each round trip.
 ///
@@ -194,6 +195,16 @@ pub fn set_low_water(stream: &TcpStream, bytes: u32) -> io::Result<()> {
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Returns the number of bytes that one connection can have on its way at most: about two thirds of
+/// the largest buffer that the kernel gives a sender by itself (`net.ipv4.tcp_wmem`), the rest of
+/// which goes to its account of packets. `None` if the kernel does not tell.
+#[must_use]
+pub fn most_on_its_way() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_wmem").ok()?;
+    let largest: u64 = text.split_ascii_whitespace().nth(2)?.parse().ok()?;
+    Some(largest * 2 / 3)
 }
 
 /// Limits the payload rate of `stream` in bytes per second; 0 means no limit. The kernel spaces the

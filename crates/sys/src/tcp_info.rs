@@ -31,6 +31,8 @@ pub struct TcpInfo {
     pub window: u32,
     /// The smoothed round-trip time.
     pub round_trip: Duration,
+    /// The shortest round-trip time of late: without the time in queues.
+    pub least_round_trip: Duration,
     /// The payload of a full segment in bytes.
     pub segment_size: u32,
     /// The path MTU to the other end in bytes, as far as it is known.
@@ -99,6 +101,7 @@ impl TcpInfo {
             segment_size: word(16),
             path_mtu: word(60),
             round_trip: Duration::from_micros(u64::from(word(68))),
+            least_round_trip: Duration::from_micros(u64::from(word(148))),
             window: word(80),
             retransmits: word(100),
             vain: bytes[2].max(bytes[3]),

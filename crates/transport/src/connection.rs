@@ -14,6 +14,7 @@ use garland_protocol::wire::{
 use garland_protocol::{FromAgent, Message, ToAgent};
 use garland_sys::event::Wake;
 use garland_sys::socket::TcpStream;
+use garland_sys::tcp_info::TcpInfo;
 use garland_sys::{clock, random, tcp};
 
 use crate::dial::{ConnectionError, Dial, Renewed, Timeouts};
@@ -258,6 +259,12 @@ impl Connection {
     /// When the connection broke.
     pub fn own_address(&self) -> io::Result<SocketAddr> {
         self.stream.local_addr()
+    }
+
+    /// Returns the time of a round trip to the agent, without that in queues; `None` if the kernel
+    /// does not tell it.
+    pub fn round_trip(&self) -> Option<Duration> {
+        TcpInfo::read(&self.stream).ok().map(|info| info.least_round_trip)
     }
 }
 

@@ -64,8 +64,8 @@ pub(super) fn plug(topology: &Topology, id: NicId) -> Vec<Step> {
     steps
 }
 
-/// Returns the steps that create an uplink: a cable between two bridges. If one of them has a delay,
-/// the cable is cut.
+/// Returns the steps that create an uplink: a cable between two bridges. If one of them has a
+/// delay, the cable is cut.
 pub(super) fn join(topology: &Topology, place: usize) -> Vec<Step> {
     let uplink = &topology.uplinks[place];
     let [from, to] = device::uplink(place);

@@ -17,9 +17,9 @@ const PORT: u16 = 9000;
 
 /// Runs one of the programs. `receive` listens, prints a line, and prints how many bytes differ
 /// from those that `send ADDR` sends. `echo` answers datagrams, and `ping ADDR` prints the shortest
-/// of 20 round trips to it, in microseconds. `meter` prints the rate in Mbit/s at which it gets what
-/// `stream ADDR` sends, `count` whether the datagrams of `number ADDR` come in order. `enter STATE LAB` enters the head and prints the host names
-/// of itself and of a command on n1.
+/// of 20 round trips to it, in microseconds. `meter` prints the rate in Mbit/s at which it gets
+/// what `stream ADDR` sends, `count` whether the datagrams of `number ADDR` come in order. `enter
+/// STATE LAB` enters the head and prints the host names of itself and of a command on n1.
 pub fn play(words: &[&str]) -> ExitCode {
     match words {
         ["receive"] => println!("{}", receive()),
