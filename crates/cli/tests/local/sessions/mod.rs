@@ -73,17 +73,14 @@ fn help() {
     insta::assert_snapshot!(shown(&garland_in(&scratch).run(&["--help"])), @r"
     Moves files through a cluster at the speed of its slowest wire, and accounts for
     the time that it could not save
-
     Usage: garland [OPTIONS] <COMMAND>
 
-    Copy:
+    Copy and run:
       cp        Copy files and directories to every node, or from nodes
       publish   Give a file or directory a name; names lists, unpublish ends them
       get       Copy the content of a name to nodes, from all that have it
       mount     Mount the files of all nodes below one directory
       up        Start standing agents; down ends, status shows them
-
-    Run:
       exec      Run a command on every node
       farm      Run many jobs on many nodes
 
@@ -91,6 +88,7 @@ fn help() {
       wires     Measure the network between all pairs of nodes and name faults
       ping      Time small gets, puts and messages between nodes
       disk      Measure the disk under a path on every node
+      balance   Find out whether disks or the network limit copies
       doctor    Check what a copy needs of each node
 
     Understand:
@@ -98,18 +96,20 @@ fn help() {
       report    Write runs as one HTML file, with timeline and rates
       runs      List, show and remove the runs that commands have stored
       top       Show NICs, disks, copies and jobs of nodes, live
+      trace     Export what a copy recorded
 
     Plan and emulate:
       forecast  Predict what more nodes would gain
+      plan      Suggest a plan for a copy
       net       Plan, configure and verify a network
       lab       Emulate a cluster on this machine, without root
+      scenario  Run the published experiments that Garland reproduces
 
     Options:
           --cluster <FILE>  The cluster file [default: your ./cluster.toml]
           --json            One JSON object on standard output instead of tables
       -h, --help            Print help
       -V, --version         Print version
-
     New here: garland demo. NODES, exit codes, all commands: garland man | man -l -
     [exit 0]
     ");
