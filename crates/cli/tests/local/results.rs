@@ -209,7 +209,7 @@ fn labs() {
     phases[] {"name":"build","ns":"NS"}
     limit null
     check null
-    lab {"age":"AGE","keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
+    lab {"age":"AGE","delay":null,"delay_by":null,"keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
     "#);
     insta::assert_snapshot!(object(&scratch, &["lab", "status"]), @r#"
     schema "garland.lab-status/2"
@@ -218,7 +218,7 @@ fn labs() {
     elapsed_ns "ELAPSED_NS"
     phases[] {"name":"ask","ns":"NS"}
     limit null
-    labs[] {"age":"AGE","keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
+    labs[] {"age":"AGE","delay":null,"delay_by":null,"keeper":"KEEPER","media":[{"carried":"CARRIED","lost":0,"name":"switch","stations":2}],"nodes":[{"address":"10.88.0.10","name":"n0","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"},{"address":"10.88.0.11","name":"n1","nics":[{"lost":0,"medium":"switch","name":"eth0","received":"RECEIVED","sent":"SENT"}],"processes":[],"root":"ROOT"}],"rootless":"ROOTLESS","spec":{"name":"lab","roots":null,"topology":"TOPOLOGY"}}
     "#);
     insta::assert_snapshot!(object(&scratch, &["lab", "down"]), @r#"
     schema "garland.lab-down/2"
