@@ -7,9 +7,10 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::clock;
+use crate::packet::BoundSocket;
 
 /// The length of a `virtio_net_hdr` in bytes.
 const HEADER: usize = 10;
@@ -199,29 +200,7 @@ fn open_at(name: &str, protocol: u16) -> io::Result<OwnedFd> {
     if index == 0 {
         return Err(io::Error::last_os_error());
     }
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: socket takes numbers only; on success it returns a new descriptor, which nothing else
-    // owns.
-    let fd = unsafe {
-        // Protocol 0: no frame of another device is received before the socket is bound.
-        let fd = libc::socket(libc::AF_PACKET, kind, 0);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    // SAFETY: `sockaddr_ll` consists of numbers, for which zeroes are valid.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = protocol.to_be();
-    address.sll_ifindex = i32::try_from(index).map_err(io::Error::other)?;
-    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: the address is a whole `sockaddr_ll` of the length that is passed.
-    let result = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(fd)
+    Ok(BoundSocket::open(index, libc::SOCK_RAW, protocol)?.fd)
 }
 
 /// Sets an option of a socket whose value is a C int.

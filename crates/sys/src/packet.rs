@@ -17,17 +17,23 @@ pub struct FrameSocket {
 
 const LENGTH: libc::socklen_t = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
 
-impl FrameSocket {
-    /// Opens a socket on the interface with this index.
-    ///
-    /// # Errors
-    /// When the process lacks the privilege, or there is no such interface.
-    pub fn open(interface: u32, ethertype: u16) -> io::Result<Self> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+/// A non-blocking packet socket that is bound to one interface.
+pub(crate) struct BoundSocket {
+    /// The socket.
+    pub fd: OwnedFd,
+    /// What it is bound to.
+    pub address: libc::sockaddr_ll,
+}
+
+impl BoundSocket {
+    /// Opens a socket of a `kind`, such as `SOCK_RAW`, for frames of `protocol` on the interface
+    /// with this index.
+    pub fn open(interface: u32, kind: libc::c_int, protocol: u16) -> io::Result<Self> {
+        let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: socket takes numbers only; on success it returns a new descriptor, which nothing
         // else owns.
         let fd = unsafe {
-            // Protocol 0: no frame is received before the socket is bound.
+            // Protocol 0: no frame of another interface is received before the socket is bound.
             let fd = libc::socket(libc::AF_PACKET, kind, 0);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
@@ -37,13 +43,22 @@ impl FrameSocket {
         // SAFETY: `sockaddr_ll` consists of numbers, for which zeroes are valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = ethertype.to_be();
+        address.sll_protocol = protocol.to_be();
         address.sll_ifindex = i32::try_from(interface).map_err(io::Error::other)?;
         // SAFETY: the address is a whole `sockaddr_ll` of the length that is passed.
         let result = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), LENGTH) };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        if result != 0 { Err(io::Error::last_os_error()) } else { Ok(Self { fd, address }) }
+    }
+}
+
+impl FrameSocket {
+    /// Opens a socket on the interface with this index.
+    ///
+    /// # Errors
+    /// When the process lacks the privilege, or there is no such interface.
+    pub fn open(interface: u32, ethertype: u16) -> io::Result<Self> {
+        let BoundSocket { fd, mut address } =
+            BoundSocket::open(interface, libc::SOCK_DGRAM, ethertype)?;
         address.sll_halen = 6;
         address.sll_addr[..6].fill(0xff);
         let socket = Self { fd, address };
